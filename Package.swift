@@ -28,8 +28,16 @@ let package = Package(
             description: "NetworkingOAuth's receiver of redirects on loopback, for command-line tools; with Crypto.",
             enabledTraits: ["Crypto"]
         ),
-        .trait(name: "SQLite", description: "NetworkingSQLite: the cache on disk; on Linux it needs libsqlite3-dev."),
+        .trait(
+            name: "SQLite",
+            description: "NetworkingSQLite: stores in SQLite files; on Linux it needs libsqlite3-dev."
+        ),
         .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
+        .trait(
+            name: "SecureTestServer",
+            description: "NetworkingTestServer's TLS and HTTP/2; with TestServer.",
+            enabledTraits: ["TestServer"]
+        ),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
         .default(enabledTraits: ["URLSession"]),
     ],
@@ -65,6 +73,7 @@ let package = Package(
                 "NetworkingObservability",
                 "NetworkingResilience",
                 "NetworkingTransfers",
+                "NetworkingTrust",
                 "NetworkingURLSession",
                 .target(
                     name: "NetworkingPrivacy",
@@ -166,11 +175,13 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
             ]
         ),
+        .target(name: "NetworkingTrust", dependencies: ["NetworkingCore"]),
         .target(
             name: "NetworkingURLSession",
             dependencies: [
                 "NetworkingCookies",
                 "NetworkingCore",
+                "NetworkingTrust",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -286,6 +297,12 @@ let package = Package(
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["SecureTestServer"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["SecureTestServer"])),
             ]
         ),
         // What the test targets share; no product.
@@ -331,6 +348,7 @@ let package = Package(
                 "NetworkingResilience",
                 "NetworkingTesting",
                 "NetworkingTransfers",
+                "NetworkingTrust",
                 "NetworkingURLSession",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -393,6 +411,8 @@ let package = Package(
             name: "NetworkingSQLiteTests",
             dependencies: [
                 "Networking",
+                "NetworkingConnectivity",
+                "NetworkingCookies",
                 "NetworkingSQLite",
                 "NetworkingTesting",
                 "TestSupport",
@@ -436,6 +456,7 @@ let package = Package(
             dependencies: [
                 "Networking",
                 "NetworkingAsyncHTTPClient",
+                "NetworkingInspector",
                 "NetworkingSQLite",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -459,6 +480,7 @@ let package = Package(
             name: "OfflineHelper",
             dependencies: [
                 "Networking",
+                "NetworkingSQLite",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/OfflineHelper"

@@ -6,7 +6,11 @@ let package = Package(
     name: "Quickstart",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-networking", path: "../..", traits: [.defaults, "LoopbackRedirect", "TestServer"]),
+        .package(
+            name: "swift-networking",
+            path: "../..",
+            traits: [.defaults, "AsyncHTTPClient", "LoopbackRedirect", "SecureTestServer"]
+        ),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     ],
     targets: [
@@ -15,6 +19,7 @@ let package = Package(
             dependencies: [
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Networking", package: "swift-networking"),
+                .product(name: "NetworkingAsyncHTTPClient", package: "swift-networking"),
                 .product(name: "NetworkingInspector", package: "swift-networking"),
                 .product(name: "NetworkingOAuth", package: "swift-networking"),
                 .product(name: "NetworkingTestServer", package: "swift-networking"),

@@ -8,7 +8,7 @@ extension NetworkClient {
     ///
     /// | | |
     /// |---|---|
-    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | ends an attempt whose server stops sending |
+    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | ends an attempt if the server stops sending |
     /// | `throttled(maxPerHost: 6)` | as many concurrent requests per host as browsers make over HTTP/1.1 |
     /// | `retry()` | up to three retries of a request that may be sent again, four attempts in all, within a budget |
     /// | `deduplicated()` | sends identical concurrent requests once |

@@ -20,8 +20,8 @@ extension NetworkClient {
     /// host, create a client with a transport that allows more:
     /// `.live(over: URLSessionTransport(maximumConnectionsPerHost: 32))`.
     ///
-    /// ``live(over:)`` lists its modifiers. It has its own session, which stores nothing on disk except cookies, in the
-    /// shared storage.
+    /// ``live(over:cache:)`` lists its modifiers. The stack has its own session, which stores nothing on disk except
+    /// cookies, in the shared storage.
     public static let live = NetworkClient.live(over: URLSessionTransport())
 }
 #endif

@@ -1,4 +1,4 @@
-// `import Networking` is enough for an app: it brings every part of the library that needs no product of its own.
+// `import Networking` is enough for an app. It includes every part of the library that needs no product.
 @_exported public import NetworkingAuthentication
 @_exported public import NetworkingBackgroundTransfers
 @_exported public import NetworkingCaching
@@ -10,4 +10,5 @@
 @_exported public import NetworkingObservability
 @_exported public import NetworkingResilience
 @_exported public import NetworkingTransfers
+@_exported public import NetworkingTrust
 @_exported public import NetworkingURLSession

@@ -2,6 +2,7 @@
 public import AsyncHTTPClient
 public import Networking
 public import NIOCore
+public import NIOPosix
 import Synchronization
 
 /// A transport over AsyncHTTPClient with its own client, for servers and for features that URLSession lacks on Linux.
@@ -19,15 +20,18 @@ import Synchronization
 /// Request and response bodies are streamed at the same time, and a slow sink slows down the server. Over TLS it uses
 /// HTTP/2 if the server supports it. The client neither follows redirects nor decompresses bodies, because the stack
 /// and this library do that: the transport requests gzip and deflate, and decodes them within
-/// ``HTTPRequestData/decompressionLimit``.
+/// `HTTPRequestData.decompressionLimit`.
 ///
 /// If the server is silent for 60 seconds, or for the stack's `timeout` if that is longer, the exchange fails with
-/// ``NetworkingError/Kind/timeout``. The transport has no cookie storage: received cookies are header fields, and a
+/// `NetworkingError.Kind.timeout`. The transport has no cookie storage: received cookies are header fields, and a
 /// request sends only the cookies in its fields.
 ///
 /// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
 public final class AsyncHTTPClientTransport: NetworkingTransport {
     private let client: HTTPClient
+    /// The clients of hosts with pins or identities; `nil` without a ``ServerTrust``.
+    private let trusted: TrustedClients?
+    private let trust: ServerTrust?
     private let streams: OpenStreams
     private let state = Mutex(State())
 
@@ -52,21 +56,54 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         maximumConnectionsPerHost: Int? = nil,
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        var configuration = configuration
-        if let maximumConnectionsPerHost {
-            precondition(
-                maximumConnectionsPerHost > 0,
-                "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
-            )
-            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = maximumConnectionsPerHost
-        }
+        let configuration = configuration.limited(to: maximumConnectionsPerHost)
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
+        trusted = nil
+        trust = nil
+        streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
+    }
+
+    /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
+    ///
+    /// ```swift
+    /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])
+    /// let transport = try AsyncHTTPClientTransport(trust: trust)
+    /// ```
+    ///
+    /// The pins of a host are compared after the handshake of each connection to it, before a request is written. A
+    /// mismatch fails with `NetworkingError.Kind.tls` and a `NetworkingError.pinMismatch`. A request without TLS to
+    /// a host with enforced pins fails with `NetworkingError.Kind.invalidRequest`.
+    ///
+    /// Each host that has pins or an identity has connections of its own, in a client of its own.
+    ///
+    /// - Parameters:
+    ///   - configuration: The client's configuration. `trust` replaces the roots, the verification, the minimum version
+    ///     and the identity of its `tlsConfiguration`.
+    ///   - trust: The servers to trust. Pins of the scope `HostPins.Scope.validatedChain` are not possible.
+    ///   - maximumConnectionsPerHost: As in the other initializer.
+    ///   - eventLoopGroup: The event loops to use; by default NIO's threads, which are shared by the process. The event
+    ///     loops of Network.framework are not possible.
+    /// - Throws: `ServerTrustError` if this transport cannot enforce `trust`, or an identity cannot be read.
+    public init(
+        configuration: HTTPClient.Configuration = .networking,
+        trust: ServerTrust,
+        maximumConnectionsPerHost: Int? = nil,
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    ) throws(ServerTrustError) {
+        let configuration = configuration.limited(to: maximumConnectionsPerHost)
+        let trusted = try TrustedClients(configuration.leavingToStack(), trust: trust, eventLoopGroup: eventLoopGroup)
+        client = trusted.common
+        self.trusted = trusted
+        self.trust = trust
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
     deinit {
         // A client that is released without a shutdown traps. It retains itself until the shutdown is complete.
-        if !state.withLock({ $0.isShutDown }) {
+        guard !state.withLock({ $0.isShutDown }) else { return }
+        if let trusted {
+            trusted.beginShutdown()
+        } else {
             client.shutdown { _ in }
         }
     }
@@ -75,18 +112,19 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ///
     /// - Parameter request: The request, resolved and checked.
     /// - Returns: The response, with its body collected or delivered to the request's sink.
-    /// - Throws: A ``NetworkingError`` that holds AsyncHTTPClient's error, or `CancellationError` as soon as the caller
-    ///   is cancelled. After ``shutdown()``, one of kind ``NetworkingError/Kind/rejected``.
+    /// - Throws: A `NetworkingError` that holds AsyncHTTPClient's error, or `CancellationError` as soon as the caller
+    ///   is cancelled. After ``shutdown()``, one of kind `NetworkingError.Kind.rejected`.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard state.withLock({ $0.begin() }) else { throw request.transportIsShutDown }
         defer { state.withLock { $0.end() }?.resume() }
+        if let trusted { return try await trusted.respond(to: request, counting: streams) }
         return try await client.respond(to: request, counting: streams)
     }
 
     /// Shuts down: rejects new exchanges, waits for the running ones, and closes the connections.
     ///
     /// Concurrent calls wait for the same shutdown. If the first caller is cancelled, it stops waiting, and the
-    /// remaining exchanges fail with ``NetworkingError/Kind/connectionLost``.
+    /// remaining exchanges fail with `NetworkingError.Kind.connectionLost`.
     ///
     /// - Throws: The error of AsyncHTTPClient if connections cannot be closed; `CancellationError` for another caller
     ///   that is cancelled.
@@ -100,7 +138,12 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         }
         let result: Result<Void, any Error>
         do {
-            result = .success(try await client.shutdown())
+            if let trusted {
+                try await trusted.shutdown()
+            } else {
+                try await client.shutdown()
+            }
+            result = .success(())
         } catch {
             result = .failure(error)
         }
@@ -163,6 +206,26 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 extension AsyncHTTPClientTransport: ConnectionCounting {
     package func connectionShortage(for request: HTTPRequestData) -> String? {
         streams.shortage(for: request)
+    }
+}
+
+extension AsyncHTTPClientTransport: TransportDiagnosing {
+    package func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        trust?.diagnostics(about: description, below: modifiers) ?? []
+    }
+}
+
+extension HTTPClient.Configuration {
+    /// Returns the same configuration with another limit of connections to a host, unless it is `nil`.
+    fileprivate func limited(to maximumConnectionsPerHost: Int?) -> HTTPClient.Configuration {
+        guard let maximumConnectionsPerHost else { return self }
+        precondition(
+            maximumConnectionsPerHost > 0,
+            "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
+        )
+        var configuration = self
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = maximumConnectionsPerHost
+        return configuration
     }
 }
 

@@ -36,7 +36,7 @@ extension HTTPRequestData {
     ///   - error: The error of AsyncHTTPClient.
     ///   - upload: The upload of the body; `nil` if there is none, or if it was passed in one piece.
     ///   - elapsed: The duration of the exchange.
-    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a ``NetworkingError``; its `unansweredAfter` is set
+    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a `NetworkingError`; its `unansweredAfter` is set
     ///   if the request may be sent again at once.
     func unanswered(_ error: any Error, sending upload: Upload?, after elapsed: Duration) -> any Error {
         if error is RequestBody.Failure { return error }
@@ -72,6 +72,7 @@ extension HTTPRequestData {
     /// - Returns: The error.
     func error(for error: any Error, after head: HTTPResponse?) -> NetworkingError {
         if let error = error as? NetworkingError { return error }
+        if let refused = error as? RefusedPins { return NetworkingError(refused.mismatch, request: self) }
         let fault = ClientFault(error, isAnswered: head != nil)
         return NetworkingError(
             fault.kind,

@@ -15,7 +15,12 @@ import Foundation
 ///
 /// Its task waits for the head, reads the body as it arrives and delivers it. Cancelling that task closes the
 /// connection.
-struct ClientExchange {
+///
+/// It is a class because each step would otherwise copy the request.
+final class ClientExchange: Sendable {
+    /// Ten years, which are added to the current time without an overflow.
+    private static let farthest = Duration.seconds(10 * 365 * 86_400)
+
     private let request: HTTPRequestData
     private let client: HTTPClient
     private let streams: OpenStreams?
@@ -25,7 +30,7 @@ struct ClientExchange {
         self.streams = streams
         self.request = request
         self.client = client
-        watch = TransferWatch(of: request, on: client.eventLoopGroup.any())
+        watch = TransferWatch(of: request, on: client.eventLoopGroup)
     }
 
     /// Sends the request, and delivers the response and its body.
@@ -54,12 +59,17 @@ struct ClientExchange {
         }
         watch.report()
         defer { watch.stop() }
+        let part = streams?.begin(request)
+        defer { part.map { streams?.end($0) } }
         do {
-            guard !request.isSilenceLimited else { return try await exchange(upload) }
-            // A separate task, because silence cancels it but not the caller.
-            let work = OwnedTask.immediate { try await exchange(upload) }
-            watch.start { work.cancel() }
-            return try await work.value
+            guard request.exchangeLimit != nil || !request.isSilenceLimited else {
+                return try await receive(execute(upload), upload, part)
+            }
+            guard let upload else {
+                let response = try await execute(nil)
+                return try await limited { [self] in try await receive(response, nil, part) }
+            }
+            return try await limited { [self] in try await receive(execute(upload), upload, part) }
         } catch {
             try Task.checkCancellation()
             if let silence = watch.silence { throw request.error(for: silence, after: watch.head) }
@@ -67,17 +77,56 @@ struct ClientExchange {
         }
     }
 
-    private func exchange(_ upload: Upload?) async throws -> HTTPResponseData {
-        let part = streams?.begin(request)
-        defer { part.map { streams?.end($0) } }
-        let response: HTTPClientResponse
+    /// The moment at which the time limit or silence ends the wait for the head.
+    private func headDeadline() -> (moment: NIODeadline, isLimit: Bool) {
+        let limit = request.exchangeLimit.map { $0.deadline - $0.clock.now }
+        let silence = request.isSilenceLimited ? nil : request.allowedSilence
+        let isLimit = limit.map { $0 <= silence ?? .seconds(Int64.max) } ?? false
+        let time = (isLimit ? limit : silence) ?? Self.farthest
+        return (.now() + TimeAmount(min(time, Self.farthest)), isLimit)
+    }
+
+    /// Runs a part of the exchange in a separate task, which the time limit or silence cancels, but not the caller.
+    private func limited(
+        _ operation: sending @escaping @isolated(any) () async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        let work = OwnedTask.immediate(operation)
+        // A short body has usually arrived with its head, so the work is over before any limit has to be set.
+        guard !watch.hasEnded else { return try await work.value }
+        if !request.isSilenceLimited {
+            watch.start { work.cancel() }
+        }
+        let alarm = request.exchangeLimit?.alarm { work.cancel() }
+        defer { alarm?.cancel() }
+        return try await work.value
+    }
+
+    /// Sends the request and waits for the head of the response.
+    private func execute(_ upload: Upload?) async throws -> HTTPClientResponse {
+        // Only an upload moves bytes before the head, so without one AsyncHTTPClient's own deadline is enough.
+        let (deadline, isLimit) = upload == nil ? headDeadline() : (.distantFuture, false)
         do {
             let outgoing = try HTTPClientRequest(request, sending: upload)
-            response = try await client.execute(outgoing, deadline: .distantFuture)
+            return try await client.execute(outgoing, deadline: deadline)
         } catch {
             try Task.checkCancellation()
+            guard .now() < deadline, error as? HTTPClientError != .deadlineExceeded else {
+                guard isLimit, let limit = request.exchangeLimit else {
+                    throw request.error(for: Silence(limit: request.allowedSilence), after: nil)
+                }
+                limit.reach()
+                throw CancellationError()
+            }
             throw request.unanswered(error, sending: upload, after: watch.elapsed)
         }
+    }
+
+    /// Reads and delivers a response.
+    private func receive(
+        _ response: HTTPClientResponse,
+        _ upload: Upload?,
+        _ part: OpenStreams.Part?
+    ) async throws -> HTTPResponseData {
         if let part, response.version.major > 1 {
             // Exchanges over HTTP/2 share a connection.
             streams?.end(part)
@@ -169,7 +218,7 @@ extension HTTPRequestData {
     private static let maximumAtOnce = 32 << 10
 
     /// The body if it must be read while it is sent, because it is long or its progress is observed.
-    fileprivate var bodyToRead: RequestBody? {
+    var bodyToRead: RequestBody? {
         // AsyncHTTPClient never reads an empty body.
         guard let body, body.length != 0 else { return nil }
         let isShort = body.data.map { $0.count <= Self.maximumAtOnce } ?? false

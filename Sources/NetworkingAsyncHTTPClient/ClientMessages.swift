@@ -20,7 +20,7 @@ extension HTTPClientRequest {
         for field in request.headerFields.httpFields {
             headers.add(name: field.name.rawName, value: field.value)
         }
-        // A range refers to the encoded bytes, so the encoding must be the one that the caller expects.
+        // A range refers to the encoded bytes, so the encoding must match the caller's expectation.
         if !headers.contains(name: "Accept-Encoding"), !headers.contains(name: "Range") {
             headers.add(name: "Accept-Encoding", value: ReceivedBody.codings)
         }

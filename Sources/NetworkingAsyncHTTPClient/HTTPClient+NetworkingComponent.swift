@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// The caller owns the client and shuts it down. The client must neither follow redirects nor decode bodies, because
 /// both would bypass the stack. A client that does, such as `HTTPClient.shared`, fails requests with
-/// ``NetworkingError/Kind/invalidRequest``. Use ``AsyncHTTPClientTransport`` if the app needs no client of its own.
+/// `NetworkingError.Kind.invalidRequest`. Use ``AsyncHTTPClientTransport`` if the app does not need its own client.
 extension HTTPClient: NetworkingTransport {
     /// Makes one exchange over this client.
     ///
@@ -94,6 +94,19 @@ private final class ClientObjections: Sendable {
 extension HTTPClient: Outlined {
     package var outlineLines: [String] {
         ["HTTPClient"]
+    }
+}
+
+// AsyncHTTPClient's deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be cancelled.
+extension HTTPClient: ExchangeLimiting {
+    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        clock.isSystem && request.bodyToRead == nil
+    }
+}
+
+extension AsyncHTTPClientTransport: ExchangeLimiting {
+    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        clock.isSystem && request.bodyToRead == nil
     }
 }
 #endif

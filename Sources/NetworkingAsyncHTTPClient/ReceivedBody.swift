@@ -33,7 +33,7 @@ struct ReceivedBody {
     ///
     /// A body with an unsupported coding is received undecoded, and its head retains the coding (RFC 9110 section 8.4).
     ///
-    /// - Throws: A ``NetworkingError`` if the head is not valid HTTP.
+    /// - Throws: A `NetworkingError` if the head is not valid HTTP.
     init(after status: HTTPResponseStatus, _ headers: HTTPHeaders, of request: HTTPRequestData) throws {
         guard let received = ReceivedHead(status, headers) else { throw request.invalidAnswer }
         self.request = request

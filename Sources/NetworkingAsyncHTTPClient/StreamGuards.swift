@@ -4,8 +4,8 @@ import NIOHPACK
 import NIOHTTP1
 import NIOHTTP2
 
-/// Rejects statuses on an HTTP/2 stream that would trap NIO or AsyncHTTPClient: those that are not three digits, those
-/// below 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
+/// Rejects statuses on an HTTP/2 stream that would trap NIO or AsyncHTTPClient: statuses without three digits or below
+/// 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
 final class StatusGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload

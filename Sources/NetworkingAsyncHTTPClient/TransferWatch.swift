@@ -7,31 +7,41 @@ import Synchronization
 /// The progress of an exchange, and whether it has stalled.
 final class TransferWatch: Sendable {
     private let request: HTTPRequestData
-    /// The source of the time.
-    private let eventLoop: any EventLoop
+    private let group: any EventLoopGroup
+    /// The group if it is a single event loop, whose time a test may control.
+    private let eventLoop: (any EventLoop)?
     private let start: NIODeadline
     private let state: Mutex<State>
     /// AsyncHTTPClient's task and the exchange report concurrently, and the handler receives one report at a time.
     private let reports: OrderedReports?
 
-    init(of request: HTTPRequestData, on eventLoop: any EventLoop) {
+    /// Creates the watch of an exchange.
+    ///
+    /// It takes an event loop only when it needs one. AsyncHTTPClient takes one for each request, in turns, so it would
+    /// otherwise use only half of them.
+    init(of request: HTTPRequestData, on group: any EventLoopGroup) {
         self.request = request
-        self.eventLoop = eventLoop
-        start = eventLoop.now
+        self.group = group
+        eventLoop = group as? any EventLoop
+        start = eventLoop?.now ?? .now()
         reports = request.progressHandler.map { OrderedReports(to: $0) }
         state = Mutex(State(sent: request.bytesToSend, now: start))
     }
 
     /// The time since the exchange began.
     var elapsed: Duration {
-        Duration(eventLoop.now - start)
+        Duration(now - start)
+    }
+
+    private var now: NIODeadline {
+        eventLoop?.now ?? .now()
     }
 
     // MARK: Progress
 
     /// Records that there is a connection.
     func connect() {
-        state.withLock { $0.lastMove = eventLoop.now }
+        state.withLock { $0.lastMove = now }
         request.emit(ExchangeEvent.connected)
     }
 
@@ -51,7 +61,10 @@ final class TransferWatch: Sendable {
     }
 
     func end(received count: Int64) {
-        move { $0.progress.received = BytesReceived(count: count, expected: count) }
+        move { state in
+            state.progress.received = BytesReceived(count: count, expected: count)
+            state.hasEnded = true
+        }
     }
 
     /// Whether the sink is busy; meanwhile the exchange may be silent.
@@ -60,7 +73,7 @@ final class TransferWatch: Sendable {
         set {
             state.withLock { state in
                 state.isSinkBusy = newValue
-                state.lastMove = eventLoop.now
+                state.lastMove = now
             }
         }
     }
@@ -72,7 +85,7 @@ final class TransferWatch: Sendable {
 
     private func move(_ change: (inout State) -> Void) {
         state.withLock { state in
-            state.lastMove = eventLoop.now
+            state.lastMove = now
             change(&state)
         }
         report()
@@ -82,6 +95,11 @@ final class TransferWatch: Sendable {
     func report() {
         guard let reports, let (progress, number) = state.withLock({ $0.takeProgress() }) else { return }
         reports.report(progress, number)
+    }
+
+    /// Whether the whole body has been received and delivered.
+    var hasEnded: Bool {
+        state.withLock { $0.hasEnded }
     }
 
     // MARK: Silence
@@ -104,14 +122,15 @@ final class TransferWatch: Sendable {
 
     private func watch(in delay: Duration, _ onSilence: @escaping @Sendable () -> Void) {
         let patience = request.allowedSilence
-        let alarm = eventLoop.scheduleTask(in: .upToADay(delay)) { [weak self] in
-            guard let self, let rest = state.withLock({ $0.rest(of: patience, at: eventLoop.now) }) else { return }
-            if rest <= .zero {
-                onSilence()
-            } else {
-                watch(in: rest, onSilence)
+        let alarm = (eventLoop ?? group.any())
+            .scheduleTask(in: .upToADay(delay)) { [weak self] in
+                guard let self, let rest = state.withLock({ $0.rest(of: patience, at: now) }) else { return }
+                if rest <= .zero {
+                    onSilence()
+                } else {
+                    watch(in: rest, onSilence)
+                }
             }
-        }
         if !state.withLock({ $0.keep(alarm) }) {
             alarm.cancel()
         }
@@ -124,6 +143,7 @@ final class TransferWatch: Sendable {
         private var reports = 0
         var lastMove: NIODeadline
         var isSinkBusy = false
+        var hasEnded = false
         private(set) var isSilent = false
         private var isOver = false
         private var alarm: Scheduled<Void>?

@@ -6,7 +6,7 @@ import Synchronization
 /// A request body that AsyncHTTPClient reads chunk by chunk as it can send more.
 ///
 /// AsyncHTTPClient reads it in its own task, which cannot be cancelled and outlives the exchange. Therefore the
-/// exchange reads the body in a task of its own, which passes the chunks on.
+/// exchange reads the body in a second task, which passes the chunks on.
 final class Upload: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     typealias Failure = any Error

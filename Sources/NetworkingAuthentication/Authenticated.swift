@@ -226,7 +226,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     /// Asks the store for credentials.
     ///
-    /// The error of a refresh that failed belongs to the user for whom the request waited, so that a `retry` further
+    /// The error of a failed refresh belongs to the user that the request waited for, so that a `retry` further
     /// out does not send the request for another user.
     private func belonging<Grant>(
         _ request: HTTPRequestData,
@@ -280,7 +280,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         guard request.canBeSentAgain(sinkUse) else { return false }
         let challenges = response.challenges
         guard let scheme = Credentials.scheme, !challenges.isEmpty else { return true }
-        // RFC 6750 section 3.1: a valid token whose scope is too small is not improved by another one of its kind.
+        // RFC 6750 section 3.1: another token of the same kind does not help if the scope of a valid token is too
+        // small.
         return challenges.contains { $0.isOf(scheme: scheme) && $0["error"] != "insufficient_scope" }
     }
 
@@ -337,7 +338,7 @@ extension Result<HTTPResponseData, any Error> {
         }
     }
 
-    /// Returns the same result, marked as also belonging to the principal whose credentials the request had.
+    /// Returns the same result, marked as also belonging to the principal of the request's credentials.
     package func belonging(to principal: Principal) -> Self {
         switch self {
         case .success(var response):
@@ -362,8 +363,8 @@ extension HTTPRequestData {
     package func isAsked(for scheme: String?, by response: HTTPResponseData) -> Bool {
         guard let scheme else { return true }
         let tried = response.sentRequest.headerFields[.authorization]?.prefix { $0 != " " }.lowercased()
-        // This holds even if the refusal no longer names the stronger scheme: an attacker who wants the password would
-        // omit it.
+        // This holds even if the refusal no longer names the stronger scheme, because an attacker could omit it to get
+        // the password.
         if let tried, AuthenticationChallenge.strength(of: tried) > AuthenticationChallenge.strength(of: scheme) {
             return false
         }

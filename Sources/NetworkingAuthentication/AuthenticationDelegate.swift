@@ -74,7 +74,7 @@ extension AuthenticationDelegate {
 /// No user is signed in, and the store cannot sign in without the user.
 struct SignedOut: Error {}
 
-/// An error of a delegate whose reason has no secrets.
+/// An error of a delegate with a reason that contains no secrets.
 ///
 /// The errors of the requests that wait for the delegate can repeat the reason.
 package protocol ReasonedError: Error {

@@ -83,7 +83,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// Returns the error for a request whose refresh the limit does not allow yet.
+    /// Returns the error for a request if the limit does not allow its refresh yet.
     func refreshRefused(
         _ refusal: RefreshTally.Refusal,
         _ limit: RefreshLimit,
@@ -103,7 +103,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// Returns the error for a request whose refresh has failed.
+    /// Returns the error for a request after its refresh has failed.
     private func refreshFailed(
         _ failure: RefreshFailure,
         after response: HTTPResponseData?,

@@ -96,9 +96,9 @@ public struct FileSessionStorage: SharedSessionStorage {
         }
     }
 
-    /// Returns the users who have sessions, in order.
+    /// Returns the IDs of the users with stored sessions, in order.
     ///
-    /// - Returns: Their ids.
+    /// - Returns: The IDs.
     public func userIDs() throws -> [String] {
         try fileNames().compactMap { Self.userID(of: $0) }.sorted()
     }

@@ -87,7 +87,7 @@ public struct KeychainSessionStorage: SessionStorage {
         try sessions.remove(for: userID)
     }
 
-    /// Returns the users who have sessions, in order.
+    /// Returns the IDs of the users with stored sessions, in order.
     public func userIDs() throws -> [String] {
         try sessions.userIDs()
     }
@@ -184,7 +184,7 @@ private struct SystemKeychain: KeychainItems {
         return query
     }
 
-    /// Sets who can read a new item, and when.
+    /// Sets the protection of a new item.
     private func protect(_ item: NSMutableDictionary) throws(SessionStorageError) {
         let protection =
             switch accessibility {

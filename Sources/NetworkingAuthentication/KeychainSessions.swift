@@ -119,7 +119,7 @@ struct KeychainSessions<Items: KeychainItems>: Sendable {
         }
     }
 
-    /// Returns the users who have sessions, in order.
+    /// Returns the IDs of the users with stored sessions, in order.
     func userIDs() throws(SessionStorageError) -> [String] {
         Set(try items.items(of: nil).map(\.userID)).sorted()
     }

@@ -3,9 +3,9 @@ import NetworkingCore
 /// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts.
 ///
 /// The default is five times within 30 seconds. Without a limit, the store would refresh for ever if a server refuses
-/// the credentials that it has just issued. Only unsuccessful refreshes count: those that failed, and those whose
-/// credentials no server has accepted. A request is accepted if its response has any status except 401, 429 and 5xx. So
-/// tokens that are valid for one second may be refreshed every second.
+/// the credentials that it has just issued. Only unsuccessful refreshes count: refreshes that failed, and refreshes
+/// with credentials that no server has accepted. A request is accepted if its response has any status except 401, 429
+/// and 5xx. So tokens that are valid for one second may be refreshed every second.
 ///
 /// At the limit, requests that need a refresh fail at once, and ``NetworkingError/retryAfter`` says when the next
 /// refresh may start.

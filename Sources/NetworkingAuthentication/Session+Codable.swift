@@ -66,7 +66,8 @@ extension Session: Codable {
         try values.encodeIfPresent(userID, forKey: .userID)
         try values.encode(accessToken, forKey: .accessToken)
         try values.encodeIfPresent(refreshToken, forKey: .refreshToken)
-        // Null is encoded too. It tells a session without a date from a response whose token has the date.
+        // Null is encoded too, because a session without a date differs from a response that states the date in its
+        // token.
         try values.encode(expirationDate, forKey: .expirationDate)
         try values.encodeIfPresent(scope, forKey: .scope)
         try values.encodeIfPresent(idToken, forKey: .idToken)

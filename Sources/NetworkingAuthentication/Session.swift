@@ -90,7 +90,7 @@ public struct Session: AuthenticatingCredentials, Hashable {
 
     /// Whether the session can be renewed, and its access token has expired or is within the ``refreshWindow``.
     ///
-    /// Without a window of its own, the session uses 30 seconds, which is the standard leeway of a ``TokenStore``.
+    /// Without a ``refreshWindow``, the session uses 30 seconds, which is the standard leeway of a ``TokenStore``.
     public var shouldRefresh: Bool {
         refreshToken != nil && isDue(within: .seconds(30))
     }

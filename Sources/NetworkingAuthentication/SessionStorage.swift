@@ -30,9 +30,9 @@ public protocol SessionStorage: Sendable {
     /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func removeSession(for userID: String) throws
 
-    /// Returns the users who have sessions.
+    /// Returns the IDs of the users with stored sessions.
     ///
-    /// - Returns: Their ids, in order.
+    /// - Returns: The IDs, in order.
     /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func userIDs() throws -> [String]
 
@@ -115,7 +115,7 @@ public final class InMemorySessionStorage: SessionStorage {
         sessions.withLock { $0[userID] = nil }
     }
 
-    /// Returns the users who have sessions.
+    /// Returns the IDs of the users with stored sessions.
     public func userIDs() -> [String] {
         sessions.withLock { $0.keys.sorted() }
     }
@@ -149,8 +149,8 @@ extension TokenStore where Credentials == Session {
     ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
     ///     ``Session/refreshWindow``; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of refreshes in a row whose sessions the server does not accept; five within 30
-    ///     seconds by default.
+    ///   - limit: The maximum number of refreshes in a row that return a session the server does not accept; five
+    ///     within 30 seconds by default.
     ///   - onStorageFailure: Receives the errors of changes that could not be stored; `nil` logs them as errors.
     public convenience init(
         _ session: Session?,
@@ -188,8 +188,8 @@ extension TokenStore where Credentials == Session {
     ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
     ///     ``Session/refreshWindow``; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of refreshes in a row whose sessions the server does not accept; five within 30
-    ///     seconds by default.
+    ///   - limit: The maximum number of refreshes in a row that return a session the server does not accept; five
+    ///     within 30 seconds by default.
     ///   - onStorageFailure: Receives the errors of sessions that could not be read or stored; `nil` logs them as
     ///     errors.
     public convenience init(
@@ -257,7 +257,7 @@ extension CredentialStorage where Credentials == Session {
             case .refreshed(let session):
                 try storage.save(session)
                 known.note(change)
-                // The session is of the same user, whose id was not known before.
+                // The session belongs to the same user, but the user's ID was not known before.
                 if before != nil, session.userID ?? "" != old {
                     try storage.removeSession(for: old)
                 }

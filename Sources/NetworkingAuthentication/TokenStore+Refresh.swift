@@ -19,7 +19,7 @@ extension TokenStore {
                 let isLocking = LastValue(false)
                 // A delegate may be slow, so requests do not wait for it longer than this.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
-                    // An alarm rings outside of the environment, whose date decides whether credentials have expired.
+                    // An alarm fires outside of the environment, but the date of the environment decides about expiry.
                     NetworkEnvironment.$current.withValue(environment) {
                         expire(renewal, with: isLocking.value == true ? .lockTimeout(timeout) : .timeout(timeout))
                     }

@@ -33,7 +33,7 @@ extension TokenStore {
         }
     }
 
-    /// Returns other credentials for a request whose credentials the server refused.
+    /// Returns other credentials for a request after the server refused its own.
     ///
     /// - Returns: The credentials; `nil` if there are none for the same user.
     package func grant(

@@ -34,8 +34,9 @@ extension TokenStore {
     struct State {
         private(set) var credentials: Credentials?
         private(set) var principal: Principal
-        /// A number for the current credentials, to tell credentials that a server refused from those that have
-        /// replaced them.
+        /// The generation of the current credentials.
+        ///
+        /// It distinguishes refused credentials from their replacement.
         private(set) var generation: UInt64 = 0
         private var signIn: UInt64 = 0
         var renewal: Renewal?
@@ -97,7 +98,7 @@ extension TokenStore {
             continuations[id] = nil
         }
 
-        func tell(_ change: CredentialChange<Credentials>) {
+        func notify(_ change: CredentialChange<Credentials>) {
             for continuation in continuations.values {
                 continuation.yield(change)
             }

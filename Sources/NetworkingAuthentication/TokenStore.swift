@@ -42,8 +42,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///     ``AuthenticatingCredentials/refreshWindow``; 30 seconds by default. Credentials that are valid for less than
     ///     that when they arrive are refreshed after they have expired.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of refreshes in a row whose credentials the server does not accept; five within 30
-    ///     seconds by default.
+    ///   - limit: The maximum number of refreshes in a row that return credentials the server does not accept; five
+    ///     within 30 seconds by default.
     public convenience init(
         _ credentials: Credentials? = nil,
         delegate: (any AuthenticationDelegate<Credentials>)? = nil,
@@ -140,7 +140,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         return former
     }
 
-    /// Runs an operation whose requests are sent like those of a delegate.
+    /// Runs an operation and sends its requests like those of a delegate.
     ///
     /// They pass `authenticated` without credentials of this store, and limiters without waiting.
     package func withoutCredentials<Result>(
@@ -201,7 +201,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             let before = credentials
             guard apply() else { return nil }
             // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
-            subscribers.tell(change)
+            subscribers.notify(change)
             if isStored {
                 storage?.shared?.takeOver(change)
                 return nil
@@ -219,7 +219,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 }
 
-/// The stores whose delegates are running in this task.
+/// The stores with delegates that run in this task.
 private enum RenewingStores: NetworkEnvironmentKey {
     static let defaultValue: Set<ObjectIdentifier> = []
 }

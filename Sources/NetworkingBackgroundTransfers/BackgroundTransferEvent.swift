@@ -20,8 +20,8 @@ public enum BackgroundTransferEvent: Sendable {
 
     /// A transfer succeeded, with a status that its request accepts.
     ///
-    /// `file` is the location of a downloaded file. It is `nil` for an upload, whose response contains the first MiB of
-    /// the server's response body.
+    /// `file` is the location of a downloaded file. It is `nil` for an upload. The response of an upload contains
+    /// the first MiB of the server's response body.
     case finished(id: String, response: HTTPResponseData, file: URL?)
 
     /// A transfer failed or was cancelled.

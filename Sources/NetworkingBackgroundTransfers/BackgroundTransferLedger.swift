@@ -31,7 +31,7 @@ final class BackgroundTransferLedger: Sendable {
         self.temporaryDirectory = temporaryDirectory
     }
 
-    /// A task that has ended, or whose file has arrived.
+    /// A task that has ended, or a download with a file that has arrived.
     struct EndOfTask {
         var number: Int
         var description: String?
@@ -43,7 +43,7 @@ final class BackgroundTransferLedger: Sendable {
 
     private struct Transfer {
         var answer = Data()
-        /// The outcome of a download whose file has arrived.
+        /// The outcome of a download after its file has arrived.
         var outcome: BackgroundTransferEvent?
     }
 
@@ -110,7 +110,7 @@ final class BackgroundTransferLedger: Sendable {
 
     // MARK: Outcomes
 
-    /// Returns the outcome of a download whose file has arrived.
+    /// Returns the outcome of a download after its file has arrived.
     private func outcome(of task: EndOfTask, in file: URL) -> BackgroundTransferEvent {
         let record: BackgroundTransferRecord
         do {

@@ -8,8 +8,7 @@ import FoundationNetworking
 #endif
 import HTTPTypes
 
-/// The metadata that is needed when a background transfer ends, often in a different process than the one that started
-/// it.
+/// The metadata that is needed when a background transfer ends, often in another process.
 ///
 /// It is stored as the description of the task, which the system keeps unencrypted. It therefore contains neither
 /// header fields nor values of a query.
@@ -19,7 +18,7 @@ struct BackgroundTransferRecord: Sendable, Hashable {
     /// The destination of a download; `nil` for an upload.
     var destination: DownloadDestination?
     var acceptedStatuses = StatusSet.successful
-    /// The names of the query items whose values are secrets and must be redacted in errors.
+    /// The names of the query items with secret values, which must be redacted in errors.
     var secretQueryItems: Set<String> = []
     /// Whether the request contained a secret that only the request knew, so that errors must show neither path nor
     /// query.
@@ -242,7 +241,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// Creates the request of a task that has ended, as far as it is known and may be shown.
+    /// Creates the request of a task that has ended, from the parts that are known and may be shown.
     ///
     /// It has no header fields, because the information about which of them are secrets is lost.
     init(_ request: URLRequest?, of record: BackgroundTransferRecord?) {

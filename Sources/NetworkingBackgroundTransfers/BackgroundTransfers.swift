@@ -19,8 +19,8 @@ import NetworkingURLSession
 /// }
 /// ```
 ///
-/// The metadata of a transfer is stored with it, so a different process can receive its events than the one that
-/// started it. Create the object again with the same identifier as early as possible after the app starts, and read its
+/// The metadata of a transfer is stored with it, so another process than the starting one can receive its
+/// events. Create the object again with the same identifier as early as possible after the app starts, and read its
 /// events.
 ///
 /// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows: `server` and similar components

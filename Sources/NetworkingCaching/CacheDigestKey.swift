@@ -5,7 +5,7 @@ import NetworkingCore
 /// A cache stores a digest of each credential, and never the credential itself, so that no user gets another user's
 /// response. Without a key, a short password or API key could be found by computing the digests of all candidates.
 ///
-/// A store whose entries outlive the process keeps its key with them, readable only by the same user:
+/// A store on disk keeps its key with the entries, readable only by the same user:
 ///
 /// ```swift
 /// let key = CacheDigestKey()

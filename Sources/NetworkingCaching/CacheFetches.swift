@@ -8,14 +8,14 @@ import Synchronization
 final class CacheFetches: Sendable {
     private struct State {
         var fetches: [String: Fetch] = [:]
-        /// The URLs whose entries are still to be removed, with the number of the change.
+        /// The URLs with entries that are still to be removed, with the number of the change.
         var doomed: [String: UInt64] = [:]
         /// The other removals that are not finished, by the number of the change.
         var removals: [UInt64: Removal] = [:]
         /// The total number of changes.
         var changes: UInt64 = 0
         /// The URLs of the latest changes, each at its number modulo the size; `nil` for a change of all URLs.
-        var latest: [String?] = Array(repeating: nil, count: CacheFetches.mostLatest)
+        var latest: [String?] = Array(repeating: nil, count: CacheFetches.maximumLatest)
         /// The number of changes that made all fetches outdated.
         var generation: UInt64 = 0
 
@@ -85,8 +85,10 @@ final class CacheFetches: Sendable {
     /// If the store never removes anything, the pending removals must not fill the memory.
     private static let maximumDoomed = 1_000
     private static let maximumRemovals = 32
-    /// The number of changes that are remembered with their URL; reading a store takes less time than so many changes.
-    private static let mostLatest = 256
+    /// The maximum number of changes that are stored with their URL.
+    ///
+    /// Reading a store takes less time than that many changes.
+    private static let maximumLatest = 256
 
     private let state = Mutex(State())
 
@@ -146,7 +148,9 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// Ends a removal whose entries are gone; a later change of the URL stays in effect.
+    /// Ends a removal after its entries are removed.
+    ///
+    /// A later change of the URL stays in effect.
     func spare(_ url: String, _ token: UInt64) {
         state.withLock { state in
             if let doomed = state.doomed[url], doomed <= token {

@@ -93,7 +93,7 @@ struct CacheRules: Sendable, Hashable {
 
     /// The statuses with a heuristic lifetime (RFC 9110 section 15.1).
     static let heuristic: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
-    /// The statuses whose caching rules this library implements.
+    /// The statuses with caching rules that this library implements.
     private static let understood: Set<Int> = heuristic.union([302, 303, 307, 400, 401, 403, 500, 502, 503, 504])
 
     /// Returns a response with only the fields that are stored.

@@ -137,7 +137,7 @@ struct CachedExchange: Sendable {
     struct Fetch {
         /// `nil` if the fetch is outdated from the start.
         let beginning: CacheFetches.Beginning?
-        /// The store's latest change when the fetch began, for a fetch whose response may be stored.
+        /// The store's latest change at the start of the fetch, if its response may be stored.
         let change: StoreChange?
         let clock: NetworkClock
         let sent: Date

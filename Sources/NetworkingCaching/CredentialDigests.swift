@@ -15,7 +15,7 @@ struct CredentialDigests: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - key: The key of the store whose entries are compared with the digests.
+    ///   - key: The key of the store with the entries to compare.
     init(_ request: HTTPRequestData, key: CacheDigestKey) {
         for field in request.headerFields where field.isCredential {
             let name = field.name.canonicalName

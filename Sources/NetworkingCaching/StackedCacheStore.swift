@@ -32,7 +32,7 @@ public final class StackedCacheStore: CacheStore {
         store.entryCostLimit
     }
 
-    /// Returns the key of the other store, whose entries are those in memory.
+    /// Returns the key of the other store, because both have the same entries.
     ///
     /// - Returns: The key; `nil` if the other store has none.
     /// - Throws: The other store's error.

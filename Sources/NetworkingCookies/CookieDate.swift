@@ -40,18 +40,18 @@ extension Date {
     private static func time(_ token: Substring.UTF8View) -> [Int]? {
         let fields = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard fields.count == 3, fields[0].count <= 2, fields[1].count <= 2 else { return nil }
-        let numbers = [whole(fields[0]), whole(fields[1]), number(fields[2], digits: 1...2)].compactMap { $0 }
+        let numbers = [integer(fields[0]), integer(fields[1]), number(fields[2], digits: 1...2)].compactMap { $0 }
         return numbers.count == 3 ? numbers : nil
     }
 
-    private static func whole(_ field: Substring.UTF8View) -> Int? {
+    private static func integer(_ field: Substring.UTF8View) -> Int? {
         DecimalDigits.number(field).map { Int($0) }
     }
 
     /// Parses the digits at the start of a token; `nil` if the number of digits is out of bounds.
     private static func number(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int? {
         let head = token.prefix(while: DecimalDigits.contains)
-        return digits.contains(head.count) ? whole(head) : nil
+        return digits.contains(head.count) ? integer(head) : nil
     }
 
     private static func month(_ token: Substring.UTF8View) -> Int? {

@@ -20,8 +20,8 @@ public import Foundation
 /// storage keeps its cookies in memory.
 ///
 /// A jar contains at most 3,000 cookies, and at most 180 for the hosts of one site and one principal. Beyond that,
-/// expired cookies are removed first, then those without `Secure` of a site with too many, then those that were used
-/// longest ago.
+/// expired cookies are removed first, then those without `Secure` of a site with too many, then the least recently
+/// used ones.
 public final class CookieJar: Sendable {
     private struct State {
         var table = CookieTable()
@@ -45,7 +45,7 @@ public final class CookieJar: Sendable {
 
     // MARK: Creating
 
-    /// Creates an empty jar, whose cookies are kept in memory.
+    /// Creates an empty jar that keeps its cookies in memory.
     ///
     /// - Parameter publicSuffixes: The domains for which no server may set a cookie.
     public init(publicSuffixes: PublicSuffixes = .standard) {
@@ -125,7 +125,7 @@ public final class CookieJar: Sendable {
     ///
     /// - Parameters:
     ///   - cookie: The cookie.
-    ///   - principal: The principal whose requests are sent with it; `nil` for requests without one.
+    ///   - principal: The principal of the requests that are sent with it; `nil` for requests without one.
     /// - Throws: The reason why the cookie is not valid.
     public func set(_ cookie: Cookie, for principal: Principal? = nil) throws(CookieRejection) {
         try cookie.check(publicSuffixes)

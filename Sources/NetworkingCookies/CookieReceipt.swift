@@ -25,7 +25,7 @@ final class CookieReceipt: Sendable {
         self.hadCookies = hadCookies
     }
 
-    /// Stores the cookies of a head, unless the user of the request is no longer the one that they are for.
+    /// Stores the cookies of a head, unless the user of the request has changed.
     ///
     /// - Parameters:
     ///   - head: The head.

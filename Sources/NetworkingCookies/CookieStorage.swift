@@ -42,19 +42,25 @@ public protocol CookieStorage: Sendable {
 /// Encode it to store it. Its contents are secret, and its description contains none of them.
 public struct CookieArchive: Sendable, Hashable, Codable {
     /// The cookies of one principal.
-    struct Session: Sendable, Hashable, Codable {
-        let principal: String?
+    package struct Session: Sendable, Hashable, Codable {
+        package let principal: String?
         let id: String
-        let cookies: [Cookie]
+        package let cookies: [Cookie]
+
+        package init(principal: String?, id: String, cookies: [Cookie]) {
+            self.principal = principal
+            self.id = id
+            self.cookies = cookies
+        }
     }
 
     /// The key of the digests that represent cookies in principals.
     ///
     /// It is stored, so that responses in a cache on disk can be found again.
-    let key: [UInt8]
-    let sessions: [Session]
+    package let key: [UInt8]
+    package let sessions: [Session]
 
-    init(key: [UInt8], sessions: [Session]) {
+    package init(key: [UInt8], sessions: [Session]) {
         self.key = key
         self.sessions = sessions
     }

@@ -10,13 +10,13 @@ import Foundation
 struct CookieOwner: Sendable, Hashable {
     /// The principal, without cookies.
     let principal: Principal?
-    /// The credentials of a request whose principal is known only to a modifier further out.
+    /// The credentials of a request if only a modifier further out knows its principal.
     ///
     /// Such cookies are never written to a storage, because the credentials are secret.
     var credentials: ConnectionOwner?
 }
 
-/// A request, as far as it decides which cookies are sent.
+/// The properties of a request that determine which cookies are sent.
 struct CookieQuery: Sendable {
     let url: CookieURL
     /// The site of the URL.

@@ -15,11 +15,11 @@ extension NetworkingComponent {
     /// ```
     ///
     /// It works with every transport, and replaces the cookie storage of URLSession. Each hop of a redirect gets the
-    /// cookies of its own URL, and the cookies that it sets are stored, so this modifier follows redirects instead of
+    /// cookies of its URL, and the cookies that it sets are stored, so this modifier follows redirects instead of
     /// the transport. A `redirected` further in still decides which redirects to follow.
     ///
     /// Place it inside `retry`, `deduplicated`, `cached` and `throttled`, so that each attempt is sent with the latest
-    /// cookies, and outside `authenticated` and `signed`. Each principal has cookies of its own. Caches and
+    /// cookies, and outside `authenticated` and `signed`. Each principal has its own cookies. Caches and
     /// deduplication distinguish requests by their cookies, although they are further out.
     ///
     /// If a request already has a `Cookie` field, the jar adds nothing to it. Over plain http to another machine, no
@@ -130,7 +130,7 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
         }
     }
 
-    /// The cookies that a request is sent with; `nil` if there are none or it has a `Cookie` field of its own.
+    /// The cookies that a request is sent with; `nil` if there are none or the request already has a `Cookie` field.
     private func selection(
         for request: HTTPRequestData,
         of owner: CookieOwner,

@@ -53,7 +53,7 @@ public struct PublicSuffixes: Sendable {
         return String(site)
     }
 
-    /// Whether a domain has two labels, the second a country's and the first one of those that countries reserve.
+    /// Whether a domain has two labels: a country, after a label that countries reserve.
     private static func isOfCountry(_ domain: String) -> Bool {
         let labels = domain.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return labels.count == 2 && labels[1].count == 2 && secondLabels.contains(Substring(labels[0]))

@@ -1,6 +1,6 @@
-/// An HTTP archive: the fields of HAR 1.2, and this library's own fields, whose names begin with an underscore.
+/// An HTTP archive: the fields of HAR 1.2, and this library's own fields with names that begin with an underscore.
 ///
-/// Archives are read leniently, because tools differ in what they write. Fields that are missing or have the wrong type
+/// Archives are read leniently, because tools write them differently. Fields that are missing or have the wrong type
 /// are left out. Unknown fields are dropped, because their contents are unknown.
 package struct HAR: Sendable, Hashable, Codable {
     package var log: Log
@@ -30,6 +30,9 @@ package struct HAR: Sendable, Hashable, Codable {
     package struct Creator: Sendable, Hashable, Encodable {
         package var name: String
         var version: String
+
+        /// This library.
+        package static let library = Creator(name: "swift-networking", version: "0.1.0")
 
         package init(name: String, version: String) {
             self.name = name

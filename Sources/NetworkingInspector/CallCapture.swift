@@ -46,7 +46,9 @@ final class CallCapture: NetworkEventObserver {
         var shelf: CallShelf?
         var exchanges: [Exchange] = []
         var end: End?
-        /// Whether the call waits for an exchange that another call started, whose events belong to that call.
+        /// Whether the call waits for an exchange that another call started.
+        ///
+        /// The events belong to that call.
         var isFollowing = false
         var hasDroppedBodies = false
         /// Whether the shelf has removed the call, so that nothing more is recorded.

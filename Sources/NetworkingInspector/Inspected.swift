@@ -27,7 +27,7 @@ extension NetworkingComponent {
     /// included. Everything that it shows or writes is redacted.
     ///
     /// - Parameter inspector: The inspector that stores the calls; several stacks may share one.
-    /// - Returns: A component whose calls are recorded. It throws the errors of the upstream component.
+    /// - Returns: A component that records its calls. It throws the errors of the upstream component.
     public func inspected(by inspector: NetworkInspector) -> some NetworkingComponent {
         modified(Inspected(inspector: inspector))
     }

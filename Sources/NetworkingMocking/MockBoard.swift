@@ -33,7 +33,7 @@ struct MockBoard: Sendable {
     private(set) var requests: [HTTPRequestData] = []
     /// The source of the response to each request; nil while it is being determined.
     private(set) var answerers: [Answerer?] = []
-    /// The number of requests whose source has been determined.
+    /// The number of requests with a determined source.
     private(set) var settled = 0
 
     private(set) var active = 0

@@ -52,7 +52,7 @@ extension MockTransport {
     }
 }
 
-/// A directory whose files are responses.
+/// A directory of files that are responses.
 struct MockDirectory: Sendable {
     let path: String
     let prefix: [String]

@@ -79,7 +79,7 @@ extension MockResponse {
         }
     }
 
-    /// Creates a response whose body arrives in given pieces.
+    /// Creates a response with a body that arrives in given pieces.
     ///
     /// ```swift
     /// .pieces(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])

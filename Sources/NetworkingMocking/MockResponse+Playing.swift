@@ -8,18 +8,18 @@ import Foundation
 #endif
 
 extension MockResponse {
-    /// Plays the response to a request whose body is in memory.
+    /// Plays the response to a request with its body in memory.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - progress: The progress reported so far.
-    ///   - onPortion: Called after each chunk of the body that has reached its destination.
+    ///   - onChunk: Called after each chunk of the body that has reached its destination.
     /// - Returns: The response.
     /// - Throws: The error of the mock response, or `CancellationError`.
     func respond(
         to request: HTTPRequestData,
         after progress: TransferProgress = TransferProgress(),
-        onPortion: @escaping @Sendable () -> Void = {}
+        onChunk: @escaping @Sendable () -> Void = {}
     ) async throws -> HTTPResponseData {
         if let delay {
             try await NetworkEnvironment.current.clock.sleep(for: delay)
@@ -34,17 +34,17 @@ extension MockResponse {
             throw CancellationError()
         case .held(let answer):
             let response = try await answer.response(to: request).replacing(self)
-            return try await response.respond(to: request, after: progress, onPortion: onPortion)
+            return try await response.respond(to: request, after: progress, onChunk: onChunk)
         case .response(let head, let content):
             request.emit(ExchangeEvent.headReceived(head))
-            let play = MockPlay(request: request, head: head, progress: progress, onPortion: onPortion)
-            guard request.method != .head else { return try await play.whole(Data()) }
+            let play = MockPlay(request: request, head: head, progress: progress, onChunk: onChunk)
+            guard request.method != .head else { return try await play.respond(with: Data()) }
             switch content {
-            case .data(let data) where isWhole: return try await play.whole(data)
+            case .data(let data) where isWhole: return try await play.respond(with: data)
             case .data(let data): return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
             case .file(let url):
                 let data = try await Self.read(url, for: request)
-                if isWhole { return try await play.whole(data) }
+                if isWhole { return try await play.respond(with: data) }
                 return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
             case .pieces(let pieces): return try await play.pieces(scheduled(pieces))
             }
@@ -78,12 +78,12 @@ private struct MockPlay {
     let request: HTTPRequestData
     let head: HTTPResponse
     let progress: TransferProgress
-    let onPortion: @Sendable () -> Void
+    let onChunk: @Sendable () -> Void
 
     /// Responds with a body that is available immediately.
     ///
     /// The outermost component of the stack delivers it to a sink.
-    func whole(_ body: Data) async throws -> HTTPResponseData {
+    func respond(with body: Data) async throws -> HTTPResponseData {
         guard request.sink == nil else {
             reportWhole(body)
             return HTTPResponseData(request: request, http: head, body: .collected(body))
@@ -96,7 +96,7 @@ private struct MockPlay {
 
     private func reportWhole(_ body: Data) {
         report(Int64(body.count), of: Int64(body.count))
-        if !body.isEmpty { onPortion() }
+        if !body.isEmpty { onChunk() }
     }
 
     /// Responds with a body that arrives in pieces.
@@ -125,7 +125,7 @@ private struct MockPlay {
             case .data(let data):
                 guard !data.isEmpty else { continue }
                 try await delivery.receive(data)
-                onPortion()
+                onChunk()
                 reported = report(delivery.byteCount, of: announced)
             case .step:
                 reported = report(delivery.byteCount, of: announced)

@@ -33,7 +33,7 @@ final class MockTally<Counts: Sendable>: Sendable {
         state.withLock { body($0.counts) }
     }
 
-    /// Changes the counts, and resumes the waiters whose condition is now met.
+    /// Changes the counts, and resumes the waiters with a condition that is now met.
     @discardableResult
     func update<Value: Sendable>(_ change: (inout Counts) -> Value) -> Value {
         let (value, reached) = state.withLock { state -> (Value, [Suspension<Void>]) in

@@ -11,7 +11,7 @@ extension MockTransport {
         board.read { $0.expectations.count - $0.met }
     }
 
-    /// The number of requests that have arrived and whose exchange is not over.
+    /// The number of requests that have arrived and are still in progress.
     public var active: Int {
         board.read { $0.active }
     }

@@ -32,8 +32,8 @@ extension MockTransport {
     /// try transport.verifyAllUsed()   // GET /users was used once; expected exactly 2 times.
     /// ```
     ///
-    /// It checks stubs (``MockUses``), the script, the expectations, and requests without a response, whose error the
-    /// app may have ignored. Exchanges in flight count as used.
+    /// It checks stubs (``MockUses``), the script, the expectations, and requests without a response, because the app
+    /// may have ignored their error. Exchanges in flight count as used.
     ///
     /// - Throws: ``UnusedMocks``.
     public func verifyAllUsed() throws {

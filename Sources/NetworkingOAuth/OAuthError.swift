@@ -50,7 +50,7 @@ public struct OAuthError: Error {
     /// The underlying error; the description does not include it.
     public let underlying: (any Error)?
     package let isForeseen: Bool
-    /// The method and URL of the request whose response the error is about, without secrets.
+    /// The method and URL of the request that the error is about, without secrets.
     package let failedRequest: String?
 
     init(

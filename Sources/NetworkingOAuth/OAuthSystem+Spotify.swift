@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension OAuthSystem {
-    /// Returns the system for Spotify, for an app whose users sign in.
+    /// Returns the system for Spotify, for an app with users that sign in.
     ///
     /// ```swift
     /// let spotify = OAuthClient(

@@ -111,7 +111,7 @@ extension NetworkingComponent {
 }
 
 extension OAuthSystem {
-    /// Returns the additional form fields that the provider requires, without those that the protocol itself defines.
+    /// Returns the additional form fields that the provider requires, without fields that the protocol itself defines.
     func furtherFields(besides fields: [URLQueryItem]) -> [URLQueryItem] {
         let own = Set(
             fields.map(\.name) + ["grant_type", "client_id", "client_secret", "code_verifier", "redirect_uri"]

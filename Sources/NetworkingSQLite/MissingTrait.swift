@@ -5,7 +5,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Stands in for the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
+/// Replaces the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
 @available(
     *,
     unavailable,
@@ -15,5 +15,29 @@ public import Foundation
 public struct SQLiteCacheStore {
     /// Unavailable without the trait.
     public init(file: URL, costLimit: Int = 0, entryCostLimit: Int = 0) {}
+}
+
+/// Replaces the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message:
+        "SQLiteCookieStorage needs the trait SQLite of swift-networking: .package(url: …, traits: [.defaults, \"SQLite\"])"
+)
+public struct SQLiteCookieStorage {
+    /// Unavailable without the trait.
+    public init(file: URL) {}
+}
+
+/// Replaces the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message:
+        "SQLiteOutboxStore needs the trait SQLite of swift-networking: .package(url: …, traits: [.defaults, \"SQLite\"])"
+)
+public struct SQLiteOutboxStore {
+    /// Unavailable without the trait.
+    public init(file: URL) {}
 }
 #endif

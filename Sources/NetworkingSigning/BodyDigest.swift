@@ -43,7 +43,7 @@ extension HTTPRequestData {
         guard body.isReplayable else { throw bodyIsReadOnce }
         do {
             for try await chunk in body.chunks {
-                try chunk.forEachPortion(take)
+                try chunk.forEachChunk(take)
             }
         } catch let failure as RequestBody.Failure {
             throw failure.error(of: self)
@@ -72,12 +72,12 @@ extension Data {
         using function: Function.Type
     ) async throws -> Function.Digest {
         var function = Function()
-        try forEachPortion { function.update(data: $0) }
+        try forEachChunk { function.update(data: $0) }
         return function.finalize()
     }
 
     /// Passes on the bytes in chunks that are short enough for a cancellation to take effect soon.
-    fileprivate func forEachPortion(_ take: (Data) -> Void) throws {
+    fileprivate func forEachChunk(_ take: (Data) -> Void) throws {
         var rest = self[...]
         while !rest.isEmpty {
             try Task.checkCancellation()

@@ -16,13 +16,13 @@ extension NetworkingComponent {
     /// `redirected` further in still decides which redirects to follow.
     ///
     /// Only requests to the server that the stack names next to this modifier, and to `authorities`, are signed. All
-    /// others pass unsigned, as do exempt requests and those whose `authenticationMethod` is `.anonymous`. Responses
+    /// others pass unsigned, as do exempt requests and requests with the `authenticationMethod` `.anonymous`. Responses
     /// belong to the key: `cached` and `deduplicated` do not share them with other keys. A cancelled caller gets
     /// `CancellationError`.
     ///
     /// - Parameters:
     ///   - signer: The signer.
-    ///   - authorities: Hosts whose requests are signed in addition to the stack's server, each with its port unless
+    ///   - authorities: Hosts that get signed requests in addition to the stack's server, each with its port unless
     ///     that is the default of the scheme.
     ///   - isExempt: Returns `true` for requests that are sent unsigned. It must not have side effects.
     /// - Returns: A component that throws the errors of the signer, and `NetworkingError.Kind.invalidRequest` in a

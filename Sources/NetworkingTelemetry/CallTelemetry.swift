@@ -177,7 +177,9 @@ final class CallTelemetry: NetworkEventObserver {
         private var count = 0
         private var isOver = false
 
-        /// Whether the call waits for an exchange that another call started, whose events belong to that call.
+        /// Whether the call waits for an exchange that another call started.
+        ///
+        /// The events belong to that call.
         var isFollowing: Bool {
             waits.contains(.sharing)
         }

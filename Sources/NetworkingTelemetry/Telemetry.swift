@@ -21,7 +21,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// The call's span is a child of the span in the request's own `traceparent`, else of the current task's span, else
-    /// of ``NetworkEnvironment/traceContext``. It is the current span for everything upstream, except for work shared
+    /// of `NetworkEnvironment.traceContext`. It is the current span for everything upstream, except for work shared
     /// by several calls and background work. An exchange that several calls share is a span of one of them, and counted
     /// once.
     ///
@@ -29,8 +29,8 @@ extension NetworkingComponent {
     /// options name them and they are not sensitive. For an error, only its kind is recorded.
     ///
     /// - Parameters:
-    ///   - tracer: The tracer; `nil` for the one that is bootstrapped when a request is sent.
-    ///   - metrics: The metrics factory; `nil` for the one that is bootstrapped when the first metric is recorded.
+    ///   - tracer: The tracer; `nil` for the bootstrapped tracer at the time of a request.
+    ///   - metrics: The metrics factory; `nil` for the bootstrapped factory at the time of the first metric.
     ///   - options: Additional data to record.
     /// - Returns: A component that records its calls. It throws the errors of the upstream component.
     public func telemetry(

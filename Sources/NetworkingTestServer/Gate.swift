@@ -25,7 +25,9 @@ public final class Gate: Sendable {
         state.withLock { $0.isOpen }
     }
 
-    /// Opens the gate for everybody who waits and everybody who comes later; opening it twice is allowed.
+    /// Opens the gate for all current and later waiters.
+    ///
+    /// Opening it twice is allowed.
     public func open() {
         for waiter in state.withLock({ $0.open() }) {
             waiter.resume(returning: true)
@@ -64,7 +66,7 @@ extension Gate {
             return lastID
         }
 
-        /// Answers true when the gate is open, false when the task was cancelled already, and nil to keep waiting.
+        /// Returns `true` if the gate is open, `false` if the task was already cancelled, and `nil` if it has to wait.
         mutating func enter(_ id: Int, _ waiter: Waiter) -> Bool? {
             if cancelled.contains(id) { return false }
             if isOpen { return true }
@@ -72,7 +74,7 @@ extension Gate {
             return nil
         }
 
-        /// Returns the waiter to resume, or remembers the cancellation of one that has yet to enter.
+        /// Returns the waiter to resume, or records the cancellation of a waiter that has not entered yet.
         mutating func cancel(_ id: Int) -> Waiter? {
             guard let waiter = waiters.removeValue(forKey: id) else {
                 cancelled.insert(id)
@@ -81,7 +83,7 @@ extension Gate {
             return waiter
         }
 
-        /// Drops a cancellation that came after the answer.
+        /// Removes a cancellation that was recorded after the waiter was resumed.
         mutating func forget(_ id: Int) {
             cancelled.remove(id)
         }

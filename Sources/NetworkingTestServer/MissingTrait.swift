@@ -1,5 +1,7 @@
 #if !TestServer
-/// Stands in for the server in builds without the trait `TestServer`, so that the compiler's error names the trait.
+/// A placeholder for the server in builds without the trait `TestServer`.
+///
+/// The compiler's error names the trait.
 @available(
     *,
     unavailable,
@@ -10,7 +12,9 @@ public final class TestServer: Sendable {
     init() {}
 }
 
-/// Stands in for the function in builds without the trait `TestServer`, so that the compiler's error names the trait.
+/// A placeholder for the function in builds without the trait `TestServer`.
+///
+/// The compiler's error names the trait.
 @available(
     *,
     unavailable,
@@ -19,5 +23,18 @@ public final class TestServer: Sendable {
 )
 public func withTestServer<Result>(port: Int = 0, _ body: (TestServer) async throws -> Result) async throws -> Result {
     try await body(TestServer())
+}
+#endif
+
+#if TestServer && !SecureTestServer
+extension TestServer {
+    /// Replaces the settings of TLS in builds without the trait `SecureTestServer`, so that the compiler's error names it.
+    @available(
+        *,
+        unavailable,
+        message:
+            "TestServer.TLS needs the trait SecureTestServer of swift-networking: .package(url: …, traits: [.defaults, \"SecureTestServer\"])"
+    )
+    public struct TLS: Sendable {}
 }
 #endif

@@ -8,16 +8,18 @@ public import HTTPTypes
 import Networking
 
 extension RecordedRequest {
-    /// The body as text, in UTF-8; bytes that are none are replaced.
+    /// The body as UTF-8 text.
+    ///
+    /// Invalid bytes are replaced.
     public var text: String {
         String(decoding: body, as: UTF8.self)
     }
 
     /// Decodes the body as JSON.
     ///
-    /// - Parameter type: What to decode.
+    /// - Parameter type: The type to decode.
     /// - Returns: The value.
-    /// - Throws: A ``TestServerError`` that names the request and says where the body differs, without what is in it.
+    /// - Throws: A ``TestServerError`` that names the request and says where the body differs, without its values.
     public func json<Value: Decodable>(as type: Value.Type = Value.self) throws(TestServerError) -> Value {
         do {
             return try JSONDecoder().decode(type, from: body)
@@ -29,19 +31,19 @@ extension RecordedRequest {
         }
     }
 
-    /// Checks what the request is.
+    /// Checks the properties of the request.
     ///
     /// ```swift
     /// try await server.takeRequest().expect(.post, "/users", headerFields: [.contentType: "application/json"])
     /// ```
     ///
     /// - Parameters:
-    ///   - method: The method, nil for any.
-    ///   - path: A pattern as in ``TestServer/route(_:_:times:handler:)``, nil for any.
-    ///   - headerFields: Fields that have to be among those of the request, with these values.
-    ///   - text: The body, nil for any.
+    ///   - method: The method; `nil` for any.
+    ///   - path: A pattern as in ``TestServer/route(_:_:times:handler:)``; `nil` for any.
+    ///   - headerFields: Fields that the request must have, with these values.
+    ///   - text: The body; `nil` for any.
     /// - Returns: The request, for further checks.
-    /// - Throws: A ``TestServerError`` that lists everything that differs; the values of secret fields are not shown.
+    /// - Throws: A ``TestServerError`` that lists every difference. The values of secret fields are redacted.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different
     ///   names.
     @discardableResult
@@ -79,7 +81,7 @@ extension RecordedRequest {
         return "is \(values.map { "\"\($0)\"" }.joined(separator: ", ")) and not \"\(field.value)\""
     }
 
-    /// What is wrong with a body, by its keys and without its values.
+    /// Returns the reason why a body does not decode, by its keys and without its values.
     private static func reason(of error: any Error) -> String {
         func place(_ path: [any CodingKey]) -> String {
             path.isEmpty
@@ -93,7 +95,7 @@ extension RecordedRequest {
         case DecodingError.valueNotFound(let type, let context):
             "expected \(type) \(place(context.codingPath)), found null"
         case DecodingError.dataCorrupted(let context): "the value \(place(context.codingPath)) cannot be read"
-        // An error of the app may well hold the value that it could not use.
+        // An error of the app can contain the value that it could not use.
         default: "decoding it threw \(type(of: error))"
         }
     }

@@ -6,7 +6,7 @@ extension RecordedRequest: CustomStringConvertible {
     /// The method, the target, and what arrived on which connection, in one line:
     /// `POST /users?page=2, 14 bytes (connection 1, request 3)`.
     ///
-    /// The values of query items that sound like secrets are not shown.
+    /// The values of query items are redacted if their names suggest secrets.
     public var description: String {
         var text = "\(method) \(path)"
         if let query { text += "?" + query.withoutSecrets }
@@ -17,8 +17,9 @@ extension RecordedRequest: CustomStringConvertible {
 }
 
 extension RecordedRequest: CustomDebugStringConvertible {
-    /// The description with the fields, a line each; the values of those that carry secrets, such as `Authorization`,
-    /// are not shown.
+    /// The description followed by the fields, one per line.
+    ///
+    /// The values of secret fields, such as `Authorization`, are redacted.
     public var debugDescription: String {
         let lines = (Array(headerFields) + Array(trailerFields))
             .map { field in
@@ -29,21 +30,25 @@ extension RecordedRequest: CustomDebugStringConvertible {
 }
 
 extension RecordedRequest: CustomReflectable {
-    /// Nothing but the description: a test that fails shows what it compared, part by part, secrets included.
+    /// A mirror without children.
+    ///
+    /// A failed test would otherwise print each property of a request, including secrets.
     public var customMirror: Mirror {
         Mirror(self, unlabeledChildren: [debugDescription])
     }
 }
 
 extension HTTPField.Name {
-    /// Whether the values of the field must not be shown.
+    /// Whether the values of the field are redacted.
     var isSecret: Bool {
         canonicalName.soundsSecret
     }
 }
 
 extension String {
-    /// Parts of names behind which there are secrets; a false alarm hides what nobody misses.
+    /// Parts of names that suggest a secret.
+    ///
+    /// Redacting a harmless value is acceptable.
     private static let secretWords = [
         "api-key", "api_key", "apikey", "assertion", "auth", "code", "cookie", "credential", "passw", "secret",
         "session", "sig",
@@ -55,7 +60,7 @@ extension String {
         return Self.secretWords.contains { name.contains($0) }
     }
 
-    /// A query whose secret items have no values.
+    /// The query with the values of secret items redacted.
     fileprivate var withoutSecrets: String {
         split(separator: "&", omittingEmptySubsequences: false)
             .map { item in

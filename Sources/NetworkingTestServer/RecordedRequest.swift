@@ -7,44 +7,57 @@ public import Foundation
 public import HTTPTypes
 import Networking
 
-/// Holds one request as it arrived at a ``TestServer``.
+/// A request as it arrived at a ``TestServer``.
 public struct RecordedRequest: Sendable, Hashable {
     /// The method.
     public var method: HTTPRequest.Method
 
-    /// The path as it was sent, percent-encoded and without the query.
+    /// The path as sent, percent-encoded and without the query.
     public var path: String
 
-    /// The query as it was sent, without its `?`; nil when the request had none.
+    /// The query as sent, without its `?`; `nil` if the request had none.
     public var query: String?
 
-    /// Every field in the order and spelling of arrival, `Host` and repeated ones included.
+    /// Every field in the order and spelling of arrival, including `Host` and repeated fields.
     public var headerFields: HTTPFields
 
-    /// The body, without its transfer coding, as far as the server keeps bodies; empty where a route answers at the
-    /// head.
+    /// The body without its transfer coding, up to the limit of the server.
+    ///
+    /// Empty if a route responds at the head.
     public var body: Data
 
-    /// How many bytes of body arrived, also when not all of them were kept.
+    /// The number of bytes of the body that arrived, even if only some were recorded.
     public var bodyByteCount: Int
 
-    /// The number of the connection that brought the request; the first connection of a server is 1.
+    /// The number of the connection.
+    ///
+    /// The first connection of a server is 1.
     public var connection: Int
 
-    /// What the route that answers the request read from the path, without percent-encoding; empty without a route.
+    /// The parameters of the route's path, without percent-encoding.
+    ///
+    /// Empty without a route.
     public var parameters: [String: String]
 
-    /// The number of the request on its connection; the first one is 1.
+    /// The number of the request on its connection.
+    ///
+    /// The first one is 1.
     public var numberOnConnection: Int
 
-    /// The fields behind a chunked body, in the order and spelling of arrival.
+    /// The version of HTTP that the request arrived in: `HTTP/1.1` or `HTTP/2`.
+    public var httpVersion: String
+
+    /// The fields after a chunked body, in the order and spelling of arrival.
     public var trailerFields: HTTPFields
 
-    /// The sizes of the chunks of a chunked body, in order and without the last one, which is empty; empty without that
-    /// coding.
+    /// The sizes of the chunks of a chunked body, in order and without the empty last one.
+    ///
+    /// Empty without that coding.
     public var chunkSizes: [Int]
 
-    /// Whether the request arrived to its last byte; not so when the answer came before the body, or cut it off.
+    /// Whether the whole request arrived.
+    ///
+    /// `false` if the response came before the body or truncated it.
     public var isComplete: Bool
 
     /// Creates a request without fields and without a body.
@@ -59,22 +72,25 @@ public struct RecordedRequest: Sendable, Hashable {
         self.connection = connection
         parameters = [:]
         numberOnConnection = 1
+        httpVersion = "HTTP/1.1"
         trailerFields = [:]
         chunkSizes = []
         isComplete = true
     }
 
-    /// Whether the connection had brought a request before.
+    /// Whether the connection carried an earlier request.
     public var isOnReusedConnection: Bool {
         numberOnConnection > 1
     }
 
-    /// Whether the client asked with `Expect: 100-continue` whether it may send its body.
+    /// Whether the client sent `Expect: 100-continue`.
     public var expectsContinue: Bool {
         headerFields[.expect]?.lowercased() == "100-continue"
     }
 
-    /// The items of the query in their order, without percent-encoding; `+` stays a plus.
+    /// The items of the query in order, without percent-encoding.
+    ///
+    /// `+` stays a plus.
     public var queryItems: [URLQueryItem] {
         guard let query, !query.isEmpty else { return [] }
         return query.split(separator: "&")

@@ -6,7 +6,7 @@ public import Foundation
 #endif
 
 extension TestResponse {
-    /// Holds one piece of a body and what has to happen before it is sent.
+    /// A chunk of a body with its delay and gate.
     ///
     /// ```swift
     /// .chunks(["first", TestResponse.Chunk("second", gate: gate), TestResponse.Chunk("third", delay: .milliseconds(5))])
@@ -18,10 +18,12 @@ extension TestResponse {
         /// The time to wait before the bytes are sent.
         public var delay: Duration
 
-        /// The gate that has to be open before the bytes are sent; the delay starts behind it.
+        /// The gate that has to be open before the bytes are sent.
+        ///
+        /// The delay starts afterwards.
         public var gate: Gate?
 
-        /// Creates a piece of bytes.
+        /// Creates a chunk of bytes.
         ///
         /// - Parameters:
         ///   - data: The bytes.
@@ -33,7 +35,7 @@ extension TestResponse {
             self.gate = gate
         }
 
-        /// Creates a piece of text, in UTF-8.
+        /// Creates a chunk of UTF-8 text.
         ///
         /// - Parameters:
         ///   - text: The text.
@@ -46,7 +48,7 @@ extension TestResponse {
 }
 
 extension TestResponse.Chunk: ExpressibleByStringLiteral {
-    /// Creates a piece of text, in UTF-8, that is sent at once.
+    /// Creates a chunk of UTF-8 text that is sent at once.
     ///
     /// - Parameter value: The text.
     public init(stringLiteral value: String) {

@@ -1,75 +1,82 @@
 #if TestServer
 extension TestResponse {
-    /// Says what the server does to the socket of a connection.
+    /// The effect of the server on the socket of a connection.
     public enum SocketEffect: Sendable, Hashable {
-        /// Closes both sides. Bytes of the client that the server has not read turn it into a reset, as on every
-        /// system.
+        /// Closes both sides.
+        ///
+        /// If the server has not read all bytes of the client, the system sends a reset.
         case close
 
-        /// Resets the connection. The reset may overtake bytes that the client has not read yet.
+        /// Resets the connection.
+        ///
+        /// The reset can arrive before bytes that the client has not read yet.
         case reset
 
-        /// Closes the server's side alone, and waits until the client hangs up or the server stops.
+        /// Closes only the server's side, and waits until the client disconnects or the server stops.
         case halfClose
 
-        /// Sends nothing more and keeps the connection open, until the client hangs up or the server stops.
+        /// Sends nothing more and keeps the connection open until the client disconnects or the server stops.
         ///
-        /// Within a request's body nothing is read either, so there a client that hangs up is not noticed.
+        /// Within a request's body nothing is read either, so the server does not notice a client that disconnects.
         case stall
     }
 
-    /// Names a point of an exchange.
+    /// A point of an exchange.
     public enum Stage: Sendable, Hashable {
         /// The head of the request has arrived, and nothing of its body was read.
         case requestHead
 
-        /// So many bytes of the request's body have arrived, or all of a body that is shorter.
+        /// The given number of bytes of the request's body have arrived, or the whole body if it is shorter.
         case requestBody(after: Int)
 
-        /// The request has arrived, and nothing of the answer was sent but its informational responses.
+        /// The request has arrived, and only informational responses were sent.
         case responseStart
 
-        /// The head of the answer was sent.
+        /// The head of the response was sent.
         case responseHead
 
-        /// So many bytes of the answer's body were sent, without their coding, or all of a body that is shorter.
+        /// The given number of bytes of the response's body were sent, without their coding, or the whole body if it is
+        /// shorter.
         case responseBody(after: Int)
 
-        /// The answer was sent to its last byte; it did not announce that the connection ends.
+        /// The whole response was sent.
+        ///
+        /// It did not announce that the connection closes.
         case responseEnd
     }
 
-    /// Says where an exchange breaks off, and how.
+    /// The point and the manner of a disconnect.
     public struct Disconnect: Sendable {
-        /// What becomes of the connection.
+        /// The effect on the connection.
         public let effect: SocketEffect
 
-        /// Where.
+        /// The point of the exchange.
         public let stage: Stage
 
-        /// The gate that has to be open before.
+        /// The gate that has to be open before the disconnect.
         public let gate: Gate?
     }
 
-    /// Breaks the exchange off at one point.
+    /// Disconnects at one point of the exchange.
     ///
     /// ```swift
     /// .text("0123456789").disconnecting(.reset, at: .responseBody(after: 4))
     /// .ok.disconnecting(.close, at: .requestBody(after: 1_000))
     /// ```
     ///
-    /// A point within the request can only be met by an answer that is known when the head arrives: one that was
-    /// queued, one of ``TestServer/route(_:_:times:responses:)``, or the one of a
-    /// ``TestServer/routeAtHead(_:_:times:handler:)``. From another handler the client gets a `500` that says so. What
-    /// arrived of the request until then is recorded, and not ``RecordedRequest/isComplete``.
+    /// For a point within the request, the response has to be known when the head arrives. Such responses are queued
+    /// ones, those of ``TestServer/route(_:_:times:responses:)``, and that of a
+    /// ``TestServer/routeAtHead(_:_:times:handler:)``. With another handler, the client gets a `500` that says so. The
+    /// received part of the request is recorded, and is not ``RecordedRequest/isComplete``.
     ///
     /// - Parameters:
-    ///   - effect: What becomes of the connection.
-    ///   - stage: Where.
-    ///   - gate: The gate that has to be open before: a reset that waits until the client has read overtakes nothing.
-    /// - Returns: The response with that end.
+    ///   - effect: The effect on the connection.
+    ///   - stage: The point of the exchange.
+    ///   - gate: The gate that has to be open before the disconnect, for example until the client has read the bytes
+    ///     sent.
+    /// - Returns: The response with that disconnect.
     /// - Precondition: The count of a `requestBody` is greater than zero, that of a `responseBody` is not negative, and
-    ///   the body is not raw: there, ``RawStep`` says how it ends.
+    ///   the body is not raw. The ending of a raw body is a ``RawStep``.
     public func disconnecting(_ effect: SocketEffect, at stage: Stage, gate: Gate? = nil) -> TestResponse {
         switch stage {
         case .requestBody(after: let count):

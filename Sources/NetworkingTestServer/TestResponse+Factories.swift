@@ -7,32 +7,33 @@ private import Foundation
 public import HTTPTypes
 
 extension TestResponse {
-    /// An empty answer with `200 OK`.
+    /// An empty response with `200 OK`.
     public static var ok: TestResponse {
         TestResponse()
     }
 
-    /// Closes the connection without an answer.
+    /// A close of the connection without a response.
     public static var hangUp: TestResponse {
         TestResponse(body: .hangUp)
     }
 
-    /// Resets the connection without an answer: the client gets a reset and not an end.
+    /// A reset of the connection without a response.
     public static var reset: TestResponse {
         .raw(.reset)
     }
 
-    /// Returns bytes of the test's choice, in place of head and body: what a broken or hostile server sends.
+    /// Returns a response of bytes that the test chooses, in place of head and body, as a broken or hostile server
+    /// sends them.
     ///
     /// ```swift
     /// .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
     /// ```
     ///
-    /// Behind the last step the connection is closed, unless that step says what else becomes of it.
+    /// After the last step the connection is closed, unless that step is another ending.
     ///
-    /// - Parameter steps: What is done, in order.
-    /// - Returns: The response; its status, its fields and its delay are not used.
-    /// - Precondition: A step that ends the answer is the last one.
+    /// - Parameter steps: The steps, in order.
+    /// - Returns: The response. Its status, fields and delay are not used.
+    /// - Precondition: A step that ends the response is the last one.
     public static func raw(_ steps: RawStep...) -> TestResponse {
         for step in steps.dropLast() {
             precondition(step.ending == nil, "\(step) must be the last step of a raw response")
@@ -40,7 +41,7 @@ extension TestResponse {
         return TestResponse(body: .raw(steps))
     }
 
-    /// Returns an empty answer with a status.
+    /// Returns an empty response with a status.
     ///
     /// - Parameter status: The status.
     /// - Returns: The response.
@@ -48,7 +49,7 @@ extension TestResponse {
         TestResponse(status: status)
     }
 
-    /// Returns a plain text in UTF-8.
+    /// Returns a response with plain UTF-8 text.
     ///
     /// - Parameters:
     ///   - text: The text.
@@ -62,13 +63,15 @@ extension TestResponse {
         )
     }
 
-    /// Returns a value as JSON, with sorted keys so that the bytes are the same each time.
+    /// Returns a response with a value as JSON.
+    ///
+    /// The keys are sorted, so the bytes are the same each time.
     ///
     /// - Parameters:
     ///   - value: The value.
     ///   - status: The status.
     /// - Returns: The response.
-    /// - Throws: The `EncodingError` of a value that JSON cannot hold.
+    /// - Throws: The `EncodingError` of a value that JSON cannot represent.
     public static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> TestResponse {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

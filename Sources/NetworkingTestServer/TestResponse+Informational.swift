@@ -2,7 +2,7 @@
 public import HTTPTypes
 
 extension TestResponse {
-    /// Holds a response that comes before the answer and says that there is more to come (RFC 9110, section 15.2).
+    /// A response before the final one (RFC 9110, section 15.2).
     public struct Informational: Sendable {
         /// The status, from 100 to 199.
         public let status: HTTPResponse.Status
@@ -10,10 +10,12 @@ extension TestResponse {
         /// The fields, in the order in which they are sent.
         public let headerFields: HTTPFields
 
-        /// The time to wait before it is sent.
+        /// The time to wait before the response is sent.
         public let delay: Duration
 
-        /// The gate that has to be open before it is sent; the delay starts behind it.
+        /// The gate that has to be open before the response is sent.
+        ///
+        /// The delay starts afterwards.
         public let gate: Gate?
 
         /// Creates an informational response.
@@ -21,10 +23,10 @@ extension TestResponse {
         /// - Parameters:
         ///   - status: The status.
         ///   - headerFields: The fields.
-        ///   - delay: The time to wait before it is sent.
-        ///   - gate: The gate that has to be open before it is sent.
-        /// - Precondition: `status` is informational and not `101 Switching Protocols`, behind which there is no
-        ///   answer.
+        ///   - delay: The time to wait before the response is sent.
+        ///   - gate: The gate that has to be open before the response is sent.
+        /// - Precondition: `status` is informational and not `101 Switching Protocols`, after which there is no
+        ///   response.
         public init(
             _ status: HTTPResponse.Status,
             headerFields: HTTPFields = [:],
@@ -41,13 +43,13 @@ extension TestResponse {
             self.gate = gate
         }
 
-        /// Tells the client to send its body, asked or not: `100 Continue`.
+        /// A request to send the body, even if the client does not wait for it: `100 Continue`.
         public static let `continue` = Informational(.continue)
 
-        /// Tells the client that the answer takes a while: `102 Processing`.
+        /// A notice that the response takes longer: `102 Processing`.
         public static let processing = Informational(HTTPResponse.Status(code: 102, reasonPhrase: "Processing"))
 
-        /// Returns `103 Early Hints`, with which a client can fetch ahead what the answer will need.
+        /// Returns `103 Early Hints`, which lets a client load resources before the response arrives.
         ///
         /// - Parameter links: The values of its `Link` fields: `</style.css>; rel=preload; as=style`.
         /// - Returns: The informational response.
@@ -66,52 +68,52 @@ extension TestResponse {
     /// .text("page").preceded(by: .processing, .earlyHints("</style.css>; rel=preload"))
     /// ```
     ///
-    /// They are sent when the answer begins, before its ``delay``, and behind those that were there already.
+    /// They are sent before the head and its ``delay``, after informational responses that were added earlier.
     ///
-    /// - Parameter responses: The informational responses, first to be sent first.
-    /// - Returns: The response with these in front of it.
+    /// - Parameter responses: The informational responses, in order.
+    /// - Returns: The response with these informational responses.
     /// - Precondition: The body is not raw.
     public func preceded(by responses: Informational...) -> TestResponse {
         with("preceded") { $0.informational += responses }
     }
 
-    /// Sends fields behind the body, in the chunked coding, which is the only one that has room for them.
+    /// Sends fields after the body, in the chunked coding.
     ///
-    /// A body that would go without a coding is sent in this one. An answer without a body, as to `HEAD`, has no
-    /// trailers.
+    /// The chunked coding is used for every body, because only this coding allows trailers. A response without a body,
+    /// such as to `HEAD`, has no trailers.
     ///
     /// - Parameter fields: The fields, in the order in which they are sent.
-    /// - Returns: The response with these trailers in place of those it had.
+    /// - Returns: The response with these trailers, which replace earlier ones.
     /// - Precondition: The body is not raw.
     public func trailers(_ fields: HTTPFields) -> TestResponse {
         with("trailers") { $0.trailerFields = fields }
     }
 
-    /// Says what a client gets that asks with `Expect: 100-continue` whether it may send its body.
+    /// The response to a client with `Expect: 100-continue`.
     public enum Expectation: Sendable, Hashable {
-        /// It is told to send the body.
+        /// The client gets `100 Continue` and sends the body.
         case continued
 
-        /// It gets the answer in place of the body's go-ahead, and the connection is closed: `413`, or `417`.
+        /// The client gets the final response, such as `413` or `417`, and the connection is closed.
         case refused
 
-        /// It gets nothing until it has sent the body all the same, which it does after a time of its own (RFC 9110,
-        /// section 10.1.1).
+        /// The client gets nothing until it sends the body anyway, which it does after a timeout (RFC 9110, section
+        /// 10.1.1).
         case ignored
     }
 
-    /// Says what a client gets that asks with `Expect: 100-continue` whether it may send its body.
+    /// Sets the response to a client with `Expect: 100-continue`.
     ///
     /// ```swift
     /// server.enqueue(.status(.contentTooLarge).onExpectation(.refused))
     /// ```
     ///
-    /// Without this it is told to. A client that does not ask, or sends without waiting, sees no difference. As with
-    /// ``disconnecting(_:at:gate:)``, the answer has to be known when the head arrives. An answer of
-    /// ``TestServer/routeAtHead(_:_:times:handler:)`` always comes in place of the go-ahead.
+    /// By default, the client gets `100 Continue`. A client that does not wait for it sees no difference. As with
+    /// ``disconnecting(_:at:gate:)``, the response has to be known when the head arrives. A response of
+    /// ``TestServer/routeAtHead(_:_:times:handler:)`` is always sent instead of `100 Continue`.
     ///
-    /// - Parameter expectation: What it gets.
-    /// - Returns: The response that treats the client so.
+    /// - Parameter expectation: The response to the client.
+    /// - Returns: The response with that expectation.
     public func onExpectation(_ expectation: Expectation) -> TestResponse {
         var response = self
         response.expectation = expectation

@@ -1,11 +1,11 @@
 #if TestServer
 extension TestResponse {
-    /// Says how slowly bytes go through: so many, then a pause, then so many again.
+    /// A pace for bytes: a number of bytes, then a pause.
     public struct Throttle: Sendable, Hashable {
-        /// How many bytes go through at once.
+        /// The number of bytes between two pauses.
         public let byteCount: Int
 
-        /// The pause behind them.
+        /// The duration of a pause.
         public let period: Duration
 
         init(byteCount: Int, period: Duration) {
@@ -16,35 +16,36 @@ extension TestResponse {
         }
     }
 
-    /// Sends the body slowly, with a pause behind each so many bytes.
+    /// Sends the body slowly, with a pause after each number of bytes.
     ///
-    /// The bytes are those on the wire: the lines of the chunked coding count too. The pauses pass on the server's
-    /// clock and come on top of the delays of single chunks.
+    /// The count includes all bytes on the wire, such as the lines of the chunked coding. The pauses run on the
+    /// server's clock and add to the delays of single chunks.
     ///
     /// ```swift
     /// .text(report).throttled(to: 1_000, every: .milliseconds(100))
     /// ```
     ///
     /// - Parameters:
-    ///   - byteCount: How many bytes are sent at once.
-    ///   - period: The pause before the next ones.
+    ///   - byteCount: The number of bytes between two pauses.
+    ///   - period: The duration of a pause.
     /// - Returns: The response with a slow body.
     /// - Precondition: `byteCount` is greater than zero, `period` is not negative, and the body is not raw.
     public func throttled(to byteCount: Int, every period: Duration) -> TestResponse {
         with("throttled") { $0.throttle = Throttle(byteCount: byteCount, period: period) }
     }
 
-    /// Reads the body of the request slowly, with a pause behind each so many bytes, so that a client that sends much
-    /// is held back.
+    /// Reads the body of the request slowly, with a pause after each number of bytes.
     ///
-    /// The bytes are those of the body, without its coding; an echo comes back as slowly. How much the client can send
-    /// ahead is up to the buffers of the system. As with ``disconnecting(_:at:gate:)``, the answer has to be known when
-    /// the head arrives.
+    /// A client with a large body blocks.
+    ///
+    /// The count includes the bytes of the body without its coding. An echo is sent back at the same pace. The buffers
+    /// of the system determine how much the client can send ahead. As with ``disconnecting(_:at:gate:)``, the response
+    /// has to be known when the head arrives.
     ///
     /// - Parameters:
-    ///   - byteCount: How many bytes are read at once.
-    ///   - period: The pause before the next ones.
-    /// - Returns: The response with a slow reader.
+    ///   - byteCount: The number of bytes between two pauses.
+    ///   - period: The duration of a pause.
+    /// - Returns: The response with slow reading.
     /// - Precondition: `byteCount` is greater than zero, and `period` is not negative.
     public func readingThrottled(to byteCount: Int, every period: Duration) -> TestResponse {
         var response = self
@@ -52,16 +53,15 @@ extension TestResponse {
         return response
     }
 
-    /// Sends the parts of the answer late.
+    /// Delays the parts of the response.
     ///
-    /// The time passes on the clock that the server was started with, so a test with a clock of its own does not sleep.
+    /// The time passes on the server's clock, so a test with its own clock does not sleep.
     ///
     /// - Parameters:
-    ///   - head: The time to wait before the head, behind the informational responses.
+    ///   - head: The time to wait before the head, after the informational responses.
     ///   - body: The time to wait between the head and the first bytes of the body.
-    ///   - trailers: The time to wait between the last bytes of the body and the trailers; an answer without trailers
-    ///     has none.
-    /// - Returns: The response with these delays in place of those it had.
+    ///   - trailers: The time to wait between the last bytes of the body and the trailers. Not used without trailers.
+    /// - Returns: The response with these delays, which replace earlier ones.
     /// - Precondition: No delay is negative, and the body is not raw.
     public func delayed(
         head: Duration = .zero,

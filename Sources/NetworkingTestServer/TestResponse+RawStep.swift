@@ -6,9 +6,9 @@ public import Foundation
 #endif
 
 extension TestResponse {
-    /// Describes one step of a raw answer: bytes to send, something to wait for, or how it ends.
+    /// A step of a raw response: bytes to send, a wait, or an ending.
     ///
-    /// A string literal, with or without interpolation, is sent as it is, in UTF-8; the test writes the line ends:
+    /// A string literal, with or without interpolation, is sent unchanged in UTF-8. It has to contain its line ends:
     /// `"HTTP/1.1 200 OK\r\n\r\n"`.
     public struct RawStep: Sendable {
         let pieces: [Chunk]
@@ -27,7 +27,7 @@ extension TestResponse {
             RawStep(pieces: [Chunk(data)])
         }
 
-        /// Sends a text in UTF-8, as it is.
+        /// Sends a text in UTF-8, unchanged.
         ///
         /// - Parameter text: The text.
         /// - Returns: The step.
@@ -35,12 +35,12 @@ extension TestResponse {
             .bytes(Data(text.utf8))
         }
 
-        /// Sends bytes in small pieces, each in a packet of its own.
+        /// Sends bytes in small parts, each in its own packet.
         ///
         /// - Parameters:
         ///   - data: The bytes.
-        ///   - count: How many bytes a piece has.
-        ///   - delay: The time to wait before each piece.
+        ///   - count: The number of bytes in each part.
+        ///   - delay: The time to wait before each part.
         /// - Returns: The step.
         /// - Precondition: `count` is greater than zero.
         public static func drip(_ data: Data, by count: Int = 1, every delay: Duration = .zero) -> RawStep {
@@ -49,21 +49,21 @@ extension TestResponse {
             return RawStep(pieces: starts.map { Chunk(data[$0...].prefix(count), delay: delay) })
         }
 
-        /// Sends a text in small pieces, each in a packet of its own.
+        /// Sends a text in small parts, each in its own packet.
         ///
         /// - Parameters:
         ///   - text: The text, sent in UTF-8.
-        ///   - count: How many bytes a piece has.
-        ///   - delay: The time to wait before each piece.
+        ///   - count: The number of bytes in each part.
+        ///   - delay: The time to wait before each part.
         /// - Returns: The step.
         /// - Precondition: `count` is greater than zero.
         public static func drip(_ text: String, by count: Int = 1, every delay: Duration = .zero) -> RawStep {
             drip(Data(text.utf8), by: count, every: delay)
         }
 
-        /// Waits a while.
+        /// Waits for a duration.
         ///
-        /// - Parameter duration: How long.
+        /// - Parameter duration: The duration.
         /// - Returns: The step.
         public static func delay(_ duration: Duration) -> RawStep {
             RawStep(pieces: [Chunk(Data(), delay: duration)])
@@ -77,25 +77,27 @@ extension TestResponse {
             RawStep(pieces: [Chunk(Data(), gate: gate)])
         }
 
-        /// Ends the answer and closes the connection, which is what happens without a step that says otherwise.
+        /// Ends the response and closes the connection.
+        ///
+        /// This is the default ending.
         public static let close = RawStep(ending: .close)
 
-        /// Ends the answer with a reset of the connection.
+        /// Ends the response with a reset of the connection.
         public static let reset = RawStep(ending: .reset)
 
-        /// Sends nothing more and keeps the connection open, until the client hangs up or the server stops.
+        /// Sends nothing more and keeps the connection open until the client disconnects or the server stops.
         public static let stall = RawStep(ending: .stall)
 
-        /// Closes the server's side alone, and waits until the client hangs up or the server stops.
+        /// Closes only the server's side, and waits until the client disconnects or the server stops.
         public static let halfClose = RawStep(ending: .halfClose)
 
-        /// Ends the answer and takes the next request of the connection.
+        /// Ends the response and takes the next request of the connection.
         public static let keepAlive = RawStep(ending: .next)
     }
 }
 
 extension TestResponse.RawStep: ExpressibleByStringInterpolation {
-    /// Creates a step that sends a text, in UTF-8, as it is.
+    /// Creates a step that sends a text in UTF-8, unchanged.
     ///
     /// - Parameter value: The text.
     public init(stringLiteral value: String) {

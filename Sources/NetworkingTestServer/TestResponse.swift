@@ -1,8 +1,7 @@
 #if TestServer
 public import HTTPTypes
 
-/// Describes one answer of a ``TestServer``: a status, fields, a body, how slowly they are sent, and where they break
-/// off.
+/// A response of a ``TestServer``: a status, fields, a body, their pace, and an optional disconnect.
 ///
 /// ```swift
 /// server.enqueue(
@@ -13,24 +12,28 @@ public import HTTPTypes
 /// )
 /// ```
 ///
-/// The fields are sent as they are, in their order. The framing field that the body needs is added behind them unless
-/// it was set by hand. A `Content-Length` set by hand that is not the number of bytes sent closes the connection after
-/// them, which is how a truncated body is made:
+/// The fields are sent unchanged and in order, followed by the framing field of the body unless the test sets one. If
+/// the test sets a `Content-Length` that differs from the number of bytes, the connection closes after them. This makes
+/// a truncated body:
 ///
 /// ```swift
 /// TestResponse(headerFields: [.contentLength: "100"], body: .data(Data("only these".utf8)))
 /// ```
 public struct TestResponse: Sendable {
-    /// The status; a status that cannot have a body, such as 204 and 304, is sent without one.
+    /// The status.
+    ///
+    /// A status without a body, such as 204 and 304, is sent without one.
     public var status: HTTPResponse.Status
 
     /// The fields, in the order in which they are sent.
     public var headerFields: HTTPFields
 
-    /// The body and the way it is sent; the answer to `HEAD` has the framing of this body and no bytes of it.
+    /// The body and the way it is sent.
+    ///
+    /// The response to `HEAD` has the framing fields of the body, but no bytes.
     public var body: Body
 
-    /// The time to wait before the head is sent, behind the informational responses.
+    /// The time to wait before the head is sent, after the informational responses.
     public var delay: Duration
 
     /// The time to wait between the head and the first bytes of the body: ``delayed(head:body:trailers:)``.
@@ -39,22 +42,22 @@ public struct TestResponse: Sendable {
     /// The time to wait between the last bytes of the body and the trailers: ``delayed(head:body:trailers:)``.
     public internal(set) var trailersDelay = Duration.zero
 
-    /// What is sent before the head: ``preceded(by:)``.
+    /// The responses sent before the head: ``preceded(by:)``.
     public internal(set) var informational: [Informational] = []
 
-    /// The fields behind the body: ``trailers(_:)``.
+    /// The fields after the body: ``trailers(_:)``.
     public internal(set) var trailerFields = HTTPFields()
 
-    /// How slowly the body is sent: ``throttled(to:every:)``.
+    /// The pace at which the body is sent: ``throttled(to:every:)``.
     public internal(set) var throttle: Throttle?
 
-    /// How slowly the body of the request is read: ``readingThrottled(to:every:)``.
+    /// The pace at which the body of the request is read: ``readingThrottled(to:every:)``.
     public internal(set) var readingThrottle: Throttle?
 
-    /// What the client gets that asks with `Expect: 100-continue` whether it may send its body: ``onExpectation(_:)``.
+    /// The response to a client with `Expect: 100-continue`: ``onExpectation(_:)``.
     public internal(set) var expectation = Expectation.continued
 
-    /// Where the exchange breaks off: ``disconnecting(_:at:gate:)``.
+    /// The disconnect of the exchange: ``disconnecting(_:at:gate:)``.
     public internal(set) var disconnect: Disconnect?
 
     /// Creates a response.
@@ -78,12 +81,14 @@ public struct TestResponse: Sendable {
 }
 
 extension TestResponse {
-    /// Whether it says how the body of its request is received, and so has to be known when the head arrives.
+    /// Whether the response controls how its request is received, and so has to be known when the head arrives.
     var actsOnRequest: Bool {
         readingThrottle != nil || expectation != .continued || disconnect?.stage.isWithinRequest == true
     }
 
-    /// A copy with a change, of an answer that is not raw: that one says everything itself.
+    /// Returns a copy with a change.
+    ///
+    /// The response must not be raw, because a raw response defines everything itself.
     func with(_ modifier: StaticString, _ change: (inout TestResponse) -> Void) -> TestResponse {
         if case .raw = body {
             preconditionFailure(

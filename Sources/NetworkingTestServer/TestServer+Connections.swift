@@ -1,6 +1,6 @@
 #if TestServer
 extension TestServer {
-    /// The number of connections that were accepted since the start.
+    /// The number of connections accepted since the start.
     public var acceptedConnections: Int {
         switchboard.acceptedConnections
     }
@@ -10,13 +10,13 @@ extension TestServer {
         switchboard.openConnections
     }
 
-    /// Waits until no more than a number of connections are open.
+    /// Waits until at most a number of connections are open.
     ///
-    /// It shows that a client that gives up hangs up. A client that keeps connections for further requests keeps them
-    /// open until it is told to let go.
+    /// A test can check with it that a cancelled client disconnects. A client that reuses connections keeps them open
+    /// until it is shut down.
     ///
-    /// - Parameter count: How many may be open.
-    /// - Throws: `CancellationError` when the task is cancelled first.
+    /// - Parameter count: The maximum number of open connections.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitForOpenConnections(_ count: Int = 0) async throws(CancellationError) {
         let departure = Gate()
         switchboard.open(departure, atOpenConnections: count)
@@ -26,49 +26,51 @@ extension TestServer {
 }
 
 extension TestServer {
-    /// Says what the server does to a connection that it has accepted, before anything was said.
+    /// The effect of the server on an accepted connection before any bytes are exchanged.
     public enum ConnectionEffect: Sendable, Hashable {
-        /// Serves it.
+        /// Serves the connection.
         case serve
 
-        /// Closes it.
+        /// Closes the connection.
         case close
 
-        /// Resets it.
+        /// Resets the connection.
         case reset
 
-        /// Closes the server's side alone, and waits until the client hangs up or the server stops.
+        /// Closes only the server's side, and waits until the client disconnects or the server stops.
         case halfClose
 
-        /// Says nothing, and drops what the client sends, until that hangs up or the server stops.
+        /// Sends nothing and drops all received bytes until the client disconnects or the server stops.
         case stall
 
-        /// Answers the first bytes with the alert of TLS that says that the handshake failed, and closes.
+        /// Responds to the first bytes with the TLS alert that the handshake failed, and closes.
         ///
-        /// The server speaks no TLS: a client that is given a URL with `https` fails at any connection of this server,
-        /// with this effect in the way it does at a server that refuses all of its ciphers.
+        /// The server does not support TLS, so a client with an `https` URL fails on every connection. With this effect
+        /// it fails as with a server that refuses all of its ciphers.
         case failHandshake
     }
 
-    /// Queues what is done to the next connections, one for each; those behind them are served.
+    /// Queues effects for the next connections, one each.
+    ///
+    /// Later connections are served.
     ///
     /// ```swift
     /// server.enqueueConnections(.reset, .stall)
     /// ```
     ///
-    /// A port that nobody listens on refuses a connection: ``stop()`` before, and ``restart()`` behind it. One that
-    /// never completes a connection is ``withUnresponsiveServer(_:)``.
+    /// To refuse connections, call ``stop()`` before and ``restart()`` after them. A server that never completes a
+    /// connection is ``withUnresponsiveServer(_:)``.
     ///
-    /// - Parameter effects: What is done, to the next connection first.
+    /// - Parameter effects: The effects, starting with that of the next connection.
     public func enqueueConnections(_ effects: ConnectionEffect...) {
         switchboard.withScript { $0.enqueueConnections(effects) }
     }
 
-    /// Says what is done to one connection, ahead of those that are queued.
+    /// Sets the effect for one connection, which takes precedence over the queue.
     ///
     /// - Parameters:
     ///   - number: The number of the connection, from 1, as in ``RecordedRequest/connection``.
-    ///   - effect: What is done to it.
+    ///   - effect: The effect.
     /// - Precondition: `number` is greater than zero.
     public func onConnection(_ number: Int, _ effect: ConnectionEffect) {
         precondition(number > 0, "the first connection is number 1 (is \(number))")

@@ -5,7 +5,7 @@ import Networking
 extension TestServer {
     /// The requests that have arrived, in order of arrival.
     ///
-    /// A request arrives when the last byte of its body does, and where a route answers at the head, with that.
+    /// A request arrives with the last byte of its body, or with its head if a route responds at the head.
     public var requests: [RecordedRequest] {
         switchboard.withRecord { $0.requests }
     }
@@ -23,17 +23,17 @@ extension TestServer {
         return requests.filter { $0.method == method && path.parameters(in: $0.path) != nil }
     }
 
-    /// Forgets the requests that have arrived, so that a long test does not keep them all.
+    /// Removes the requests that have arrived, for example to save memory in a long test.
     ///
-    /// From here on ``requests`` and ``waitForRequests(_:)`` start from zero, and ``takeRequest(_:_:within:)`` has none to
-    /// take.
+    /// Afterwards ``requests`` and ``waitForRequests(_:)`` start from zero, and ``takeRequest(_:_:within:)`` has no
+    /// request to take.
     public func forgetRequests() {
         switchboard.withRecord { $0.forgetRequests() }
     }
 
     /// Waits until a number of requests have arrived since the start.
     ///
-    /// Together with a ``Gate`` this shows that requests are in flight at the same time:
+    /// With a ``Gate``, a test can check that requests are in flight at the same time:
     ///
     /// ```swift
     /// let gate = Gate()
@@ -46,9 +46,9 @@ extension TestServer {
     /// gate.open()
     /// ```
     ///
-    /// - Parameter count: How many requests to wait for, including those that arrived before this call.
+    /// - Parameter count: The number of requests to wait for, including earlier requests.
     /// - Returns: The first `count` requests.
-    /// - Throws: `CancellationError` when the task is cancelled or the server stops first.
+    /// - Throws: `CancellationError` if the task is cancelled or the server stops first.
     @discardableResult
     public func waitForRequests(_ count: Int) async throws(CancellationError) -> [RecordedRequest] {
         let arrival = Gate()
@@ -56,14 +56,14 @@ extension TestServer {
         defer { switchboard.forget(arrival) }
         try await arrival.wait()
         let requests = requests
-        // A server that stops opens the gate too, so that nobody waits for requests that cannot come any more.
+        // A server that stops also opens the gate, because no more requests can arrive.
         guard requests.count >= count else { throw CancellationError() }
         return Array(requests.prefix(count))
     }
 
-    /// Takes the next request that nobody has taken, and waits for it when there is none.
+    /// Takes the next request that was not taken before, and waits for one if necessary.
     ///
-    /// A test that takes each request in turn notices one too many, with ``verifyAllClaimed()``:
+    /// A test that takes each request finds an extra one with ``verifyAllClaimed()``:
     ///
     /// ```swift
     /// let login = try await server.takeRequest(.post, "/login")
@@ -71,12 +71,12 @@ extension TestServer {
     /// ```
     ///
     /// - Parameters:
-    ///   - method: The method it has to have, nil for any; requests of other methods are left.
-    ///   - path: A pattern as in ``route(_:_:times:handler:)``, nil for any; requests of other paths are left.
-    ///   - patience: How long to wait on the server's clock; nil for as long as it takes.
+    ///   - method: The method; `nil` for any. Requests with other methods are not taken.
+    ///   - path: A pattern as in ``route(_:_:times:handler:)``; `nil` for any. Requests with other paths are not taken.
+    ///   - patience: The time limit on the server's clock; `nil` for none.
     /// - Returns: The first request that matches.
-    /// - Throws: `CancellationError` when the task is cancelled, and a ``TestServerError`` that lists what arrived when
-    ///   the patience is over or the server stops.
+    /// - Throws: `CancellationError` if the task is cancelled, and a ``TestServerError`` that lists the requests that
+    ///   arrived if the time limit expires or the server stops.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different
     ///   names.
     public func takeRequest(
@@ -97,7 +97,7 @@ extension TestServer {
                 return taken
             }
             group.cancelAll()
-            // A request that was taken in the same moment is not lost.
+            // A request that was taken at the same moment is returned and not lost.
             return try? await group.next() ?? nil
         }
         guard let taken else {
@@ -122,15 +122,15 @@ extension TestServer {
         }
     }
 
-    /// The number of requests being answered now.
+    /// The number of requests in progress.
     ///
-    /// A request counts from its arrival until just before the last bytes of its answer are sent, so a client that has
-    /// read its answer is no longer counted.
+    /// A request counts from its arrival until just before the last bytes of its response are sent. A client that has
+    /// read its response is no longer counted.
     public var activeRequests: Int {
         switchboard.activeRequests
     }
 
-    /// The largest number of requests that were being answered at the same time.
+    /// The maximum number of requests that were in progress at the same time.
     public var peakActiveRequests: Int {
         switchboard.peakActiveRequests
     }

@@ -3,27 +3,30 @@ public import HTTPTypes
 import Networking
 
 extension TestServer {
-    /// Produces the answer to one request.
+    /// A closure that returns the response to a request.
     ///
-    /// It runs in a task of the connection, which is cancelled when the client hangs up or the server stops. An error
-    /// it throws is answered with `500 Internal Server Error` and a sentence that names the error.
+    /// It runs in a task of the connection, which is cancelled if the client disconnects or the server stops. If it
+    /// throws, the client gets `500 Internal Server Error` with a text that names the error.
     public typealias Handler = nonisolated(nonsending) @Sendable (RecordedRequest) async throws -> TestResponse
 
-    /// Produces the answer to one request, or nil for a request that nobody scripted: ``dispatch(_:)``.
+    /// A closure that returns the response to a request, or `nil` if there is none: ``dispatch(_:)``.
     public typealias Dispatcher = nonisolated(nonsending) @Sendable (RecordedRequest) async throws -> TestResponse?
 
-    /// Names a route that was scripted, to take it back or to ask how often it answered.
+    /// A scripted route, for removing it or counting its uses.
     public struct ScriptedRoute: Sendable {
         let id: Int
         let switchboard: Switchboard
 
-        /// How many requests it has answered; zero again once it is removed.
+        /// The number of requests that the route has responded to.
+        ///
+        /// Zero after it is removed.
         public var uses: Int {
             switchboard.withScript { $0.uses(ofRoute: id) }
         }
 
-        /// Takes the route back; the older ones answer again, and requests it is answering now are answered to their
-        /// end.
+        /// Removes the route, so that older routes respond again.
+        ///
+        /// Requests in progress still get their response.
         public func remove() {
             switchboard.withScript { $0.removeRoute(id) }
         }
@@ -31,12 +34,12 @@ extension TestServer {
 }
 
 extension TestServer {
-    /// Answers requests of one method and path.
+    /// Responds to requests with a method and a path.
     ///
-    /// A path is made of segments: a literal one, `:name`, which takes any one segment and makes it readable as
-    /// `request.parameters["name"]`, and a trailing `*`, which takes the rest, even none, as
-    /// `request.parameters["*"]`. Segments are compared, and parameters are given, without percent-encoding. A trailing
-    /// slash counts. Of several routes that match, the newest answers, so a test can replace what its fixture scripted.
+    /// A path consists of segments. `:name` matches any one segment, which is `request.parameters["name"]`. A trailing
+    /// `*` matches the rest of the path, even none, which is `request.parameters["*"]`. Other segments match literally.
+    /// Segments are compared, and parameters are returned, without percent-encoding. A trailing slash is significant.
+    /// If several routes match, the newest one responds, so a test can replace a route of its fixture.
     ///
     /// ```swift
     /// server.route(.delete, "/users/:id") { _ in .status(.noContent) }
@@ -44,11 +47,11 @@ extension TestServer {
     /// ```
     ///
     /// - Parameters:
-    ///   - method: The method, matched exactly: a route for `.get` does not answer `HEAD`.
+    ///   - method: The method, matched exactly: a route for `.get` does not match `HEAD`.
     ///   - path: The pattern of the path.
-    ///   - times: How many requests it answers; then the older routes answer again.
-    ///   - handler: Produces the answer.
-    /// - Returns: The route, to take it back.
+    ///   - times: The number of requests that the route responds to. Afterwards older routes respond again.
+    ///   - handler: Returns the response.
+    /// - Returns: The route, for removing it.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
     ///   names, and `times` is greater than zero.
     @discardableResult
@@ -61,15 +64,15 @@ extension TestServer {
         add(method, path, times: times, .handler(handler))
     }
 
-    /// Answers requests of any method to one path.
+    /// Responds to requests with any method and a path.
     ///
     /// The path is matched as in ``route(_:_:times:handler:)``.
     ///
     /// - Parameters:
     ///   - path: The pattern of the path.
-    ///   - times: How many requests it answers; then the older routes answer again.
+    ///   - times: The number of requests that the route responds to. Afterwards older routes respond again.
     ///   - handler: Produces the answer.
-    /// - Returns: The route, to take it back.
+    /// - Returns: The route, for removing it.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
     ///   names, and `times` is greater than zero.
     @discardableResult
@@ -77,22 +80,23 @@ extension TestServer {
         add(nil, path, times: times, .handler(handler))
     }
 
-    /// Answers requests of one method and path with one response after the other.
+    /// Responds to requests with a method and a path with one response after the other.
     ///
-    /// Each request takes the next one, and the last one stays for all that come behind.
+    /// Each request takes the next response. The last one repeats.
     ///
     /// ```swift
     /// server.route(.get, "/report", responses: .status(.accepted), .status(.accepted), .text("done"))
     /// ```
     ///
-    /// Unlike those of a handler, these are known when the head of a request arrives, and may say how that is received.
+    /// Unlike those of a handler, these responses are known when the head of a request arrives. They can control how
+    /// the request is received.
     ///
     /// - Parameters:
     ///   - method: The method, matched exactly.
     ///   - path: The pattern of the path, matched as in ``route(_:_:times:handler:)``.
-    ///   - times: How many requests it answers; then the older routes answer again.
-    ///   - responses: The responses, first to be sent first.
-    /// - Returns: The route, to take it back.
+    ///   - times: The number of requests that the route responds to. Afterwards older routes respond again.
+    ///   - responses: The responses, in order.
+    /// - Returns: The route, for removing it.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
     ///   names, `times` is greater than zero, and there is a response.
     @discardableResult
@@ -106,28 +110,28 @@ extension TestServer {
         return add(method, path, times: times, .responses(responses))
     }
 
-    /// Answers requests to one path before their bodies have arrived.
+    /// Responds to requests before their bodies have arrived.
     ///
-    /// The handler is asked at the head. While it answers, nothing of the body is read, so a client that sends much is
-    /// held back; what is left of the body is read and dropped when the answer is over. ``TestResponse/Body/echo``
-    /// reads the body and answers with it at the same time:
+    /// The handler runs when the head has arrived. Meanwhile the body is not read, so a client with a large body
+    /// blocks. The rest of the body is read and dropped after the response. ``TestResponse/Body/echo`` reads the body
+    /// and sends it back at the same time:
     ///
     /// ```swift
     /// server.routeAtHead(.post, "/echo") { _ in TestResponse(body: .echo) }
     /// server.routeAtHead(.put, "/files/*") { _ in .text("Not that much.", status: .contentTooLarge) }
     /// ```
     ///
-    /// Such a request counts as arrived at its head, and is recorded without its body. Since nobody reads, a client
-    /// that hangs up is only noticed when the answer is over. A client that asks with `Expect: 100-continue` has its
-    /// answer then, and the connection is closed; an echo tells it to send. A queued response comes first, as always,
-    /// and waits for the body.
+    /// Such a request arrives with its head and is recorded without its body. The server reads nothing, so it notices
+    /// only after the response that a client has disconnected. A client with `Expect: 100-continue` gets the response
+    /// at once, and the connection is closed; an echo sends `100 Continue`. A queued response takes precedence, as
+    /// always, and waits for the body.
     ///
     /// - Parameters:
     ///   - method: The method.
     ///   - path: The pattern of the path, matched as in ``route(_:_:times:handler:)``.
-    ///   - times: How many requests it answers; then the older routes answer again.
-    ///   - handler: Produces the answer.
-    /// - Returns: The route, to take it back.
+    ///   - times: The number of requests that the route responds to. Afterwards older routes respond again.
+    ///   - handler: Returns the response.
+    /// - Returns: The route, for removing it.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
     ///   names, and `times` is greater than zero.
     @discardableResult
@@ -140,7 +144,7 @@ extension TestServer {
         add(method, path, times: times, answersAtHead: true, .handler(handler))
     }
 
-    /// Answers the requests that no queued response and no route answers.
+    /// Handles requests that have neither a queued response nor a route.
     ///
     /// ```swift
     /// server.dispatch { request in
@@ -148,8 +152,7 @@ extension TestServer {
     /// }
     /// ```
     ///
-    /// - Parameter dispatcher: Produces the answer, or nil for a request that nobody scripted; it replaces the one that
-    ///   was given before.
+    /// - Parameter dispatcher: Returns the response, or `nil` if there is none. It replaces an earlier dispatcher.
     public func dispatch(_ dispatcher: @escaping Dispatcher) {
         switchboard.withScript { $0.dispatcher = dispatcher }
     }
@@ -180,40 +183,41 @@ extension TestServer {
 }
 
 extension TestServer {
-    /// Queues responses that answer the next requests, ahead of every route.
+    /// Queues responses for the next requests.
     ///
-    /// Each request takes the first response that is left, whatever its method and path, in the order in which the
-    /// requests arrive; when none is left, the routes answer again.
+    /// They take precedence over every route.
+    ///
+    /// Each request takes the first response in the queue, whatever its method and path, in the order in which the
+    /// requests arrive. When the queue is empty, the routes respond again.
     ///
     /// ```swift
     /// server.enqueue(.status(.serviceUnavailable), .text("second time lucky"))
     /// ```
     ///
-    /// A response that says how the request is received, such as ``TestResponse/disconnecting(_:at:gate:)`` within it,
-    /// has to be queued before the client sends that. While there is one, each request takes its response when its head
-    /// arrives, in the order of the heads, and a response is spent also when the client leaves before its body has
-    /// arrived. The same holds for the routes.
+    /// A response that controls how the request is received, such as with ``TestResponse/disconnecting(_:at:gate:)``,
+    /// has to be queued before the client sends the request. While there is one in the queue, each request takes its
+    /// response when its head arrives. The response is used even if the client disconnects before its body has arrived.
+    /// The same applies to routes.
     ///
-    /// - Parameter responses: The responses, first to be sent first.
+    /// - Parameter responses: The responses, in order.
     public func enqueue(_ responses: TestResponse...) {
         switchboard.withScript { $0.enqueue(responses) }
     }
 
-    /// The queued responses that no request has taken, first to be sent first.
+    /// The queued responses that no request has taken, in order.
     public var queuedResponses: [TestResponse] {
         switchboard.withScript { $0.queue }
     }
 
-    /// Drops the queued responses that no request has taken, so that the routes answer again, and the queued
-    /// connections.
+    /// Removes the queued responses and connection effects that were not used, so that the routes respond again.
     public func clearQueue() {
         switchboard.withScript { $0.clearQueue() }
     }
 
-    /// Answers a request without a socket, by the script, and records it.
+    /// Returns the scripted response to a request without a socket, and records the request.
     ///
     /// - Parameter request: The request, with its body.
-    /// - Returns: The answer, with an echo in place.
+    /// - Returns: The response, with an echo replaced by the body.
     package func answer(to request: RecordedRequest) async -> TestResponse {
         let exchange = switchboard.admit(request)
         defer { switchboard.finish(exchange) }

@@ -1,42 +1,42 @@
 #if TestServer
 extension TestServer {
-    /// Checks that all went by the script: each request taken, each response used, and nothing answered that was not
-    /// scripted.
+    /// Checks that the test went as scripted: each request was taken, each response was used, and each request had a
+    /// response.
     ///
-    /// It imports no test framework: a failure is thrown, and any framework shows it. At the end of a test, when the
-    /// client is done:
+    /// The method needs no test framework, because it throws on failure. Call it at the end of a test, when the client
+    /// is done:
     ///
     /// ```swift
     /// try server.verify()
     /// ```
     ///
-    /// - Throws: One ``TestServerError`` that says all that ``verifyAllScripted()``, ``verifyAllClaimed()`` and
-    ///   ``verifyAllUsed()`` found.
+    /// - Throws: One ``TestServerError`` with the findings of ``verifyAllScripted()``, ``verifyAllClaimed()`` and
+    ///   ``verifyAllUsed()``.
     public func verify() throws(TestServerError) {
         try Self.fail(with: [unscriptedReport, unclaimedReport, unusedReport])
     }
 
     /// Checks that each request was taken with ``takeRequest(_:_:within:)``.
     ///
-    /// - Throws: A ``TestServerError`` that lists those that nobody took.
+    /// - Throws: A ``TestServerError`` that lists the requests that were not taken.
     public func verifyAllClaimed() throws(TestServerError) {
         try Self.fail(with: [unclaimedReport])
     }
 
-    /// Checks that all that was scripted for a number of times was used so often.
+    /// Checks that every response scripted for a number of times was used that often.
     ///
-    /// That are queued responses and connections, routes with a number of uses, and each response of
-    /// ``route(_:_:times:responses:)``, be it a single one. A route with a handler and no number may stay unused.
+    /// This includes queued responses and connections, routes with a number of uses, and each response of
+    /// ``route(_:_:times:responses:)``. A route with a handler and without a number can stay unused.
     ///
-    /// - Throws: A ``TestServerError`` that lists what is left.
+    /// - Throws: A ``TestServerError`` that lists the unused responses.
     public func verifyAllUsed() throws(TestServerError) {
         try Self.fail(with: [unusedReport])
     }
 
-    /// Checks that the script had an answer to everything that arrived.
+    /// Checks that each request had a scripted response.
     ///
-    /// - Throws: A ``TestServerError`` that lists the requests that nobody scripted, those whose handler threw, and the
-    ///   bytes that were no request.
+    /// - Throws: A ``TestServerError`` that lists requests without a response, requests with a handler that threw, and
+    ///   bytes that are no request.
     public func verifyAllScripted() throws(TestServerError) {
         try Self.fail(with: [unscriptedReport])
     }

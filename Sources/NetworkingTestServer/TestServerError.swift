@@ -5,36 +5,39 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Says what keeps a ``TestServer`` from starting, or what did not go as the test had it scripted.
+/// An error of a ``TestServer`` that cannot start, or of a check that fails.
 public struct TestServerError: Error, Sendable, Hashable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let kind: Kind
 
-    /// The sentences that a test shows.
+    /// The text for the developer.
     public let description: String
 
-    /// Names the kinds of failure.
+    /// The kinds of failure.
     public enum Kind: Sendable, Hashable {
-        /// Somebody else listens on the port.
+        /// Another process or test listens on the port.
         case portTaken
 
-        /// The system does not let this user listen on the port.
+        /// The system does not allow this user to listen on the port.
         case portForbidden
 
-        /// The request that was waited for did not arrive.
+        /// The certificate or the private key of a server with TLS cannot be used.
+        case unusableCertificate
+
+        /// The expected request did not arrive.
         case noRequest
 
-        /// A request is not what the test expects: ``RecordedRequest/expect(_:_:headerFields:text:)``,
+        /// A request differs from the expected one: ``RecordedRequest/expect(_:_:headerFields:text:)``,
         /// ``RecordedRequest/json(as:)``.
         case unexpectedRequest
 
-        /// A request was not taken, a response not used, or an answer not scripted: ``TestServer/verify()``.
+        /// A request was not taken, a response was not used, or a request had no response: ``TestServer/verify()``.
         case verificationFailed
     }
 }
 
 extension TestServerError: LocalizedError, CustomStringConvertible {
-    /// The same as the description.
+    /// The same text as the description.
     public var errorDescription: String? {
         description
     }
@@ -59,6 +62,16 @@ extension TestServerError: LocalizedError, CustomStringConvertible {
         )
     }
 
+    static func unusableCertificate(_ reason: String) -> TestServerError {
+        TestServerError(
+            kind: .unusableCertificate,
+            description: """
+                The certificate or the private key of the server cannot be used: \(reason). Pass PEM text with the \
+                certificate of the server first, and its private key.
+                """
+        )
+    }
+
     static func noRequest(_ sentence: String, _ requests: [RecordedRequest]) -> TestServerError {
         let list =
             requests.isEmpty
@@ -68,7 +81,7 @@ extension TestServerError: LocalizedError, CustomStringConvertible {
 }
 
 extension Sequence {
-    /// One line for each, with its number.
+    /// The elements, one per numbered line.
     var numberedLines: String {
         enumerated().map { "  \($0 + 1). \($1)" }.joined(separator: "\n")
     }

@@ -1,8 +1,8 @@
 #if TestServer
-/// Runs a server for as long as a closure runs.
+/// Runs a closure with a server and stops the server afterwards.
 ///
-/// The server is stopped when the closure returns, throws, or returns because its task was cancelled, and every
-/// connection and handler has ended when this function returns.
+/// The server stops when the closure returns or throws, also after cancellation. Every connection and handler has ended
+/// when this function returns.
 ///
 /// ```swift
 /// try await withTestServer { server in
@@ -12,12 +12,12 @@
 /// ```
 ///
 /// - Parameters:
-///   - port: The port to listen on; 0 for a free one.
-///   - bodyLimit: How many bytes of each request's body are kept; the rest is read and counted.
-///   - clock: Lets the time of every delay pass.
-///   - body: Uses the running server.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws, or a ``TestServerError`` when the port cannot be listened on.
+///   - port: The port; 0 for a free one.
+///   - bodyLimit: The maximum number of bytes recorded of each body. The rest is read and counted.
+///   - clock: The clock of all delays.
+///   - body: A closure that uses the running server.
+/// - Returns: The result of `body`.
+/// - Throws: The error of `body`, or a ``TestServerError`` if the port is not available.
 /// - Precondition: `port` is at most 65535, and neither it nor `bodyLimit` is negative.
 public func withTestServer<Result>(
     port: Int = 0,
@@ -25,7 +25,14 @@ public func withTestServer<Result>(
     clock: any Clock<Duration> = ContinuousClock(),
     _ body: nonisolated(nonsending) (TestServer) async throws -> Result
 ) async throws -> Result {
-    let server = try await TestServer.start(port: port, keepingBodiesUpTo: bodyLimit, clock: clock)
+    try await running(try await TestServer.start(port: port, keepingBodiesUpTo: bodyLimit, clock: clock), body)
+}
+
+/// Runs a closure with a server, and stops the server when the closure ends.
+func running<Result>(
+    _ server: TestServer,
+    _ body: nonisolated(nonsending) (TestServer) async throws -> Result
+) async throws -> Result {
     do {
         let result = try await body(server)
         await server.stop()

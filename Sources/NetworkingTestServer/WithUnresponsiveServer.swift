@@ -1,24 +1,24 @@
 #if TestServer
-private import FlyingSocks
+import FlyingSocks
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
 #if canImport(Darwin)
-private import Darwin
+import Darwin
 #elseif canImport(Glibc)
-private import Glibc
+import Glibc
 #elseif canImport(Musl)
-private import Musl
+import Musl
 #elseif canImport(Android)
-private import Android
+import Android
 #endif
 
-/// Runs a closure with the URL of a loopback port on which nobody ever completes a connection.
+/// Runs a closure with the URL of a loopback port that never completes a connection.
 ///
-/// It is how a host behind a firewall behaves that drops what it does not like: connecting neither succeeds nor fails.
-/// The port listens, its queue is full, and nobody takes anything out of it.
+/// A host behind a firewall that drops packets behaves like this: connecting neither succeeds nor fails. The port
+/// listens with a full queue, and no connection is accepted.
 ///
 /// ```swift
 /// try await withUnresponsiveServer { url in
@@ -26,17 +26,18 @@ private import Android
 /// }
 /// ```
 ///
-/// - Parameter body: Uses the URL.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws, or the error of the socket when loopback cannot be listened on.
+/// - Parameter body: A closure that uses the URL.
+/// - Returns: The result of `body`.
+/// - Throws: The error of `body`, or the error of the socket if loopback is not available.
 public func withUnresponsiveServer<Result>(
     _ body: nonisolated(nonsending) (URL) async throws -> Result
 ) async throws -> Result {
     let listener = try Socket(domain: Int32(AF_INET), type: .stream)
     defer { try? listener.close() }
-    try listener.bind(to: sockaddr_in.inet(ip4: "127.0.0.1", port: 0))
+    try listener.bindToLoopback(port: 0)
     guard case .ip4(_, let port) = try listener.sockname() else { throw SocketError.unsupportedAddress }
-    // Closes the socket itself when it fails. A queue of zero holds one connection on Linux, and a few elsewhere.
+    // `listen` closes the socket itself if it fails. A queue of zero holds one connection on Linux, and a few
+    // elsewhere.
     try listener.listen(maxPendingConnection: 0)
 
     var fillers: [Socket] = []
@@ -49,10 +50,10 @@ public func withUnresponsiveServer<Result>(
         let filler = try Socket(domain: Int32(AF_INET), type: .stream)
         fillers.append(filler)
         try filler.setFlags(.nonBlocking)
-        // The first is there at once; the others go on trying, which is what fills the queue.
-        try? filler.connect(to: sockaddr_in.inet(ip4: "127.0.0.1", port: port))
+        // The first connects at once. The others keep trying, which fills the queue.
+        try? filler.connectToLoopback(port: port)
     }
-    // Four numbers and a port always make a URL.
+    // Four numbers and a port are always a valid URL.
     return try await body(URL(string: "http://127.0.0.1:\(port)")!)
 }
 #endif

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A sink that collects what it receives, so that a test can inspect it.
+/// A sink that collects the body, so that a test can inspect it.
 ///
 /// ```swift
 /// let sink = CollectingSink()

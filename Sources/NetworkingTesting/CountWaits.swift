@@ -30,7 +30,7 @@ struct CountWaits {
         return lastID
     }
 
-    /// Removes a wait whose task was cancelled.
+    /// Removes the wait of a cancelled task.
     mutating func remove(_ id: Int) {
         entries.removeAll { $0.id == id }
     }

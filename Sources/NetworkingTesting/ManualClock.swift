@@ -159,7 +159,7 @@ public final class ManualClock: Clock {
     /// Runs an operation during which every sleep ends immediately and advances time to its end.
     ///
     /// Use it in a test that checks what happens after the waits. Timeouts do not fire during the operation, as on
-    /// ``Networking/NetworkClock/immediate()``: advance the clock to make one fire. Sleeps that began earlier also end.
+    /// `NetworkClock.immediate()`: advance the clock to make one fire. Sleeps that began earlier also end.
     ///
     /// ```swift
     /// let response = try await clock.run { try await network.data(request) }   // with all back-offs of retry

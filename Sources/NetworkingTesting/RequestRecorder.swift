@@ -69,7 +69,7 @@ public final class RequestRecorder: Sendable {
     /// try recorder.verify("GET https://api.example.com/users", "DELETE https://api.example.com/users/42")
     /// ```
     ///
-    /// - Parameter expected: The method and URL of each request, in the format of ``Networking/HTTPRequestData``'s
+    /// - Parameter expected: The method and URL of each request, in the format of `HTTPRequestData`'s
     ///   description, which contains no secrets.
     /// - Throws: ``UnexpectedRequests``, with a list of the recorded requests, if they differ.
     public func verify(_ expected: String...) throws {
@@ -158,7 +158,7 @@ extension NetworkingComponent {
     /// Records the requests at this place of the stack with a recorder.
     ///
     /// - Parameter recorder: The recorder.
-    /// - Returns: A component whose requests are recorded.
+    /// - Returns: A component that records its requests.
     public func recorded(by recorder: RequestRecorder) -> some NetworkingComponent {
         modified(Recorded(recorder: recorder))
     }

@@ -11,12 +11,12 @@ public import Foundation
 extension CookieJar {
     /// Stores the cookies of one of URLSession's storages in the jar, for example when an app starts to use a jar.
     ///
-    /// The storage is not changed. It is read on a thread of its own, because it may have to read a file. Cookies that
+    /// The storage is not changed. It is read on a separate thread, because it may have to read a file. Cookies that
     /// have expired or break the rules of the jar are skipped.
     ///
     /// - Parameters:
     ///   - storage: The storage, such as `HTTPCookieStorage.shared`.
-    ///   - principal: The principal whose requests are sent with the cookies; `nil` for requests without one.
+    ///   - principal: The principal of the requests that are sent with the cookies; `nil` for requests without one.
     /// - Returns: The number of cookies that the jar has stored.
     @discardableResult
     public func importCookies(from storage: HTTPCookieStorage, for principal: Principal? = nil) async -> Int {
@@ -33,7 +33,7 @@ extension CookieJar {
 
     /// Adds the cookies of a principal to one of URLSession's storages, for example for a web view.
     ///
-    /// It writes on a thread of its own, because the storage may have to write a file.
+    /// It writes on a separate thread, because the storage may have to write a file.
     ///
     /// - Parameters:
     ///   - storage: The storage.

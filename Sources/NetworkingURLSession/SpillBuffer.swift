@@ -31,9 +31,9 @@ final class SpillBuffer: Sendable {
         var memory = Data()
         /// The number of bytes in the files, which come after those in memory.
         var countInFiles: Int64 = 0
-        /// The bytes that come after those in the files, without those that are being written.
+        /// The bytes after those in the files, except bytes that are being written.
         var unwritten: [Data] = []
-        /// The number of bytes that are not in the files yet, including those that are being written.
+        /// The number of bytes that are not in the files yet, including bytes that are being written.
         var unwrittenCount = 0
         var isWriting = false
         /// The time when the disk last accepted bytes, or when the writing started.

@@ -3,7 +3,7 @@ import Foundation
 import NetworkingCore
 
 extension URLSession {
-    /// Creates a session whose tasks are exchanges.
+    /// Creates a session for exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
             preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")

@@ -5,7 +5,7 @@ package import NetworkingCore
 import Synchronization
 
 extension URLSession {
-    /// Creates a session whose tasks are exchanges.
+    /// Creates a session for exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
         // The initializer copies the configuration, but the changes made here must not reach the caller's object.
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {

@@ -1,5 +1,6 @@
 #if URLSession
 public import NetworkingCore
+import NetworkingTrust
 
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
@@ -37,9 +38,9 @@ extension URLSession: NetworkingTransport {
     }
 
     #if canImport(Darwin)
-    /// The options for the allowed networks, which URLSession enforces.
+    /// The options for the allowed networks and for HTTP/3, which URLSession reads.
     public var requestOptions: Set<RequestOptionKey> {
-        [.networkAccess]
+        [.networkAccess, .assumesHTTP3]
     }
     #endif
 }
@@ -49,10 +50,16 @@ extension URLSession {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - trust: The servers to trust; `nil` for those of the platform.
     ///   - calls: The queue for calls into URLSession.
     /// - Returns: The response.
     /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
-    func respond(to request: HTTPRequestData, calls: URLSessionCalls = .shared) async throws -> HTTPResponseData {
+    func respond(
+        to request: HTTPRequestData,
+        trust: URLSessionTrust? = nil,
+        calls: URLSessionCalls = .shared
+    ) async throws -> HTTPResponseData {
+        let pins = try trust?.trust.applicablePins(for: request)
         guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
             throw NetworkingError(
                 .invalidRequest,
@@ -70,9 +77,12 @@ extension URLSession {
             cookies: cookies,
             upload: upload,
             acceptsCodings: asksForCodings,
+            trust: trust,
+            pins: pins,
             calls: calls
         )
         exchange.start { [urlRequest] in self.task(for: exchange, with: urlRequest, sending: upload) }
+        defer { exchange.reportTrust() }
         return try await exchange.respond()
     }
 }
@@ -80,6 +90,25 @@ extension URLSession {
 extension URLSession: Outlined {
     package var outlineLines: [String] {
         ["URLSession"]
+    }
+}
+
+extension URLSession: ExchangeLimiting {
+    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        request.isLimitedByURLSessionExchange
+    }
+}
+
+extension URLSessionTransport: ExchangeLimiting {
+    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        request.isLimitedByURLSessionExchange
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether the exchange waits only for URLSession, and neither for a sink nor for the file of a body.
+    fileprivate var isLimitedByURLSessionExchange: Bool {
+        sink == nil && (body == nil || body?.data != nil)
     }
 }
 #endif

@@ -64,8 +64,12 @@ final class URLSessionCookies: Sendable {
     ///
     /// Cookies of a cancelled caller are stored too.
     ///
-    /// - Throws: `CancellationError` as soon as the caller is cancelled.
-    func store(from response: HTTPURLResponse, _ head: HTTPResponse) async throws {
+    /// - Throws: `CancellationError` as soon as the caller is cancelled or the limit is reached.
+    func store(
+        from response: HTTPURLResponse,
+        _ head: HTTPResponse,
+        until limit: ExchangeLimit? = nil
+    ) async throws {
         guard storesFromResponses, head.headerFields.contains(.setCookie), let url = response.url,
             let origin = CookieURL(url)
         else { return }
@@ -76,6 +80,8 @@ final class URLSessionCookies: Sendable {
             store(fields, from: origin, url, at: now)
             isStored.resume()
         }
+        let alarm = limit?.alarm { isStored.resume(with: .failure(CancellationError())) }
+        defer { alarm?.cancel() }
         try await isStored.value()
     }
 

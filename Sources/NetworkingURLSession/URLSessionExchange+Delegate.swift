@@ -43,7 +43,8 @@ extension URLSessionExchange: URLSessionDataDelegate {
 
     /// Refuses the redirect, which makes it the response, because the library follows redirects by its own rules.
     ///
-    /// On Linux, a reply to a task whose cancellation has begun crashes the process, so such a task gets no reply.
+    /// On Linux, a reply to a task after the start of its cancellation crashes the process, so such a task gets no
+    /// reply.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -79,12 +80,15 @@ extension URLSessionExchange: URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         #if canImport(FoundationNetworking)
-        endWithWhatArrived()
+        endWithReceivedBody()
         reply { completionHandler(.cancelAuthenticationChallenge, nil) }
         #else
         if challenge.protectionSpace.isOfServer {
             // Each scheme of the response is a separate challenge. After the last, the 401 is the response.
             completionHandler(.rejectProtectionSpace, nil)
+        } else if let answer = trust?.answer(to: challenge, pins) {
+            record(answer.failure, answer.mismatch)
+            completionHandler(answer.disposition, answer.credential)
         } else {
             session.answer(challenge, of: task, with: completionHandler)
         }

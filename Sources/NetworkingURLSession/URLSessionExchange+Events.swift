@@ -14,7 +14,7 @@ extension URLSessionExchange {
         if let status = (response as? HTTPURLResponse)?.statusCode, status < 200 { return }
         if reports != nil || request.hasListeners, let head = ReceivedHead(response, to: request.method) {
             state.withLock { $0.progress.received.expected = head.length }
-            tell(.headReceived(head.http))
+            notify(.headReceived(head.http))
             reportProgress()
         }
         update { $0.receive(response) }
@@ -39,13 +39,13 @@ extension URLSessionExchange {
         }
         load.transferred(count)
         if isFirst {
-            tell(.connected)
+            notify(.connected)
         }
         reportProgress()
     }
 
     /// Ends the exchange with the head and the body that have arrived, in cases where URLSession would not end it.
-    func endWithWhatArrived() {
+    func endWithReceivedBody() {
         reportEnd()
         end(with: .refusedChallenge)
     }
@@ -71,12 +71,12 @@ extension URLSessionExchange {
     func newBodyStream() -> InputStream? {
         state.withLock { $0.restartCount() }
         let stream = upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
-        tell(
+        notify(
             ExchangeEvent.failed(
                 request.error(for: URLError(.networkConnectionLost), after: nil, received: 0, wasSent: true)
             )
         )
-        tell(.started)
+        notify(.started)
         return stream
     }
     #endif
@@ -136,10 +136,10 @@ extension URLSessionExchange {
             state.withLock { $0.wasSent = true }
         }
         guard request.hasListeners, let last = metrics.transactionMetrics.last else { return }
-        tell(.connectionMeasured(ConnectionMetrics(last)))
+        notify(.connectionMeasured(ConnectionMetrics(last)))
     }
 
-    private func tell(_ event: ExchangeEvent) {
+    private func notify(_ event: ExchangeEvent) {
         // The caller was cancelled and may have started another exchange, to which this event would seem to belong.
         if case .cancelled = state.withLock({ $0.outcome }) { return }
         // The recorder is part of the library and never blocks, and its time should be exact.
@@ -147,8 +147,8 @@ extension URLSessionExchange {
         report { $0.notifyObservers(of: event) }
     }
 
-    private func report(_ tell: @escaping @Sendable (HTTPRequestData) -> Void) {
-        reports?.async { [request] in tell(request) }
+    private func report(_ notify: @escaping @Sendable (HTTPRequestData) -> Void) {
+        reports?.async { [request] in notify(request) }
     }
 }
 #endif

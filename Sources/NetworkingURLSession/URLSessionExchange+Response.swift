@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import NetworkingCore
+import NetworkingTrust
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
@@ -11,6 +12,8 @@ extension URLSessionExchange {
     /// Returns the response, after delivering its body to memory or to the request's sink.
     func respond() async throws -> HTTPResponseData {
         guard request.sink != nil else {
+            let alarm = request.exchangeLimit?.alarm { [self] in end(with: .cancelled) }
+            defer { alarm?.cancel() }
             await wait(for: .end)
             let head = try await head()
             // The limit was enforced from the first byte, so nothing has to be delivered here.
@@ -24,6 +27,25 @@ extension URLSessionExchange {
         await wait(for: .head)
         let head = try await head()
         return try await request.deliver(head.http) { try await deliverBody(after: head, to: &$0) }
+    }
+
+    /// Records the result of a challenge about certificates.
+    func record(_ failure: TrustFailure?, _ mismatch: PinMismatch?) {
+        state.withLock { state in
+            state.trustFailure = failure
+            state.reportedMismatch = mismatch ?? state.reportedMismatch
+        }
+    }
+
+    /// Reports the mismatches of pins to the listeners, after the exchange.
+    func reportTrust() {
+        let (failure, reported) = state.withLock { ($0.trustFailure, $0.reportedMismatch) }
+        if case .refused(let mismatch) = failure {
+            request.emit(TrustEvent.mismatchRefused(mismatch))
+        }
+        if let reported {
+            request.emit(TrustEvent.mismatchReported(reported))
+        }
     }
 
     /// Delivers the body to a sink chunk by chunk, or into memory at once.
@@ -80,7 +102,7 @@ extension URLSessionExchange {
             throw request.unverifiableCoding(coding, of: head.http)
         }
         if let cookies, let response = response as? HTTPURLResponse {
-            try await cookies.store(from: response, head.http)
+            try await cookies.store(from: response, head.http, until: request.exchangeLimit)
         }
         // A cancelled caller receives no response, even if the head has arrived.
         if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
@@ -116,6 +138,7 @@ extension URLSessionExchange {
         case .unbuffered(let fault):
             throw request.unbuffered(fault)
         case .completed(let error?):
+            if let failure = state.withLock({ $0.trustFailure }) { throw failure.error(of: request) }
             throw request.error(for: error, after: head, received: encoded ?? received, wasSent: wasSent)
         case .completed(nil):
             guard let head, let expected = head.length, received != expected else { return }

@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import NetworkingCore
+import NetworkingTrust
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
@@ -43,7 +44,7 @@ extension URLSessionExchange {
         var waiter: (milestone: Milestone, continuation: CheckedContinuation<Void, Never>)?
         private(set) var response: URLResponse?
         private let body: SpillBuffer
-        /// The number of bytes that have arrived, including those that have been taken since.
+        /// The number of bytes that have arrived, including bytes that were taken since.
         private(set) var received: Int64 = 0
         /// The number of those bytes on the wire, for a decoded body that ended with an error.
         var encodedReceived: Int64?
@@ -60,6 +61,10 @@ extension URLSessionExchange {
         private var isStarted = false
         /// Whether any part of the request is known to have been sent.
         var wasSent = false
+        /// Why the exchange refused the server's certificate.
+        var trustFailure: TrustFailure?
+        /// The mismatch of pins that are only reported.
+        var reportedMismatch: PinMismatch?
 
         init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64, body: SpillBuffer) {
             self.limit = limit

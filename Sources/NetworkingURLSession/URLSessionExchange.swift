@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import NetworkingCore
+import NetworkingTrust
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
@@ -22,6 +23,9 @@ final class URLSessionExchange: NSObject, Sendable {
     let cookies: URLSessionCookies?
     let upload: URLSessionUpload?
     let sessionAcceptsCodings: Bool
+    let trust: URLSessionTrust?
+    /// The pins that the connection has to match.
+    let pins: HostPins?
     private let calls: URLSessionCalls
     let load: URLSessionCalls.Load
     /// The bytes of the body that the sending task has not taken yet.
@@ -40,12 +44,16 @@ final class URLSessionExchange: NSObject, Sendable {
         cookies: URLSessionCookies?,
         upload: URLSessionUpload?,
         acceptsCodings: Bool,
+        trust: URLSessionTrust? = nil,
+        pins: HostPins? = nil,
         calls: URLSessionCalls = .shared
     ) {
         self.request = request
         self.cookies = cookies
         self.upload = upload
         sessionAcceptsCodings = acceptsCodings
+        self.trust = trust
+        self.pins = pins
         self.calls = calls
         load = URLSessionCalls.Load(on: calls)
         let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.maximumInMemory)
@@ -103,17 +111,17 @@ final class URLSessionExchange: NSObject, Sendable {
 // MARK: - Waiting and ending
 
 extension URLSessionExchange {
-    /// Waits until a milestone is reached or the exchange has ended.
+    /// Waits until a milestone is reached or the exchange has ended, and until the reports so far have been made.
     func wait(for milestone: Milestone) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isReached = state.withLock { state in
-                    if state.hasReached(milestone) { return true }
+                let (isReached, outcome) = state.withLock { state in
+                    if state.hasReached(milestone) { return (true, state.outcome) }
                     state.waiter = (milestone, continuation)
-                    return false
+                    return (false, nil)
                 }
                 if isReached {
-                    continuation.resume()
+                    resume(continuation, after: outcome)
                 }
             }
         } onCancel: {
@@ -124,11 +132,7 @@ extension URLSessionExchange {
     /// Ends the exchange, unless it has already ended.
     func end(with outcome: Outcome) {
         guard let (waiter, task) = state.withLock({ $0.end(with: outcome) }) else { return }
-        if case .cancelled = outcome {
-            waiter?.resume()
-        } else {
-            resume(waiter)
-        }
+        resume(waiter, after: outcome)
         if let task {
             cancel(task)
         } else {
@@ -143,9 +147,12 @@ extension URLSessionExchange {
         }
     }
 
-    func resume(_ waiter: CheckedContinuation<Void, Never>?) {
+    /// Resumes a waiter after the reports so far; at once if its caller was cancelled, since a report may block.
+    func resume(_ waiter: CheckedContinuation<Void, Never>?, after outcome: Outcome? = nil) {
         guard let waiter else { return }
-        if let reports {
+        if case .cancelled = outcome {
+            waiter.resume()
+        } else if let reports {
             reports.async { waiter.resume() }
         } else {
             waiter.resume()

@@ -45,6 +45,9 @@ extension URLRequest {
             allowsExpensiveNetworkAccess = access.allowsExpensive
             allowsConstrainedNetworkAccess = access.allowsConstrained
         }
+        if request.assumesHTTP3 {
+            assumesHTTP3Capable = true
+        }
         #endif
         let patience = request.allowedSilence
         if patience > .seconds(60) {

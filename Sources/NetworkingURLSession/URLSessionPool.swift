@@ -56,6 +56,7 @@ final class URLSessionPool: Sendable {
 
     private let configuration: URLSessionConfiguration
     private let reuse: URLSessionTransport.ConnectionReuse
+    let trust: URLSessionTrust?
     private let calls: URLSessionCalls
     private let streams: OpenStreams
     private let common: URLSession
@@ -65,6 +66,7 @@ final class URLSessionPool: Sendable {
         _ configuration: URLSessionConfiguration,
         maximumConnectionsPerHost: Int? = nil,
         reuse: URLSessionTransport.ConnectionReuse,
+        trust: URLSessionTrust? = nil,
         calls: URLSessionCalls = .shared
     ) {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
@@ -75,6 +77,7 @@ final class URLSessionPool: Sendable {
         }
         self.configuration = configuration
         self.reuse = reuse
+        self.trust = trust
         self.calls = calls
         streams = OpenStreams(limit: configuration.httpMaximumConnectionsPerHost)
         common = .forExchanges(configuration)
@@ -96,7 +99,7 @@ final class URLSessionPool: Sendable {
         }
     }
 
-    /// Performs one exchange over the session whose connections the request may use.
+    /// Performs one exchange over a session with connections that the request may use.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
         switch request.needsOwnConnection ? .never : reuse {
         case .always:
@@ -115,11 +118,11 @@ final class URLSessionPool: Sendable {
         case .never:
             let session = URLSession.forExchanges(configuration)
             defer { invalidate([session]) }
-            return try await session.respond(to: request, calls: calls)
+            return try await session.respond(to: request, trust: trust, calls: calls)
         }
     }
 
-    /// Performs one exchange over a session whose connections other requests use too.
+    /// Performs one exchange over a session with connections that other requests use too.
     private func respond(
         to request: HTTPRequestData,
         of owner: ConnectionOwner?,
@@ -129,11 +132,11 @@ final class URLSessionPool: Sendable {
         // Over TLS the server may use HTTP/2, where many exchanges share a connection, and URLSession does not report
         // it.
         guard request.scheme == "http", let part = streams.begin(request, owner: owner) else {
-            return try await session.respond(to: request, calls: calls)
+            return try await session.respond(to: request, trust: trust, calls: calls)
         }
         defer { streams.end(part) }
         #endif
-        return try await session.respond(to: request, calls: calls)
+        return try await session.respond(to: request, trust: trust, calls: calls)
     }
 
     /// Returns why a request may have waited for a connection; `nil` if nothing is known.

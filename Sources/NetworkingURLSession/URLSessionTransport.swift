@@ -1,5 +1,6 @@
 #if URLSession
 public import NetworkingCore
+public import NetworkingTrust
 
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
@@ -51,6 +52,49 @@ public final class URLSessionTransport: NetworkingTransport {
         )
     }
 
+    /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
+    ///
+    /// ```swift
+    /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])
+    /// let transport = try URLSessionTransport(trust: trust)
+    /// ```
+    ///
+    /// On Apple's platforms, the pins of a host are compared after the system's validation, before a request is sent. A
+    /// mismatch fails with ``NetworkingError/Kind/tls`` and a ``NetworkingError/pinMismatch``. A request without TLS to
+    /// a host with enforced pins fails with ``NetworkingError/Kind/invalidRequest``.
+    ///
+    /// On Linux, URLSession can enforce none of it, so any value but the default one throws. Use
+    /// `AsyncHTTPClientTransport` there.
+    ///
+    /// - Parameters:
+    ///   - configuration: The configuration, which is copied. `trust` replaces its minimum version of TLS.
+    ///   - trust: The servers to trust. Identities must be in PKCS#12.
+    ///   - maximumConnectionsPerHost: As in the other initializer.
+    ///   - connectionReuse: As in the other initializer.
+    /// - Throws: ``ServerTrustError`` if this transport cannot enforce `trust`, or an identity cannot be read.
+    public init(
+        configuration: URLSessionConfiguration = .default,
+        trust: ServerTrust,
+        maximumConnectionsPerHost: Int? = nil,
+        connectionReuse: ConnectionReuse = .standard
+    ) throws(ServerTrustError) {
+        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
+            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
+        }
+        if let maximumConnectionsPerHost {
+            precondition(
+                maximumConnectionsPerHost > 0,
+                "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
+            )
+        }
+        pool = URLSessionPool(
+            configuration,
+            maximumConnectionsPerHost: maximumConnectionsPerHost,
+            reuse: connectionReuse,
+            trust: try URLSessionTrust(trust, configuring: configuration)
+        )
+    }
+
     /// Performs one exchange over URLSession.
     ///
     /// - Parameter request: The request, resolved and checked.
@@ -62,9 +106,9 @@ public final class URLSessionTransport: NetworkingTransport {
     }
 
     #if canImport(Darwin)
-    /// The options for the allowed networks, which URLSession enforces.
+    /// The options for the allowed networks and for HTTP/3, which URLSession reads.
     public var requestOptions: Set<RequestOptionKey> {
-        [.networkAccess]
+        [.networkAccess, .assumesHTTP3]
     }
     #endif
 }
@@ -72,6 +116,12 @@ public final class URLSessionTransport: NetworkingTransport {
 extension URLSessionTransport: ConnectionCounting {
     package func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)
+    }
+}
+
+extension URLSessionTransport: TransportDiagnosing {
+    package func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        pool.trust?.trust.diagnostics(about: description, below: modifiers) ?? []
     }
 }
 

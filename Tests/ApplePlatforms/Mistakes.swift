@@ -1,4 +1,4 @@
-// Mistakes that the check must find, each with the compiler's complaint: the check fails when one of them passes.
+// Mistakes that the check must find, with the compiler's error for each. The check fails if one of them compiles.
 
 import Darwin
 import FlyingSocks
@@ -15,7 +15,7 @@ let appleBranch: String = 1  // expected-error {{cannot convert value of type 'I
 let darwinBranch: String = 1  // expected-error {{cannot convert value of type 'Int' to specified type 'String'}}
 #endif
 
-/// A wrong label, a wrong type and a missing member, in what Foundation has and in what a stub has.
+/// A wrong label, a wrong type and a missing member, in Foundation and in a stub.
 func misuse(_ session: URLSession, _ task: URLSessionTask) {
     _ = session.dataTask(for: URLRequest(url: URL(filePath: "/")))  // expected-error {{incorrect argument label}}
     _ = session.delegate?.urlSession(_:didReceive:handler:)  // expected-error {{has no member}}

@@ -4,7 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingSQLite
 
-/// What a hit costs, and what it costs to make room.
+/// The cost of a hit, and of evicting entries.
 enum Caches {
     static func measure() async throws -> [Row] {
         let factor = try await Overhead.slowness()
@@ -54,7 +54,7 @@ enum Caches {
     }
 }
 
-/// A transport whose answer of 1 KiB may be kept.
+/// A transport that returns a cacheable response of 1 KiB.
 struct CacheableTransport: NetworkingComponent {
     private static let head = HTTPResponse(
         status: .ok,

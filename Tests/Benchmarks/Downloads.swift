@@ -2,7 +2,6 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
-import NIOPosix
 import Networking
 import NetworkingAsyncHTTPClient
 
@@ -12,7 +11,7 @@ import FoundationNetworking
 
 /// A file of 1 GiB over each transport against what its client offers for that, and how much memory it takes.
 enum Downloads {
-    private static let rounds = 7
+    private static let rounds = 5
     private static let byteCount = 1 << 30
 
     static func measureURLSession() async throws -> [Row] {
@@ -28,9 +27,8 @@ enum Downloads {
     }
 
     static func measureAsyncHTTPClient() async throws -> [Row] {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let raw = HTTPClient(eventLoopGroup: group)
-        let transport = AsyncHTTPClientTransport(eventLoopGroup: group)
+        let raw = HTTPClient()
+        let transport = AsyncHTTPClientTransport()
         let rows = try await measure("AsyncHTTPClient", transport) { url, file in
             let delegate = try FileDownloadDelegate(path: file.path)
             _ = try await raw.execute(request: HTTPClient.Request(url: url), delegate: delegate).get()
@@ -38,7 +36,6 @@ enum Downloads {
         }
         try await transport.shutdown()
         try await raw.shutdown()
-        try await group.shutdownGracefully()
         return rows
     }
 
@@ -48,40 +45,42 @@ enum Downloads {
         _ network: some NetworkingComponent,
         raw: (URL, URL) async throws -> Void
     ) async throws -> [Row] {
-        let server = try await LoopbackServer.start()
-        let url = URL(string: "http://127.0.0.1:\(server.port)/gibibyte")!
-        let folder = FileManager.default.temporaryDirectory.appending(path: "networking-benchmarks-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appending(path: "file")
+        try await ChildProcess.withServer { server in
+            let url = server.appending(path: "gibibyte")
+            let folder = FileManager.default.temporaryDirectory.appending(path: "networking-benchmarks-\(UUID())")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "file")
 
-        // Before anything else has taken memory; what it is afterwards counts the server in.
-        let before = PeakMemory.reset()
-        try await network.download(HTTPRequestData(url: url), to: file)
-        let peak = PeakMemory.current - before
-        try check(file)
-
-        let ratio = try await Measurement.ratio(rounds: rounds) {
+            // First, before another download has used memory.
+            let before = PeakMemory.reset()
             try await network.download(HTTPRequestData(url: url), to: file)
+            let peak = PeakMemory.current - before
             try check(file)
-        } to: {
-            try await raw(url, file)
-            try check(file)
+
+            let ratio = try await Measurement.ratio(rounds: rounds) {
+                try await network.download(HTTPRequestData(url: url), to: file)
+                try check(file)
+            } to: {
+                try await raw(url, file)
+                try check(file)
+            }
+            return [
+                Row(name: "\(name): a file of 1 GiB, on the disk", value: ratio.median, unit: "x", gate: 0.9),
+                Row(name: "\(name): memory for that", value: Double(peak >> 20), unit: "MiB", gate: 64),
+            ]
         }
-        try await server.stop()
-        return [
-            Row(name: "\(name): a file of 1 GiB, on the disk", value: ratio.median, unit: "x", gate: 0.9),
-            Row(name: "\(name): memory for that", value: Double(peak >> 20), unit: "MiB", gate: 64),
-        ]
     }
 
-    /// Waits for the disk, as the library does before it gives a file its name: else each would wait for what the other
-    /// has left there.
+    /// Waits for the disk, as the library does before it renames a file.
+    ///
+    /// Otherwise one of the two would wait for the
+    /// unwritten bytes of the other.
     private static func synchronize(_ file: URL) throws {
         try FileHandle(forUpdating: file).synchronize()
     }
 
-    /// Removes a file, which has to be whole.
+    /// Removes a file, which has to be complete.
     private static func check(_ file: URL) throws {
         let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
         precondition(size == byteCount)
@@ -89,7 +88,7 @@ enum Downloads {
     }
 }
 
-/// The most memory that the process has had, in bytes; 0 where the system does not say it as Linux does.
+/// The maximum memory of the process so far, in bytes; 0 on systems other than Linux.
 private enum PeakMemory {
     static var current: Int {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
@@ -97,7 +96,7 @@ private enum PeakMemory {
         return (line.flatMap { Int($0.filter(\.isNumber)) } ?? 0) << 10
     }
 
-    /// Begins anew with what it has now (proc(5), `clear_refs`), and returns that.
+    /// Resets the maximum to the current memory (proc(5), `clear_refs`), and returns it.
     static func reset() -> Int {
         try? Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
         return current

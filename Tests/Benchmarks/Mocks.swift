@@ -1,13 +1,13 @@
 #if URLSession && AsyncHTTPClient && SQLite
 import Networking
 
-/// What a test over a mock pays.
+/// The cost of a test over a mock.
 enum Mocks {
     static func measure() async throws -> [Row] {
         let slowness = try await Overhead.slowness()
         var best = Duration.seconds(3_600)
         for _ in 0..<5 {
-            // A mock remembers its requests, so each round has one of its own.
+            // A mock stores its requests, so each round has a new one.
             let transport = MockTransport()
             transport.on(.get, "/users/:id", .json(text: #"{"id":42}"#))
             let network = transport.stackOfNine(authority: "api.example.com")

@@ -2,71 +2,103 @@
 import Foundation
 import Networking
 
-/// What the stack itself costs, over a transport that answers at once.
+/// The cost of the stack itself, over a transport that responds at once.
 enum Overhead {
     static func measure() async throws -> [Row] {
-        let relative = HTTPRequestData(path: "/small")
-        let absolute = InstantTransport().server(authority: "api.example.com").resolved(relative)
-        var unlogged = absolute
-        unlogged.logDetail = .off
-
-        // In turns, and the best of each: what slows this machine down for a second must not hit one row and spare
-        // another.
-        let times = try await bestTimes(of: [
-            (InstantTransport().modified(PassThrough()), absolute),
-            (elevenPassThroughs(), absolute),
-            (InstantTransport().stackOfNine(authority: "api.example.com"), relative),
-            (InstantTransport().environment(\.tenant, 1), absolute),
-            (SuspendingTransport().modified(PassThrough()), absolute),
-            (SuspendingTransport().timeout(.seconds(10)), absolute),
-            (Calibration.layers(0), absolute),
-            (Calibration.layers(8), absolute),
-            (InstantTransport().throttled(max: 6), absolute),
-            (InstantTransport().deduplicated(), absolute),
-            (InstantTransport().retry(), absolute),
-            (InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
-            (InstantTransport().modified(PassThrough()).instrument(), absolute),
-            (elevenPassThroughs().instrument(), absolute),
-            (InstantTransport().logged(using: .silent), absolute),
-            (InstantTransport().logged(using: .silent), unlogged),
-            (InstantTransport().logged(using: .warnings), absolute),
-        ])
-        let call = (times[7] - times[6]) / 8
+        let stacks = CountedStacks.all
+        // In turns, and the best of each: a slow second of the machine must not affect a single row.
+        let best = try await bestTimes(of: stacks.map { ($0.network, $0.request) })
+        let times = Dictionary(zip(stacks.map(\.name), best)) { first, _ in first }
+        func time(_ name: String) -> Double {
+            times[name]!
+        }
+        let call = (time("layers8") - time("layers0")) / 8
         let factor = max(1, call / Calibration.reference)
-        let passed = (times[1] - times[0]) / 10
-        let measured = (times[13] - times[12]) / 10
+        let passed = (time("eleven") - time("one")) / 10
+        let measured = (time("instrument.eleven") - time("instrument")) / 10
         return [
             Row(name: "one async call here and now; the gates are stretched by it", value: call, unit: "ns"),
-            Row(name: "a stack of one pass-through modifier, everything", value: times[0], unit: "ns"),
+            Row(name: "a stack of one pass-through modifier, everything", value: time("one"), unit: "ns"),
             Row(
                 name: "one more pass-through modifier",
                 value: passed,
                 unit: "ns",
                 gate: 120 * factor
             ),
-            Row(name: "nine modifiers", value: times[2], unit: "ns", gate: 6_000 * factor),
-            Row(name: "environment set for one call", value: times[3] - times[0], unit: "ns", gate: 250 * factor),
-            // Each to the stack of one pass-through, whose call stands for theirs.
-            Row(name: "throttled, a permit is free", value: times[8] - times[0], unit: "ns", gate: 150 * factor),
+            Row(name: "nine modifiers", value: time("light"), unit: "ns", gate: 6_000 * factor),
+            Row(name: "the nine modifiers of an app", value: time("app"), unit: "ns"),
+            Row(
+                name: "environment set for one call",
+                value: time("environment") - time("one"),
+                unit: "ns",
+                gate: 250 * factor
+            ),
+            // Relative to the stack of one pass-through modifier, which includes the call itself.
+            Row(
+                name: "throttled, a permit is free",
+                value: time("throttled") - time("one"),
+                unit: "ns",
+                gate: 150 * factor
+            ),
             Row(
                 name: "deduplicated, no other caller",
-                value: times[9] - times[0],
+                value: time("deduplicated") - time("one"),
                 unit: "ns",
                 gate: 2_500 * factor
             ),
-            Row(name: "retry, no failure", value: times[10] - times[0], unit: "ns"),
-            Row(name: "rateLimited, a permit is free", value: times[11] - times[0], unit: "ns"),
+            Row(name: "retry, no failure", value: time("retry") - time("one"), unit: "ns"),
+            Row(name: "rateLimited, a permit is free", value: time("rateLimited") - time("one"), unit: "ns"),
             Row(
                 name: "instrument, a call",
-                value: times[12] - times[0] - (measured - passed),
+                value: time("instrument") - time("one") - (measured - passed),
                 unit: "ns",
                 gate: 1_000 * factor
             ),
             Row(name: "instrument, each modifier", value: measured - passed, unit: "ns", gate: 100 * factor),
-            Row(name: "logged, the logger shows less", value: times[14] - times[0], unit: "ns", gate: 50 * factor),
-            Row(name: "logged, off for the request", value: times[15] - times[0], unit: "ns", gate: 50 * factor),
-            Row(name: "logged, but for failures", value: times[16] - times[0], unit: "ns"),
-            Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
+            Row(
+                name: "traced, a call",
+                value: time("traced") - time("one") - (time("traced.eleven") - time("traced")) / 10,
+                unit: "ns"
+            ),
+            Row(
+                name: "traced, each modifier",
+                value: (time("traced.eleven") - time("traced")) / 10 - passed,
+                unit: "ns",
+                gate: 150 * factor
+            ),
+            Row(
+                name: "inspected, a call",
+                value: time("inspected") - time("one") - (time("inspected.eleven") - time("inspected")) / 10,
+                unit: "ns"
+            ),
+            Row(
+                name: "inspected, each modifier",
+                value: (time("inspected.eleven") - time("inspected")) / 10 - passed,
+                unit: "ns",
+                gate: 150 * factor
+            ),
+            Row(name: "authenticated", value: time("authenticated") - time("one"), unit: "ns"),
+            Row(name: "cached, nothing stored", value: time("cached") - time("one"), unit: "ns"),
+            Row(name: "deadline", value: time("deadline") - time("one"), unit: "ns"),
+            Row(
+                name: "logged, the logger shows less",
+                value: time("logged.silent") - time("one"),
+                unit: "ns",
+                gate: 50 * factor
+            ),
+            Row(
+                name: "logged, off for the request",
+                value: time("logged.off") - time("one"),
+                unit: "ns",
+                gate: 50 * factor
+            ),
+            Row(name: "logged, but for failures", value: time("logged.level") - time("one"), unit: "ns"),
+            Row(
+                name: "timeout, upstream suspends once",
+                value: time("timeout") - time("suspending"),
+                unit: "ns",
+                gate: 3_500 * factor
+            ),
         ]
     }
 
@@ -92,7 +124,7 @@ enum Overhead {
         return best
     }
 
-    /// A call from the main actor hops nowhere: it costs what it costs elsewhere, and not some 14 us a hop.
+    /// A call from the main actor stays on its executor, so it costs as much as elsewhere; a switch costs about 14 us.
     @MainActor
     static func measureOnMainActor() async throws -> [Row] {
         let network = InstantTransport().hoplessStack(authority: "api.example.com")
@@ -120,16 +152,9 @@ enum Overhead {
             Row(name: "eight modifiers, elsewhere to the main actor", value: there / here, unit: "x", gate: 0.7)
         ]
     }
-
-    private static func elevenPassThroughs() -> some NetworkingComponent {
-        InstantTransport().modified(PassThrough())
-            .modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-            .modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-            .modified(PassThrough()).modified(PassThrough())
-    }
 }
 
-/// How fast this machine is just now: one async call of a component that is known only by its protocol.
+/// The current speed of this machine: one async call of a component through its protocol.
 ///
 /// The gates in nanoseconds are for a machine where it takes 40 ns. Shared machines change their speed by a factor of
 /// two within minutes, so the gates are stretched by what is measured in the same rounds.

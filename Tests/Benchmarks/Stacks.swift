@@ -1,8 +1,11 @@
 #if URLSession && AsyncHTTPClient && SQLite
+import Foundation
+import HTTPTypes
 import Logging
 import Networking
+import NetworkingInspector
 
-/// A transport that answers at once with the same response, without a copy of anything.
+/// A transport that returns the same response at once, without copying anything.
 struct InstantTransport: NetworkingComponent {
     let response: HTTPResponseData
 
@@ -15,7 +18,7 @@ struct InstantTransport: NetworkingComponent {
     }
 }
 
-/// A transport that suspends once before it answers.
+/// A transport that suspends once before it returns its response.
 struct SuspendingTransport: NetworkingComponent {
     let response = HTTPResponseData(request: HTTPRequestData())
 
@@ -25,7 +28,7 @@ struct SuspendingTransport: NetworkingComponent {
     }
 }
 
-/// A modifier that does nothing, as somebody's own would be written.
+/// A modifier that does nothing, written as one outside the library.
 struct PassThrough: NetworkingModifier {
     func send(
         _ request: HTTPRequestData,
@@ -47,12 +50,45 @@ extension NetworkEnvironment {
 }
 
 extension NetworkingComponent {
-    /// Nine modifiers, all that exist and make sense together; those still to come take their places.
+    /// The nine modifiers of an app, in the order in which an app uses them.
+    ///
+    /// The limit of `throttled` lets all callers of the benchmarks pass, because the client alone has no such limit.
+    func appStack(_ url: URL, maximum: Int = 1 << 20) -> some NetworkingComponent {
+        timeout(.seconds(10))
+            .throttled(max: maximum)
+            .retry()
+            .deduplicated()
+            .checkedStatusCode()
+            .deadline(.seconds(30))
+            .numbered()
+            .server(headerField: .accept, "application/json")
+            .server(baseURL: url)
+    }
+
+    /// The parts of the stack of an app, and some more, each alone around this component.
+    func parts(_ url: URL) -> [(name: String, network: any NetworkingComponent)] {
+        [
+            ("server and header field alone", server(headerField: .accept, "application/json").server(baseURL: url)),
+            ("numbered alone", numbered().server(baseURL: url)),
+            ("checkedStatusCode alone", checkedStatusCode().server(baseURL: url)),
+            ("deadline alone", deadline(.seconds(30)).server(baseURL: url)),
+            ("deduplicated alone", deduplicated().server(baseURL: url)),
+            ("retry alone", retry().server(baseURL: url)),
+            ("throttled alone", throttled(max: 1 << 20).server(baseURL: url)),
+            ("timeout alone", timeout(.seconds(10)).server(baseURL: url)),
+            ("authenticated alone", authenticated(with: BearerCredentials(token: "token")).server(baseURL: url)),
+            ("traced alone", traced().server(baseURL: url)),
+            ("inspected alone", inspected(by: NetworkInspector(keeping: 100)).server(baseURL: url)),
+            ("cached alone, nothing stored", cached().server(baseURL: url)),
+        ]
+    }
+
+    /// Nine light modifiers.
     func stackOfNine(authority: String, scheme: String = "https") -> some NetworkingComponent {
         timeout(.seconds(10)).hoplessStack(authority: authority, scheme: scheme)
     }
 
-    /// The same without `timeout`, which runs its upstream in a task of its own.
+    /// The same without `timeout`, which runs its upstream in a separate task.
     func hoplessStack(authority: String, scheme: String = "https") -> some NetworkingComponent {
         environment(\.tenant, 1)
             .delayed(by: .zero)
@@ -66,7 +102,7 @@ extension NetworkingComponent {
 }
 
 extension Logger {
-    /// A logger that is there but shows nothing that is logged.
+    /// A logger without output.
     static let silent = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
 
     /// A logger that shows warnings, as in production.

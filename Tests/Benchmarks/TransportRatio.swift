@@ -2,107 +2,183 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
-import NIOPosix
+import NIOHTTP1
 import Networking
 import NetworkingAsyncHTTPClient
 
-/// The nine-modifier stack over each transport against its client alone, in requests a second.
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The stack of an app over each transport, relative to its client alone: calls a second and CPU time.
+///
+/// The server runs in another process. Each call has its own URL, so no call shares the exchange of another.
 enum TransportRatio {
-    static func measureURLSession() async throws -> [Row] {
-        let server = try await LoopbackServer.start()
-        let rows = try await measureURLSession(port: server.port)
-        try await server.stop()
-        return rows
-    }
+    /// The number of times that both clients are created.
+    ///
+    /// With several event loops it is chance which of them a connection uses, and the cost of a call depends on that.
+    private static let clientsPerRow = 5
 
     static func measureAsyncHTTPClient() async throws -> [Row] {
-        let server = try await LoopbackServer.start()
-        let rows = try await measureAsyncHTTPClient(port: server.port)
-        try await server.stop()
-        return rows
-    }
-
-    private static func measureAsyncHTTPClient(port: Int) async throws -> [Row] {
-        // One event loop for both: with several it is luck how often a request changes between them.
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let raw = HTTPClient(eventLoopGroup: group)
-        let transport = AsyncHTTPClientTransport(eventLoopGroup: group)
-        let url = "http://127.0.0.1:\(port)/small"
-        let bare = transport.server(baseURL: URL(string: "http://127.0.0.1:\(port)")!)
-        let nine = transport.stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
-        var rows: [Row] = []
-        for (name, network, gate) in [("transport alone", bare as any NetworkingComponent, nil), ("nine", nine, 0.9)] {
-            let measured = try await Measurement.ratio(rounds: 31) {
-                try await run(callers: 16, count: 200) { _ = try await network.data(HTTPRequestData(path: "small")) }
-            } to: {
-                try await run(callers: 16, count: 200) {
-                    let response = try await raw.execute(HTTPClientRequest(url: url), timeout: .seconds(10))
-                    _ = try await response.body.collect(upTo: 64 << 20)
+        try await ChildProcess.withServer { server in
+            var pairs: [String: [CostPair]] = [:]
+            var cases: [Case] = []
+            for _ in 0..<clientsPerRow {
+                // Both use the event loops that they use by default.
+                let raw = HTTPClient()
+                let transport = AsyncHTTPClientTransport()
+                cases = Self.cases(transport, raw, server)
+                for measured in cases {
+                    pairs[measured.name, default: []] += try await measured.load.pairs(
+                        rounds: measured.rounds,
+                        of: measured.call,
+                        to: measured.reference
+                    )
                 }
+                try await transport.shutdown()
+                try await raw.shutdown()
             }
-            rows.append(
-                Row(name: "AsyncHTTPClient: \(name), 16 callers, 1 KiB", value: measured.median, unit: "x", gate: gate)
-            )
+            return cases.map { measured in
+                Comparison(of: pairs[measured.name] ?? []).row("AsyncHTTPClient: \(measured.name)", gate: measured.gate)
+            }
         }
-        try await transport.shutdown()
-        try await raw.shutdown()
-        try await group.shutdownGracefully()
-        return rows
     }
 
-    private static func measureURLSession(port: Int) async throws -> [Row] {
+    /// A row of the report.
+    private struct Case {
+        let name: String
+        let load: Load
+        let rounds: Int
+        var gate: Double?
+        let call: @Sendable (Int) async throws -> Void
+        let reference: @Sendable (Int) async throws -> Void
+    }
+
+    private static func cases(
+        _ transport: AsyncHTTPClientTransport,
+        _ raw: HTTPClient,
+        _ server: URL
+    ) -> [Case] {
+        let base = server.absoluteString
+        @Sendable func collect(_ path: String) async throws -> ByteBuffer {
+            let response = try await raw.execute(HTTPClientRequest(url: base + path), timeout: .seconds(10))
+            precondition(response.status == .ok)
+            return try await response.body.collect(upTo: 64 << 20)
+        }
+        func get(
+            _ name: String,
+            over network: any NetworkingComponent,
+            callers: Int,
+            rounds: Int,
+            gate: Double? = nil
+        ) -> Case {
+            Case(
+                name: "\(name), \(callers) callers",
+                load: Load(callers: callers, total: 1_536),
+                rounds: rounds,
+                gate: gate
+            ) { number in
+                let response = try await network.data(HTTPRequestData(path: "items/\(number)"))
+                precondition(response.status == .ok)
+            } reference: { number in
+                _ = try await collect("/items/\(number)")
+            }
+        }
+        let stack = transport.appStack(server)
+        let alone = transport.server(baseURL: server)
+        var cases: [Case] = []
+        for callers in [1, 16, 64, 256] {
+            cases.append(get("app stack", over: stack, callers: callers, rounds: 4, gate: callers > 1 ? 0.75 : nil))
+            cases.append(get("transport alone", over: alone, callers: callers, rounds: 2))
+        }
+        cases += transport.parts(server).map { get($0.name, over: $0.network, callers: 64, rounds: 2) }
+        cases.append(
+            Case(
+                name: "app stack, typed JSON, 16 callers",
+                load: Load(callers: 16, total: 768),
+                rounds: 4,
+                gate: 0.9
+            ) { number in
+                let (users, _) = try await stack.value(Request<[User]>(HTTPRequestData(path: "json/\(number)")))
+                precondition(users.count == User.samples.count)
+            } reference: { number in
+                let data = Data(try await collect("/json/\(number)").readableBytesView)
+                let users = try JSONDecoder().decode([User].self, from: data)
+                precondition(users.count == User.samples.count)
+            }
+        )
+        return cases
+    }
+
+    static func measureURLSession() async throws -> [Row] {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         let raw = URLSession(configuration: configuration)
         defer { raw.invalidateAndCancel() }
-        let transport = URLSessionTransport(configuration: configuration)
-        let bare = transport.server(baseURL: URL(string: "http://127.0.0.1:\(port)")!)
-        let nine = transport.stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
+        return try await ChildProcess.withServer { server in
+            try await measure(URLSessionTransport(configuration: configuration), raw, server)
+        }
+    }
 
-        func ratio(
+    private static func measure(
+        _ transport: URLSessionTransport,
+        _ raw: URLSession,
+        _ server: URL
+    ) async throws -> [Row] {
+        let base = server.absoluteString
+        @Sendable func collect(_ path: String) async throws -> Data {
+            let (data, response) = try await raw.data(for: URLRequest(url: URL(string: base + path)!))
+            precondition((response as? HTTPURLResponse)?.statusCode == 200)
+            return data
+        }
+        func row(
             _ name: String,
             of network: any NetworkingComponent,
             callers: Int,
-            count: Int,
-            path: String,
+            total: Int = 512,
+            path: String = "items",
+            rounds: Int,
             gate: Double? = nil
         ) async throws -> Row {
-            let url = URL(string: "http://127.0.0.1:\(port)\(path)")!
-            let measured = try await Measurement.ratio(rounds: 31) {
-                try await run(callers: callers, count: count) {
-                    _ = try await network.data(HTTPRequestData(path: path))
+            try await Load(callers: callers, total: total)
+                .compare(rounds: rounds) { number in
+                    let response = try await network.data(
+                        HTTPRequestData(path: path == "items" ? "items/\(number)" : path)
+                    )
+                    precondition(response.status == .ok)
+                } to: { number in
+                    _ = try await collect(path == "items" ? "/items/\(number)" : "/\(path)")
                 }
-            } to: {
-                try await run(callers: callers, count: count) { _ = try await raw.data(for: URLRequest(url: url)) }
-            }
-            return Row(name: name, value: measured.median, unit: "x", gate: gate)
+                .row("URLSession: \(name), \(callers) callers", gate: gate)
         }
-
+        let stack = transport.appStack(server)
+        let alone = transport.server(baseURL: server)
         return [
-            try await ratio("transport alone, 16 callers, 1 KiB", of: bare, callers: 16, count: 50, path: "/small"),
-            try await ratio("transport alone, 1 caller, 1 KiB", of: bare, callers: 1, count: 300, path: "/small"),
-            try await ratio("nine, 16 callers, 1 KiB", of: nine, callers: 16, count: 50, path: "/small", gate: 0.95),
-            try await ratio("nine, 1 caller, 1 KiB", of: nine, callers: 1, count: 300, path: "/small", gate: 0.85),
-            try await ratio("nine, 1 caller, 10 MiB", of: nine, callers: 1, count: 5, path: "/large", gate: 1.1),
-        ]
-    }
-
-    /// Has some callers make a number of calls each.
-    private static func run(
-        callers: Int,
-        count: Int,
-        _ operation: @escaping @Sendable () async throws -> Void
-    ) async throws {
-        try await withThrowingTaskGroup { group in
-            for _ in 0..<callers {
-                group.addTask {
-                    for _ in 0..<count {
-                        try await operation()
-                    }
+            try await row("app stack", of: stack, callers: 1, rounds: 21, gate: 0.85),
+            try await row("transport alone", of: alone, callers: 1, rounds: 11),
+            try await row("app stack", of: stack, callers: 16, rounds: 21, gate: 0.9),
+            try await row("transport alone", of: alone, callers: 16, rounds: 11),
+            try await row("app stack", of: stack, callers: 64, rounds: 11),
+            try await row("app stack", of: stack, callers: 256, rounds: 11),
+            try await row(
+                "app stack, 10 MiB",
+                of: stack,
+                callers: 1,
+                total: 5,
+                path: "large",
+                rounds: 11,
+                gate: 1.1
+            ),
+            try await Load(callers: 16, total: 512)
+                .compare(rounds: 21) { number in
+                    let (users, _) = try await stack.value(Request<[User]>(HTTPRequestData(path: "json/\(number)")))
+                    precondition(users.count == User.samples.count)
+                } to: { number in
+                    let users = try JSONDecoder().decode([User].self, from: try await collect("/json/\(number)"))
+                    precondition(users.count == User.samples.count)
                 }
-            }
-            try await group.waitForAll()
-        }
+                .row("URLSession: app stack, typed JSON, 16 callers", gate: 0.9),
+        ]
     }
 }
 #endif

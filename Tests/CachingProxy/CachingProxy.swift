@@ -5,10 +5,10 @@ import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 
-/// A caching reverse proxy on loopback, for clients that test caches over HTTP.
+/// A caching reverse proxy on the loopback address, for clients that test caches over HTTP.
 ///
-/// Arguments: the URL of the origin, and `shared` if the cache is to serve many users. It prints its port, and ends
-/// when its standard input does.
+/// Arguments: the URL of the origin, and `shared` for a shared cache. It prints its port and ends with its standard
+/// input.
 @main
 enum CachingProxy {
     static func main() async throws {
@@ -22,7 +22,7 @@ enum CachingProxy {
         let network = AnyNetworkingComponent(transport.cached(in: cache))
         try await withTestServer { server in
             server.dispatch { request in
-                await answer(request, from: network, scheme: origin.scheme ?? "http", authority: authority)
+                await respond(to: request, from: network, scheme: origin.scheme ?? "http", authority: authority)
             }
             FileHandle.standardOutput.write(Data("\(server.port)\n".utf8))
             await endOfInput()
@@ -30,8 +30,8 @@ enum CachingProxy {
         try await transport.shutdown()
     }
 
-    private static func answer(
-        _ received: RecordedRequest,
+    private static func respond(
+        to received: RecordedRequest,
         from network: AnyNetworkingComponent,
         scheme: String,
         authority: String
@@ -51,7 +51,7 @@ enum CachingProxy {
         do {
             let response = try await network.data(request)
             var fields = response.headerFields.forwarded
-            // The server says how long the body is, unless there is none to be sent.
+            // The server sets the length of the body, unless there is no body.
             if received.method != .head, response.status != .notModified { fields[.contentLength] = nil }
             return TestResponse(status: response.status, headerFields: fields, body: .data(response.data))
         } catch {
@@ -71,7 +71,7 @@ enum CachingProxy {
 }
 
 extension HTTPFields {
-    /// The fields without those that are for one connection (RFC 9110, section 7.6.1).
+    /// The fields without those of a single connection (RFC 9110, section 7.6.1).
     fileprivate var forwarded: HTTPFields {
         var names: Set<String> = [
             "connection", "expect", "keep-alive", "proxy-connection", "te", "trailer",

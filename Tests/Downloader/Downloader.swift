@@ -3,28 +3,28 @@ import Foundation
 import Networking
 import NetworkingAsyncHTTPClient
 
-/// Downloads a URL to a file and prints how far it is, for tests that kill it, limit it or measure it.
+/// Downloads a URL to a file and prints its progress, for tests that kill it, limit it or measure it.
 ///
 /// It also ends with its standard input.
 ///
-/// Arguments: the transport, the URL and the file; then, if wished, the most bytes that a file may have. Without that
-/// argument and with `quiet` in its place, only the end is told. Each line of its output is one of these:
+/// Arguments: the transport, the URL and the file, then optionally the maximum number of bytes of a file. With `quiet`
+/// in place of that number, it prints only the result. Each line of its output is one of these:
 ///
-/// - `arrived 65536`: so many bytes have come from the transport in this exchange, whether they are written or not
-/// - `kept 65536`: so many are in the file, from its first on
-/// - `done 67108864 65536`: how many there are, and how many of them were there before
-/// - `failed storage …`: the kind of the error and its description
-/// - `peak 12345678`: the most memory that the process has had, in bytes
+/// - `arrived 65536`: the number of bytes that the transport has delivered in this exchange, written or not
+/// - `kept 65536`: the number of bytes in the file, from its start
+/// - `done 67108864 65536`: the total number of bytes, and how many of them existed before
+/// - `failed storage …`: the kind and the description of the error
+/// - `peak 12345678`: the peak memory of the process, in bytes
 @main
 enum Downloader {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count >= 4, let url = URL(string: arguments[2]) else {
-            fatalError("usage: Downloader URLSession|AsyncHTTPClient <url> <file> [quiet|<most bytes of a file>]")
+            fatalError("usage: Downloader URLSession|AsyncHTTPClient <url> <file> [quiet|<maximum bytes of a file>]")
         }
         endWithParent()
-        if arguments.count > 4, let most = rlim_t(arguments[4]) {
-            limitFiles(to: most)
+        if arguments.count > 4, let maximum = rlim_t(arguments[4]) {
+            limitFiles(to: maximum)
         }
         let isQuiet = arguments.last == "quiet"
         let file = URL(fileURLWithPath: arguments[3])
@@ -36,11 +36,11 @@ enum Downloader {
             isOver = await download(url, to: file, over: transport, isQuiet)
             try await transport.shutdown()
         }
-        tell("peak \(peakMemory())")
+        printLine("peak \(peakMemory())")
         exit(isOver ? 0 : 1)
     }
 
-    /// Ends this process when its standard input ends, which it does with the process of the tests, however that ends.
+    /// Ends this process when its standard input ends, which happens when the process of the tests ends.
     private static func endWithParent() {
         Thread.detachNewThread {
             while !FileHandle.standardInput.availableData.isEmpty {}
@@ -59,29 +59,29 @@ enum Downloader {
             let downloaded =
                 isQuiet
                 ? try await transport.download(request, to: file)
-                : try await transport.modified(TellArrivals())
-                    .download(request, to: file) { tell("kept \($0.received.count)") }
-            tell("done \(downloaded.byteCount) \(downloaded.resumedByteCount)")
+                : try await transport.modified(ArrivalReporter())
+                    .download(request, to: file) { printLine("kept \($0.received.count)") }
+            printLine("done \(downloaded.byteCount) \(downloaded.resumedByteCount)")
             return true
         } catch let error as NetworkingError {
-            tell("failed \(error.kind) \(error)")
+            printLine("failed \(error.kind) \(error)")
         } catch {
-            tell("failed unknown \(error)")
+            printLine("failed unknown \(error)")
         }
         return false
     }
 
-    /// Makes a write beyond a length fail, as it does on a full disk.
-    private static func limitFiles(to most: rlim_t) {
+    /// Makes writes beyond a length fail, as on a full disk.
+    private static func limitFiles(to maximum: rlim_t) {
         signal(SIGXFSZ, SIG_IGN)
-        var limit = rlimit(rlim_cur: most, rlim_max: most)
+        var limit = rlimit(rlim_cur: maximum, rlim_max: maximum)
         guard setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else {
             fatalError("The limit on files could not be set.")
         }
     }
 
-    /// Writes a line at once, and not through a buffer that would end with the process.
-    fileprivate static func tell(_ line: String) {
+    /// Writes a line at once, without a buffer that would be lost with the process.
+    fileprivate static func printLine(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 
@@ -92,11 +92,11 @@ enum Downloader {
     }
 }
 
-/// Tells what comes from the transport, which may be more than is written yet.
-private struct TellArrivals: NetworkingModifier {
+/// Prints the number of bytes from the transport, some of which may not be written yet.
+private struct ArrivalReporter: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var request = request
-        request.progressHandler = { Downloader.tell("arrived \($0.received.count)") }
+        request.progressHandler = { Downloader.printLine("arrived \($0.received.count)") }
         return try await upstream.send(request)
     }
 }

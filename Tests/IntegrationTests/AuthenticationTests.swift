@@ -13,7 +13,7 @@ import NetworkingAsyncHTTPClient
 #endif
 
 extension Loopback {
-    /// `authenticated` over real sockets, before a server whose refresh tokens can be spent once.
+    /// `authenticated` over real sockets, with a server that accepts each refresh token once.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct AuthenticationTests {
         private struct Tokens: Codable {
@@ -83,7 +83,7 @@ extension Loopback {
         }
 
         @Test(arguments: transports)
-        func aThousandRequestsMakeOneRefreshForEachExpiry(name: String) async throws {
+        func aThousandRequestsRefreshOncePerExpiry(name: String) async throws {
             try await withTestServer { server in
                 let accounts = Accounts()
                 accounts.script(server)
@@ -108,9 +108,9 @@ extension Loopback {
             }
         }
 
-        /// Foundation has answers of its own to a challenge, which must not come into it.
+        /// Foundation handles challenges itself, which must not happen here.
         @Test(arguments: transports)
-        func challengesReachTheStack(name: String) async throws {
+        func answersChallengesInTheStackInsteadOfFoundation(name: String) async throws {
             try await withTestServer { server in
                 server.route("/") { request in
                     request.headerFields[.authorization] == "Basic ZW1pbHk6cGFzcw=="

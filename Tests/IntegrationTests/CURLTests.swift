@@ -9,7 +9,7 @@ import Testing
 import Networking
 
 extension Loopback {
-    /// The exported command, run by a shell and a real curl.
+    /// The exported cURL command, run by a shell and a real curl.
     @Suite(
         .requires(.curl),
         .timeLimit(.minutes(5))
@@ -64,7 +64,7 @@ extension Loopback {
             }
         }
 
-        /// A stack that only says where requests go.
+        /// A stack that only adds the base URL.
         private func addressed(_ url: URL) -> some NetworkingComponent {
             MockTransport().server(baseURL: url)
         }
@@ -80,7 +80,7 @@ extension Loopback {
             process.arguments = ["-c", quiet]
             process.standardOutput = FileHandle.nullDevice
             process.standardError = FileHandle.nullDevice
-            // Not by waiting for it here, where the server may need the thread.
+            // Does not block a thread here, because the server may need it.
             try await withCheckedThrowingContinuation { continuation in
                 process.terminationHandler = { _ in continuation.resume() }
                 do {

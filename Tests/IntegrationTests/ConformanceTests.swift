@@ -16,11 +16,13 @@ import NetworkingAsyncHTTPClient
 #endif
 
 extension Loopback {
-    /// The conformance suite over the transports of the package.
+    /// The conformance suite, run over the transports of the package.
     @Suite(.serialized, .timeLimit(.minutes(5)))
     struct ConformanceTests {
         #if canImport(FoundationNetworking)
-        /// The checks that URLSession on Linux fails, and why; the numbers are those of `Documentation/Transports.md`.
+        /// The checks that URLSession on Linux fails, with the reason.
+        ///
+        /// The numbers are those of `Documentation/Transports.md`.
         static let knownLimits: [String: String] = [
             "repeated headers in any spelling": "L21: their order is lost",
             "GET with a body": "L22: refused, since it would not be sent",
@@ -35,10 +37,10 @@ extension Loopback {
             "bytes on an idle connection": "L37: they reach the next response",
         ]
 
-        /// Those of the known limits that would end the process, or wait until the stack's timeout.
+        /// The known limits that would crash the process or wait until the stack's timeout.
         static let untried: Set = ["interleaved echo", "trailers", "end within the head", "damaged responses"]
 
-        /// Those of the known limits that show at random.
+        /// The known limits that occur only at random.
         static let intermittent: Set = ["repeated headers in any spelling", "bytes behind a response"]
         #else
         static let knownLimits: [String: String] = [:]
@@ -90,9 +92,9 @@ extension Loopback {
             }
         }
 
-        // MARK: What is written about it
+        // MARK: Documentation
 
-        @Test func namesAreUniqueAndKnown() {
+        @Test func checkNamesAreUniqueAndKnown() {
             let names = TransportCheck.all.map(\.name)
             #expect(Set(names).count == names.count)
             #expect(Set(Self.knownLimits.keys).isSubset(of: names))
@@ -100,7 +102,7 @@ extension Loopback {
         }
 
         /// The table of `Documentation/Transports.md` names each check, and marks it as it is run here.
-        @Test func theTableIsRight() throws {
+        @Test func documentedTableMatchesTheChecks() throws {
             let file = URL(filePath: #filePath).appending(path: "../../../Documentation/Transports.md").standardized
             let text = try String(contentsOf: file, encoding: .utf8)
             let section = try #require(

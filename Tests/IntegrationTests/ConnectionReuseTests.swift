@@ -14,12 +14,12 @@ import NetworkingSigning
 #endif
 
 extension Loopback {
-    /// Keeps the connections of users apart on Linux, where libcurl takes any bytes on a kept connection for a response
+    /// Separation of users' connections on Linux, where libcurl takes any bytes on a kept connection for a response
     /// (L37).
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct ConnectionReuseTests {
-        /// An answer, and after it one that no request asked for.
-        private static let twoAnswers = TestResponse.raw(
+        /// A response, followed by a second one that no request asked for.
+        private static let twoResponses = TestResponse.raw(
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst",
             .delay(.milliseconds(2)),
             "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret",
@@ -34,19 +34,20 @@ extension Loopback {
             return request
         }
 
-        /// Sends a request that is answered twice, and then another; returns the bodies of the other's responses.
+        /// Sends a request that gets two responses, then another request, and returns the bodies of the second
+        /// request's responses.
         private func bodies(
             over transport: some NetworkingComponent,
             first: String?,
             second: String?
         ) async throws -> Set<String> {
             try await withTestServer { server in
-                server.route("/two") { _ in Self.twoAnswers }
+                server.route("/two") { _ in Self.twoResponses }
                 server.route("/one") { _ in .text("own") }
                 let network = transport.server(baseURL: server.url)
                 var bodies: Set<String> = []
                 for _ in 0..<20 {
-                    // A connection with an unexpected answer may fail the request that the answer is for.
+                    // An unexpected response on the connection may make the first request fail.
                     _ = try? await network.data(Self.request("two", token: first))
                     let response = try await network.data(Self.request("one", token: second))
                     bodies.insert(String(decoding: response.data, as: UTF8.self))
@@ -109,7 +110,7 @@ extension Loopback {
 
         // MARK: Repetitions by libcurl
 
-        /// Sends a request on a transport that has kept a connection, over which the server resets the second request.
+        /// Sends a request on a kept connection, which the server resets.
         private func requestsAfterAReset(
             _ request: HTTPRequestData
         ) async throws -> (kind: NetworkingError.Kind?, count: Int) {
@@ -135,7 +136,9 @@ extension Loopback {
             #expect(get.count == 1)
         }
 
-        /// Pins that libcurl does repeat what it may: otherwise the test before proves nothing.
+        /// Shows that libcurl repeats requests that may be repeated.
+        ///
+        /// Otherwise the previous test would prove nothing.
         @Test func requestThatMayBeRepeatedIsSentTwiceAfterAReset() async throws {
             let get = try await requestsAfterAReset(Self.request("/"))
             #expect(get.kind == nil)
@@ -155,7 +158,7 @@ extension Loopback {
             )
         }
 
-        @Test func connectionsOfUsersWhoAreGoneAreClosed() async throws {
+        @Test func closesTheConnectionsOfInactiveUsers() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -168,7 +171,7 @@ extension Loopback {
             }
         }
 
-        @Test func manyUsersAtOnceAllGetTheirResponse() async throws {
+        @Test func everyConcurrentUserGetsTheirOwnResponse() async throws {
             try await withTestServer { server in
                 server.route("/") { request in .text(request.headerFields[.authorization] ?? "") }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -185,7 +188,7 @@ extension Loopback {
             }
         }
 
-        /// The session of a cancelled exchange is invalidated while its task still ends.
+        /// The session of a cancelled exchange is invalidated while its task is still ending.
         @Test(arguments: [URLSessionTransport.ConnectionReuse.never, .sameCredentials])
         func cancelledRequestsLeaveNoConnection(reuse: URLSessionTransport.ConnectionReuse) async throws {
             try await withTestServer { server in
@@ -208,7 +211,7 @@ extension Loopback {
         }
 
         #if Crypto
-        /// Each signature differs, but it is one user's.
+        /// The signatures differ, but all belong to one user.
         @Test func oneSignerKeepsOneConnection() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }

@@ -27,7 +27,7 @@ extension Loopback {
             case asyncHTTPClient
             #endif
 
-            /// A transport whose own storage, if there is one, contains a cookie for 127.0.0.1.
+            /// A transport with a cookie for 127.0.0.1 in its own storage, if it has one.
             func transport() throws -> any NetworkingComponent {
                 switch self {
                 #if URLSession
@@ -78,7 +78,7 @@ extension Loopback {
         }
 
         @Test(arguments: Client.allCases)
-        func eachHopOfARedirectHasItsOwnCookies(client: Client) async throws {
+        func everyHopOfARedirectSendsItsOwnCookies(client: Client) async throws {
             try await withTestServer { server in
                 let elsewhere = "http://localhost:\(server.port)/elsewhere"
                 server.route("/start") { _ in
@@ -115,7 +115,7 @@ extension Loopback {
             }
         }
 
-        /// A connection belongs to the session of the jar, so a cookie that changes opens no other.
+        /// The connections belong to the session of the jar, so a changed cookie does not open another one.
         @Test(arguments: Client.allCases)
         func changedCookieKeepsTheConnection(client: Client) async throws {
             try await withTestServer { server in

@@ -11,7 +11,7 @@ import Testing
 extension Loopback {
     /// Which cookies of its storage the URLSession transport sends and stores on Linux.
     ///
-    /// The rules themselves are tried in `CookieTests`.
+    /// The unit tests in `CookieTests` cover the rules themselves.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct CookieTests {
         private let configuration = URLSessionConfiguration.ephemeral
@@ -79,7 +79,7 @@ extension Loopback {
             }
         }
 
-        @Test func aRedirectToAnotherHostGetsTheCookiesOfThatHost() async throws {
+        @Test func redirectToAnotherHostSendsTheCookiesOfThatHost() async throws {
             try await withTestServer { server in
                 let elsewhere = "http://localhost:\(server.port)/elsewhere"
                 server.route("/") { _ in .redirect(to: elsewhere) }

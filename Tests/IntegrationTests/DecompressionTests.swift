@@ -9,9 +9,9 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Compressed bodies over URLSession: decoded, counted right, and not beyond the limits.
+    /// Compressed response bodies over URLSession: decoding, progress and limits.
     ///
-    /// On Linux the library asks for no coding, so the configuration does.
+    /// On Linux the library does not request a content coding, so the configuration does.
     @Suite(.tags(.memory), .timeLimit(.minutes(5)))
     struct DecompressionTests {
         private let transport: URLSessionTransport = {
@@ -22,13 +22,13 @@ extension Loopback {
 
         private static let text = String(repeating: "Emily, Emil, Emilia and Emilio. ", count: 8)
 
-        /// The text, encoded by other people's programs.
+        /// The text, compressed by independent programs.
         private static let bodies: [(coding: String, base64: String)] = [
             ("gzip", gzip),
             ("GZip", gzip),
             ("x-gzip", gzip),
             ("deflate", "eJxzzc3MqdRRcAVSEDIzUSExLwXCzNcD08NZHgB91lSB"),
-            // Without the wrapping that RFC 9110 section 8.4.1.2 wants, as some servers send it.
+            // Raw deflate without the zlib wrapper that RFC 9110 section 8.4.1.2 requires. Some servers send it.
             ("deflate", "c83NzKnUUXAFUhAyM1EhMS8FwszXA9PDWR4A"),
             ("br", "G/8A+MVtbF350XmuIXSEql3SQtBmKcABLxTH/QGOOyxoy5pLDA=="),
             ("zstd", "KLUv/QRoBQEAoEVtaWx5LCBFbWlsaWEgYW5kby4gAwDdoehwGSVD8QLoq6D+"),
@@ -44,7 +44,7 @@ extension Loopback {
             "H4sIAAAAAAACA+3arQ3CYBSG0f4gGgTgEXQMDIKQIFCYasIQOEQTJIYVSKhmBZiCsANBoAmlH0MgmnPUq698ckf7LAqS9HGN42aUh8/5mXUj"
             + "AAAAoOXK+y4NMSDK69t8WQAAAABtt+73Or8o8F4Np84BAAAArVdNxnloAYNXvZklHiUAAADgDy7F4rg9NSP+Ag5zyLbIPwAA"
 
-        private func answer(
+        private func compressedResponse(
             _ base64: String,
             _ coding: String,
             isChunked: Bool = false,
@@ -62,10 +62,10 @@ extension Loopback {
         // MARK: Codings
 
         @Test(arguments: bodies.indices, [false, true])
-        func bringsWhatWasEncoded(index: Int, isChunked: Bool) async throws {
+        func decodesEveryContentCoding(index: Int, isChunked: Bool) async throws {
             let (coding, base64) = Self.bodies[index]
             try await withTestServer { server in
-                server.enqueue(try answer(base64, coding, isChunked: isChunked))
+                server.enqueue(try compressedResponse(base64, coding, isChunked: isChunked))
                 let response = try await transport.server(baseURL: server.url).data(HTTPRequestData())
                 #expect(String(decoding: response.data, as: UTF8.self) == Self.text)
                 #expect(response.headerFields[.contentEncoding] == nil)
@@ -74,7 +74,7 @@ extension Loopback {
             }
         }
 
-        @Test func asksForWhatItDecodes() async throws {
+        @Test func requestsTheCodingsThatItDecodes() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let network = transport.server(baseURL: server.url)
@@ -88,9 +88,9 @@ extension Loopback {
             }
         }
 
-        @Test func anErrorPageIsDecodedToo() async throws {
+        @Test func decodesErrorResponses() async throws {
             try await withTestServer { server in
-                var page = try answer(Self.gzip, "gzip")
+                var page = try compressedResponse(Self.gzip, "gzip")
                 page.status = .notFound
                 server.enqueue(page)
                 let response = try await transport.server(baseURL: server.url).data(HTTPRequestData())
@@ -98,9 +98,9 @@ extension Loopback {
             }
         }
 
-        @Test func whereThereIsNoBodyTheFieldsStayAsTheyAre() async throws {
+        @Test func keepsContentFieldsOfResponsesWithoutABody() async throws {
             try await withTestServer { server in
-                server.route(.head, "/") { _ in try answer(Self.gzip, "gzip") }
+                server.route(.head, "/") { _ in try compressedResponse(Self.gzip, "gzip") }
                 server.route(.get, "/") { _ in
                     TestResponse(status: .notModified, headerFields: [.contentEncoding: "gzip", .eTag: "\"1\""])
                 }
@@ -116,21 +116,21 @@ extension Loopback {
         // MARK: Counting
 
         @Test(arguments: [false, true])
-        func progressCountsDecodedBytesAndPromisesNoTotalBeforeTheEnd(isChunked: Bool) async throws {
+        func progressCountsDecodedBytesWithoutATotalBeforeTheEnd(isChunked: Bool) async throws {
             try await withTestServer { server in
-                server.enqueue(try answer(Self.gzip, "gzip", isChunked: isChunked))
-                let heard = Mutex<[BytesReceived]>([])
+                server.enqueue(try compressedResponse(Self.gzip, "gzip", isChunked: isChunked))
+                let reports = Mutex<[BytesReceived]>([])
                 try await transport.server(baseURL: server.url)
-                    .data(HTTPRequestData()) { progress in heard.withLock { $0.append(progress.received) } }
-                let progress = heard.withLock { $0 }
+                    .data(HTTPRequestData()) { progress in reports.withLock { $0.append(progress.received) } }
+                let progress = reports.withLock { $0 }
                 #expect(progress.dropLast().allSatisfy { $0.expected == nil })
                 #expect(progress.last == BytesReceived(count: 256, expected: 256))
             }
         }
 
-        @Test func aSinkGetsDecodedBytes() async throws {
+        @Test func sinkReceivesDecodedBytes() async throws {
             try await withTestServer { server in
-                server.enqueue(try answer(Self.gzip, "gzip"))
+                server.enqueue(try compressedResponse(Self.gzip, "gzip"))
                 let sink = CollectingSink()
                 let request = HTTPRequestData.with { $0.sink = sink }
                 let response = try await transport.server(baseURL: server.url).data(request)
@@ -142,9 +142,12 @@ extension Loopback {
         // MARK: Limits
 
         @Test(arguments: [("br", brotliBomb), ("gzip, gzip", gzipTwiceBomb)], [false, true])
-        func aBodyMayNotUnfoldTooFar(body: (coding: String, base64: String), isChunked: Bool) async throws {
+        func failsWhenTheDecompressionLimitIsExceeded(
+            body: (coding: String, base64: String),
+            isChunked: Bool
+        ) async throws {
             try await withTestServer { server in
-                server.route("/") { _ in try answer(body.base64, body.coding, isChunked: isChunked) }
+                server.route("/") { _ in try compressedResponse(body.base64, body.coding, isChunked: isChunked) }
                 let network = transport.server(baseURL: server.url)
                 let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
                 #expect(error?.kind == .tooLarge)
@@ -157,9 +160,9 @@ extension Loopback {
             }
         }
 
-        @Test func intoASinkNeither() async throws {
+        @Test func decompressionLimitAppliesToSinks() async throws {
             try await withTestServer { server in
-                server.route("/") { _ in try answer(Self.brotliBomb, "br") }
+                server.route("/") { _ in try compressedResponse(Self.brotliBomb, "br") }
                 let network = transport.server(baseURL: server.url)
                 let sink = CollectingSink()
                 let request = HTTPRequestData.with { $0.sink = sink }
@@ -169,9 +172,9 @@ extension Loopback {
             }
         }
 
-        @Test func aSizeIsALimitToo() async throws {
+        @Test func limitsTheDecompressedSize() async throws {
             try await withTestServer { server in
-                server.route("/") { _ in try answer(Self.gzip, "gzip") }
+                server.route("/") { _ in try compressedResponse(Self.gzip, "gzip") }
                 let network = transport.server(baseURL: server.url)
                 let tight = HTTPRequestData.with { $0.decompressionLimit = DecompressionLimit(ratio: nil, size: 255) }
                 let error = await #expect(throws: NetworkingError.self) { try await network.data(tight) }
@@ -182,7 +185,7 @@ extension Loopback {
             }
         }
 
-        @Test func whatIsNotCompressedIsNotLimited() async throws {
+        @Test func doesNotLimitUncompressedBodies() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in TestResponse(body: .chunks([.init(Data(count: 9 << 20))])) }
                 let request = HTTPRequestData.with { $0.decompressionLimit = DecompressionLimit(ratio: 1, size: 1) }
@@ -194,9 +197,11 @@ extension Loopback {
         // MARK: Damage
 
         @Test(arguments: ["gzip", "br", "zstd", "deflate"])
-        func whatIsNotInTheCodingIsNoValidResponse(coding: String) async throws {
+        func rejectsABodyThatIsNotInItsContentCoding(coding: String) async throws {
             try await withTestServer { server in
-                server.enqueue(try answer(Data("this is no compressed text at all".utf8).base64EncodedString(), coding))
+                server.enqueue(
+                    try compressedResponse(Data("this is no compressed text at all".utf8).base64EncodedString(), coding)
+                )
                 let network = transport.server(baseURL: server.url)
                 let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
                 #expect(error?.kind == .invalidResponse)
@@ -204,20 +209,20 @@ extension Loopback {
             }
         }
 
-        @Test func aChecksumThatIsWrongIsAnError() async throws {
+        @Test func rejectsAWrongChecksum() async throws {
             try await withTestServer { server in
                 var data = try #require(Data(base64Encoded: Self.gzip))
                 data[data.count - 6] ^= 1
-                server.enqueue(try answer(data.base64EncodedString(), "gzip"))
+                server.enqueue(try compressedResponse(data.base64EncodedString(), "gzip"))
                 let network = transport.server(baseURL: server.url)
                 let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
                 #expect(error?.kind == .invalidResponse)
             }
         }
 
-        @Test func aBodyThatEndsEarlyIsTruncated() async throws {
+        @Test func reportsATruncatedCompressedBody() async throws {
             try await withTestServer { server in
-                server.enqueue(try answer(Self.gzip, "gzip", cutting: 20))
+                server.enqueue(try compressedResponse(Self.gzip, "gzip", cutting: 20))
                 let network = transport.server(baseURL: server.url)
                 let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
                 #expect(error?.kind == .truncated)
@@ -225,9 +230,9 @@ extension Loopback {
             }
         }
 
-        // MARK: What URLSession on Linux gets wrong
+        // MARK: Faults of URLSession on Linux
 
-        /// The ways in which a compressed body is cut off although its framing is in order.
+        /// Compressed bodies that are cut off although their framing is valid.
         private func halves() throws -> [TestResponse] {
             let half = try #require(Data(base64Encoded: Self.gzip)).dropLast(20)
             let fields: HTTPFields = [.contentEncoding: "gzip"]
@@ -238,8 +243,8 @@ extension Loopback {
             ]
         }
 
-        /// libcurl reports what it has decoded as the whole (L38).
-        @Test func halfABodyInACodingThatTheAppAskedForIsAnError() async throws {
+        /// libcurl reports the decoded half as the complete body (L38).
+        @Test func rejectsATruncatedBodyInARequestedCoding() async throws {
             try await withTestServer { server in
                 let network = transport.server(baseURL: server.url)
                 for half in try halves() {
@@ -253,11 +258,11 @@ extension Loopback {
 
         #if canImport(FoundationNetworking)
         @Test(arguments: [nil, "identity", "Identity"])
-        func refusesACodingThatNothingAskedFor(asked: String?) async throws {
+        func rejectsAnUnrequestedCoding(asked: String?) async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-                for answer in try halves() + [answer(Self.gzip, "gzip")] {
-                    server.enqueue(answer)
+                for variant in try halves() + [compressedResponse(Self.gzip, "gzip")] {
+                    server.enqueue(variant)
                     var request = HTTPRequestData()
                     request.headerFields[.acceptEncoding] = asked
                     let sent = request
@@ -270,7 +275,7 @@ extension Loopback {
             }
         }
 
-        @Test func aSinkGetsNothingInACodingThatNothingAskedFor() async throws {
+        @Test func sinkReceivesNothingInAnUnrequestedCoding() async throws {
             try await withTestServer { server in
                 for half in try halves() { server.enqueue(half) }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -292,9 +297,9 @@ extension Loopback {
             }
         }
 
-        @Test func acceptsACodingThatTheRequestAskedFor() async throws {
+        @Test func acceptsARequestedCoding() async throws {
             try await withTestServer { server in
-                server.enqueue(try answer(Self.gzip, "gzip"))
+                server.enqueue(try compressedResponse(Self.gzip, "gzip"))
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 let response = try await network.data(HTTPRequestData(headerFields: [.acceptEncoding: "gzip"]))
                 #expect(String(decoding: response.data, as: UTF8.self) == Self.text)
@@ -302,12 +307,16 @@ extension Loopback {
         }
         #endif
 
-        /// libcurl sends the body again on a new connection when a kept one is closed without a response.
-        @Test func limitsHoldForARequestThatIsSentAgain() async throws {
+        /// libcurl repeats a request on a new connection when a kept one is closed without a response.
+        @Test func decompressionLimitsApplyToARepeatedRequest() async throws {
             try await withTestServer { server in
                 let network = transport.server(baseURL: server.url)
                 for limit in [DecompressionLimit.standard, DecompressionLimit(ratio: nil, size: 1 << 20)] {
-                    server.enqueue(.ok, TestResponse(body: .hangUp), try answer(Self.brotliBomb, "br", isChunked: true))
+                    server.enqueue(
+                        .ok,
+                        TestResponse(body: .hangUp),
+                        try compressedResponse(Self.brotliBomb, "br", isChunked: true)
+                    )
                     let first = HTTPRequestData(method: .put, body: .data(Data("first".utf8)))
                     try await network.data(first)
                     var second = HTTPRequestData(method: .put, body: .data(Data(count: 10_000)))
@@ -320,10 +329,10 @@ extension Loopback {
             }
         }
 
-        @Test func aBodyOfARequestThatIsSentAgainIsNotTakenForABomb() async throws {
+        @Test func repeatedRequestDoesNotExceedTheDecompressionLimit() async throws {
             try await withTestServer { server in
                 let network = transport.server(baseURL: server.url)
-                server.enqueue(.ok, TestResponse(body: .hangUp), try answer(Self.gzip, "gzip"))
+                server.enqueue(.ok, TestResponse(body: .hangUp), try compressedResponse(Self.gzip, "gzip"))
                 try await network.data(HTTPRequestData(method: .put, body: .data(Data("first".utf8))))
                 var request = HTTPRequestData(method: .put, body: .data(Data(count: 10_000)))
                 request.decompressionLimit = .ratio(1)
@@ -332,13 +341,15 @@ extension Loopback {
             }
         }
 
-        /// libcurl takes a second member for garbage; at least that is an error and not half of the body.
-        @Test func gzipMayHaveSeveralMembers() async throws {
+        /// libcurl takes a second member for garbage.
+        ///
+        /// At least the result is an error and not half of the body.
+        @Test func decodesGzipWithSeveralMembers() async throws {
             let members =
                 "H4sIAAAAAAACA3PNzcyp1FFwBVIQMjNRITEvBcLM1wPTlMoDAJLtu1lkAAAAH4sIAAAAAAACA6vUUXDNzcyBkJmJCol5KRBm"
                 + "vh6YrhxAeQA2iceKnAAAAA=="
             try await withTestServer { server in
-                server.enqueue(try answer(members, "gzip"))
+                server.enqueue(try compressedResponse(members, "gzip"))
                 let network = transport.server(baseURL: server.url)
                 let result = await Result(catching: { try await network.data(HTTPRequestData()) })
                 try await withKnownIssue("libcurl takes a second member for garbage", upTo: .swift63) {
@@ -351,9 +362,9 @@ extension Loopback {
             }
         }
 
-        @Test func aCodingThatNobodyKnowsIsAnErrorAndNotGarbage() async throws {
+        @Test func rejectsAnUnknownCoding() async throws {
             try await withTestServer { server in
-                server.enqueue(try answer(Self.gzip, "rot13"))
+                server.enqueue(try compressedResponse(Self.gzip, "rot13"))
                 let network = transport.server(baseURL: server.url)
                 let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
                 #expect(error?.kind == .invalidResponse)

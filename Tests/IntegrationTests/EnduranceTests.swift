@@ -12,12 +12,11 @@ import FoundationNetworking
 #endif
 
 extension Loopback {
-    /// Many requests over URLSession at once, one after the other, and given up at any moment.
+    /// Many requests over URLSession: concurrent, in sequence, and cancelled at random moments.
     @Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(5)))
     struct EnduranceTests {
-        /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows
-        /// itself (L9).
-        @Test func redirectsOfManyAtOnceAllArrive() async throws {
+        /// On Linux, URLSession crashes when it follows a redirect of a request that has waited for a connection (L9).
+        @Test func followsRedirectsOfManyConcurrentRequests() async throws {
             try await withTestServer { server in
                 server.route(.get, "/old/:id") { request in .redirect(to: "/new/\(request.parameters["id"] ?? "")") }
                 server.route(.get, "/new/:id") { request in .text(request.parameters["id"] ?? "") }
@@ -43,8 +42,8 @@ extension Loopback {
             case withinTheBody
         }
 
-        /// A thousand requests, each given up at a moment of its own, on a session that goes on afterwards.
-        @Test func everyCancellationIsPromptAndReachesTheSocket() async throws {
+        /// Cancels a thousand requests at random moments and checks that the session is still usable afterwards.
+        @Test func cancellationIsPromptAndClosesTheConnection() async throws {
             try await withTestServer { server in
                 let gate = Gate()
                 server.route("/beforeTheHead") { _ in .raw(.gate(gate)) }
@@ -58,9 +57,10 @@ extension Loopback {
                 var random = SeededRandom.announced()
                 var lags: [Duration] = []
 
-                // In rounds, since a host has six connections at a time and the others only wait for one.
+                // In rounds of ten, because a host has six connections and further requests only wait for one.
                 for _ in 0..<100 {
-                    let calls = (0..<10).map { _ in GivenUp(Moment.allCases.randomElement(using: &random)!, network) }
+                    let calls = (0..<10)
+                        .map { _ in CancelledCall(Moment.allCases.randomElement(using: &random)!, network) }
                     for call in calls {
                         for _ in 0..<Int.random(in: 0...200, using: &random) {
                             await Task.yield()
@@ -73,11 +73,11 @@ extension Loopback {
                 }
                 #expect(lags.count == 1_000)
                 lags.sort()
-                #expect(lags[500] < .milliseconds(100), "half took longer")
-                // A shared machine may stop a whole process for a while, and the thread sanitizer makes it slow.
+                #expect(lags[500] < .milliseconds(100), "the median took \(lags[500])")
+                // A shared machine may pause a whole process, and the thread sanitizer makes it slow.
                 #expect(lags[999] < .milliseconds(100) * 5, "the longest took \(lags[999])")
 
-                // Nothing of what was given up holds a connection.
+                // No cancelled request holds a connection.
                 try await server.waitForOpenConnections(0)
                 #expect(server.activeRequests == 0)
                 let after = try await network.data(HTTPRequestData(path: "after"))
@@ -85,8 +85,8 @@ extension Loopback {
             }
         }
 
-        /// A call that is given up, and how long it takes to end then.
-        private final class GivenUp: Sendable {
+        /// A call to cancel, with the time that it takes to end after its cancellation.
+        private final class CancelledCall: Sendable {
             private let task: Task<ContinuousClock.Instant, Never>
             private let moment = Mutex(ContinuousClock.now)
 
@@ -112,15 +112,15 @@ extension Loopback {
             }
         }
 
-        @Test func sharedRequestsThatAreAllCancelledCloseTheConnection() async throws {
+        @Test func closesTheConnectionWhenEveryCallerOfASharedRequestIsCancelled() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
-                let flights = InFlightRequests()
-                let network = URLSessionTransport(configuration: .ephemeral).deduplicated(sharing: flights)
+                let inFlightRequests = InFlightRequests()
+                let network = URLSessionTransport(configuration: .ephemeral).deduplicated(sharing: inFlightRequests)
                     .server(baseURL: server.url)
                 let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }
                 try await server.waitForRequests(1)
-                try await eventually("flights.waiting >= 100") { flights.waiting >= 100 }
+                try await eventually("inFlightRequests.waiting >= 100") { inFlightRequests.waiting >= 100 }
                 var random = SeededRandom.announced()
                 for call in calls.shuffled(using: &random) {
                     call.cancel()
@@ -134,14 +134,14 @@ extension Loopback {
             }
         }
 
-        // MARK: What stays behind
+        // MARK: Leaks
 
         #if os(Linux)
-        /// URLSession itself keeps some 300 bytes of each request here, so what this library keeps is what comes on
-        /// top.
+        /// URLSession itself leaks about 300 bytes for each request here, so the test measures only the growth beyond
+        /// that.
         ///
-        /// In a process of its own, where nothing else takes memory.
-        @Test func twentyThousandRequestsLeaveNothingBehind() async {
+        /// The test runs in a separate process, where no other code allocates memory.
+        @Test func twentyThousandRequestsLeakNeitherMemoryNorDescriptors() async {
             await #expect(processExitsWith: .success) {
                 try await withTestServer { server in
                     server.route("/") { _ in TestResponse(body: .data(Data(count: 1_024))) }
@@ -149,9 +149,9 @@ extension Loopback {
                     let configuration = URLSessionConfiguration.ephemeral
                     configuration.urlCache = nil
                     let session = URLSession(configuration: configuration)
-                    // The exit code says what it was: nothing else of a process that fails is shown.
+                    // The exit code identifies the failure, because no other output of a failed process is shown.
                     let raw: @Sendable () async throws -> Int = {
-                        // What URLSession loses by itself is not what this is about.
+                        // Failures of URLSession itself are outside the scope of this test.
                         for _ in 0..<3 {
                             if let (data, _) = try? await session.data(from: url) { return data.count }
                         }
@@ -177,8 +177,8 @@ extension Loopback {
 
                     let (theirs, growth) = (2 * (middle.memory - start.memory), end.memory - middle.memory)
                     let (opened, before) = (end.descriptors, middle.descriptors)
-                    // Threads keep up to a quarter of a megabyte each for their next allocations, and a few descriptors
-                    // come and go; what every request left would be thousands.
+                    // Threads keep up to 256 KB each for their next allocations, and the number of descriptors varies
+                    // by a few. A leak for every request would amount to thousands.
                     if growth > theirs + 6_000_000 { exit(4) }
                     if opened > before + 16 { exit(5) }
                     if start.memory == 0 { exit(6) }

@@ -1,7 +1,9 @@
 #if os(Linux)
 import Foundation
 
-/// What this process has in use: what was allocated, since what is resident depends on how full the pages are.
+/// The allocated memory and the open descriptors of this process.
+///
+/// Resident memory would depend on how full the pages are.
 struct Footprint {
     let memory: Int
     let descriptors: Int
@@ -11,7 +13,9 @@ struct Footprint {
         descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
     }
 
-    /// The bytes that malloc has given out, as malloc_info(3) tells; Swift's Glibc module lacks its header.
+    /// The number of bytes that malloc has allocated, according to malloc_info(3).
+    ///
+    /// Swift's Glibc module lacks its header.
     private static func allocated() -> Int {
         typealias MallocInfo = @convention(c) (CInt, UnsafeMutablePointer<FILE>) -> CInt
         let path = FileManager.default.temporaryDirectory.appending(path: "heap-\(UUID()).xml").path
@@ -19,8 +23,8 @@ struct Footprint {
         guard let symbol = dlsym(nil, "malloc_info"), let file = fopen(path, "w") else { return 0 }
         _ = unsafeBitCast(symbol, to: MallocInfo.self)(0, file)
         fclose(file)
-        // The totals come last: <total type="fast" count="89" size="7664"/>, "rest", "mmap", <system type="current"
-        // …/>.
+        // The totals are the last elements: <total type="fast" count="89" size="7664"/>, "rest", "mmap", <system
+        // type="current" …/>.
         let lines = ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n").suffix(9)
         func size(_ kind: String) -> Int {
             lines.first { $0.contains("\"\(kind)\"") }?.split(separator: "\"").last { Int($0) != nil }

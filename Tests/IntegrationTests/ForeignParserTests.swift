@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Bodies, read by parsers that other people wrote.
+    /// Request bodies, parsed by independent implementations in Python.
     @Suite(.tags(.memory), .serialized, .timeLimit(.minutes(5)))
     struct ForeignParserTests {
         private struct Part: Codable, Equatable {
@@ -18,7 +18,7 @@ extension Loopback {
         }
 
         @Test(.requires(.multipart))
-        func multipartIsWhatWasMeant() async throws {
+        func pythonParsesMultipartBodies() async throws {
             try await withTemporaryDirectory { directory in
                 let file = directory.appending(path: "ü \"x\".png")
                 let binary = Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }) + Data("\r\n--\r\n".utf8)
@@ -78,7 +78,7 @@ extension Loopback {
         }
 
         @Test(.requires(.python))
-        func formsAreWhatWasMeant() async throws {
+        func pythonParsesFormBodies() async throws {
             let texts = [
                 "", "plain", "a b", "a+b", "a&b=c", "100%", "ü😀", "a\r\nb", "*-._~", "\0", "e\u{301}", "\u{FEFF}x",
                 "#?/;:@$,!'()",

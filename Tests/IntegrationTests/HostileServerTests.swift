@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// What odd and slow servers do to URLSession, beyond what the conformance suite tries over every transport.
+    /// Malformed and slow responses over URLSession, in addition to the conformance suite of every transport.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct HostileServerTests {
-        @Test func cookiesAreFieldsOfTheirOwn() async throws {
+        @Test func keepsEachSetCookieFieldSeparate() async throws {
             try await withTestServer { server in
                 let cookies = [
                     "a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT; Path=/", "b=x,y=z; Path=/", "c", "d=4; Max-Age=60",
@@ -28,7 +28,7 @@ extension Loopback {
             }
         }
 
-        @Test func aLengthOfMoreThanDigitsIsRefused() async throws {
+        @Test func rejectsContentLengthWithOtherCharactersThanDigits() async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 for length in ["+5", "5 5", "0x5", "5;", "1e0", "5, +5", "9223372036854775808"] {
@@ -41,7 +41,7 @@ extension Loopback {
             }
         }
 
-        @Test func aFinalResponseHasAFinalStatus() async throws {
+        @Test func rejectsInformationalStatusAsFinalResponse() async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 for status in [100, 101, 102, 103, 199] {
@@ -54,7 +54,7 @@ extension Loopback {
             }
         }
 
-        @Test func aSinkIsOfferedTheFinalResponse() async throws {
+        @Test func offersTheFinalResponseToTheSink() async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 server.enqueue(
@@ -75,8 +75,8 @@ extension Loopback {
 
         // MARK: Time
 
-        /// More seconds than fit into what URLSession counts in.
-        @Test func aTimeoutForEverIsOne() async throws {
+        /// The timeout has more seconds than URLSession can represent.
+        @Test func acceptsATimeoutBeyondTheRangeOfURLSession() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let transport = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -85,9 +85,9 @@ extension Loopback {
             }
         }
 
-        /// Where a name has two addresses and the first refuses, libcurl keeps that error for what happens to the
-        /// second.
-        @Test func whatBreaksAtASecondAddressHasBeenConnected() async throws {
+        /// If a name has two addresses and the first refuses the connection, libcurl keeps that error for failures at
+        /// the second address.
+        @Test func failureAtTheSecondAddressIsNotAConnectionFailure() async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral)
                     .server(authority: "localhost:\(server.port)")
@@ -101,7 +101,7 @@ extension Loopback {
             }
         }
 
-        @Test func limitsInMillisecondsHoldOnTheSystemsClock() async throws {
+        @Test func enforcesLimitsInMillisecondsOnTheSystemClock() async throws {
             try await withTestServer { server in
                 server.route("/head") { _ in .raw(.stall) }
                 server.route("/body") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
@@ -126,7 +126,7 @@ extension Loopback {
             }
         }
 
-        @Test func aConnectionThatNeverComesAboutEndsWithItsLimit() async throws {
+        @Test func failsWhenNoConnectionOpensWithinTheConnectLimit() async throws {
             try await withUnresponsiveServer { url in
                 let clock = ManualClock()
                 let network = URLSessionTransport(configuration: .ephemeral).timeout(connect: .milliseconds(400))
@@ -138,7 +138,7 @@ extension Loopback {
                         defer { hasEnded.withLock { $0 = true } }
                         return try await network.data(request)
                     }
-                    // The limit begins anew when the body has been read and when the connection begins.
+                    // The limit restarts when the body has been read and when the connection begins.
                     try await eventually("the call ends") {
                         clock.advance(by: .milliseconds(400))
                         return hasEnded.withLock { $0 }

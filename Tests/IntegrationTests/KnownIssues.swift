@@ -1,6 +1,6 @@
 import Testing
 
-/// A version of Swift's toolchain, whose Foundation the tests run on.
+/// The version of the Swift toolchain and its Foundation.
 enum Toolchain: Comparable, Sendable {
     case swift62
     case swift63

@@ -1,6 +1,6 @@
 import Testing
 
-/// What goes over sockets, one test at a time.
+/// The tests that use sockets, run one at a time.
 ///
-/// Side by side, they would share the machine's processors and take longer than any limit of real time allows for.
+/// In parallel they would compete for the machine's processors and exceed any limit of real time.
 @Suite(.serialized, .timeLimit(.minutes(5))) enum Loopback {}

@@ -1,7 +1,7 @@
 #if os(Linux)
 import Foundation
 
-/// The most memory that the process has had so far, in bytes.
+/// Returns the peak resident memory of the process, in bytes.
 func peakMemory() -> Int {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

@@ -3,19 +3,19 @@ import Foundation
 import NetworkingTesting
 import Testing
 
-/// Programs in Python, where there is one: other people's implementations to compare with.
+/// Runs Python programs, which serve as independent implementations to compare with.
 ///
-/// The interpreter is the one that `TESTS_PYTHON` names, else the `python3` of the path.
+/// The interpreter is the one in `TESTS_PYTHON`, or else the `python3` in the path.
 enum Python {
-    /// Whether the interpreter has modules.
+    /// Returns whether the interpreter can import the modules.
     static func has(_ modules: String) async -> Bool {
         let status = try? await end(of: process("import \(modules)"))
         return status == 0
     }
 
-    /// Runs a program on an input, and returns what it prints.
+    /// Runs a program with an input and returns its output.
     ///
-    /// Through files: other processes that start meanwhile inherit a pipe and keep it open.
+    /// Both are files, because processes that start in the meantime inherit a pipe and keep it open.
     static func run(_ program: String, on input: Data) async throws -> Data {
         try await withTemporaryDirectory { directory in
             let (source, target) = (directory.appending(path: "in"), directory.appending(path: "out"))
@@ -29,13 +29,13 @@ enum Python {
         }
     }
 
-    /// Runs a server for as long as an operation runs.
+    /// Runs a server while an operation runs.
     ///
     /// - Parameters:
-    ///   - program: Prints the port on 127.0.0.1 once it listens. It has to end at the end of its input, so that it
-    ///     does not outlive a test run that is killed, and to call the alarm of ``process(_:)`` off.
-    ///   - operation: Uses the server, whose URL it gets.
-    /// - Throws: What the operation throws, or that the server did not start.
+    ///   - program: A program that prints its port on 127.0.0.1 when it listens. It must end at the end of its input,
+    ///     so that it does not outlive a killed test run, and must cancel the alarm of ``process(_:)``.
+    ///   - operation: The operation, which receives the URL of the server.
+    /// - Throws: The error of the operation, or an error if the server did not start.
     static func withServer(
         _ program: String,
         performing operation: @concurrent @Sendable (URL) async throws -> Void
@@ -62,7 +62,7 @@ enum Python {
         try result.get()
     }
 
-    /// The number that a program prints; nil when it ends without.
+    /// The number that a program prints, or `nil` if the program ends without printing one.
     private static func port(from output: FileHandle) async -> Int? {
         await withCheckedContinuation { continuation in
             DispatchQueue.global()
@@ -73,7 +73,7 @@ enum Python {
         }
     }
 
-    /// Starts a process, and returns its status when it has ended.
+    /// Starts a process and returns its status when it has ended.
     private static func end(of process: Process) async throws -> Int32 {
         try await withCheckedThrowingContinuation { continuation in
             process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
@@ -85,9 +85,9 @@ enum Python {
         }
     }
 
-    /// A process that runs a program, and ends on its own when that has not come far within 30 seconds.
+    /// A process that runs a program and ends itself after 30 seconds unless the program cancels the alarm.
     ///
-    /// On Linux a process begins with the signals blocked that the starting thread blocks, which are most of them.
+    /// On Linux a process inherits the signal mask of the starting thread, which blocks most signals.
     static func process(_ program: String) -> Process {
         let prelude = """
             import signal

@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// The lock of a session that another process holds.
+    /// A session lock that another process holds.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct SessionLockTests {
-        /// Takes the lock, prints a number, and holds it until it is killed.
+        /// A program that takes the lock, prints a number, and holds the lock until it is killed.
         private func holder(of path: String) -> String {
             """
             import fcntl, sys
@@ -23,7 +23,7 @@ extension Loopback {
         }
 
         @Test(.enabled { await Python.has("fcntl") })
-        func processThatEndsReleasesTheLock() async throws {
+        func killedProcessReleasesTheLock() async throws {
             try await withTemporaryDirectory { directory in
                 let path = directory.appending(path: "session-emily.json.lock").path
                 let storage = FileSessionStorage(directory: directory)

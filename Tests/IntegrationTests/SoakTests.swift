@@ -12,10 +12,12 @@ import NetworkingAsyncHTTPClient
 #endif
 
 extension Loopback {
-    /// Many requests, of which many go wrong: each ends as its server made it end, and nothing stays behind.
+    /// Sends many requests, of which one in ten fails, and checks every outcome and the memory and descriptors
+    /// afterwards.
     ///
-    /// A short run by default; `SOAK_REQUESTS=200000 swift test --enable-all-traits --filter SoakTests` is the long
-    /// one. In a process of its own, where nothing else takes memory.
+    /// The default is a short run. The long one is `SOAK_REQUESTS=200000 swift test --enable-all-traits --filter
+    /// SoakTests`.
+    /// It runs in a separate process, where no other code allocates memory.
     @Suite(.tags(.concurrency, .memory), .serialized, .timeLimit(.minutes(60)))
     struct SoakTests {
         enum Fate: String, CaseIterable, Sendable {
@@ -26,7 +28,7 @@ extension Loopback {
             case cancelled
             case reset
 
-            var answer: TestResponse {
+            var response: TestResponse {
                 switch self {
                 case .answered: TestResponse(body: .data(Data(count: 1_024)))
                 case .chunked: TestResponse(body: .chunks([.init(Data(count: 1_000)), .init(Data(count: 24))]))
@@ -47,7 +49,7 @@ extension Loopback {
         }
 
         #if AsyncHTTPClient
-        @Test func everyRequestOverAsyncHTTPClientIsAccountedFor() async {
+        @Test func asyncHTTPClientEndsEveryRequestWithoutLeaks() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 let transport = AsyncHTTPClientTransport()
                 try await Self.soak(transport, Self.count ?? 4_000, callers: 64, fates: Fate.allCases)
@@ -57,8 +59,8 @@ extension Loopback {
         }
         #endif
 
-        /// Without resets, after which URLSession on Linux may not tell what happened.
-        @Test func everyRequestOverURLSessionIsAccountedFor() async {
+        /// Without resets, because URLSession on Linux does not always report them.
+        @Test func urlSessionEndsEveryRequestWithoutLeaks() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 let transport = URLSessionTransport(configuration: .ephemeral)
                 try await Self.soak(
@@ -72,8 +74,8 @@ extension Loopback {
         }
 
         private func expectNothing(in result: ExitTest.Result?) {
-            let complaint = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-            #expect(complaint.isEmpty)
+            let reports = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(reports.isEmpty)
         }
 
         private static func soak(
@@ -84,21 +86,21 @@ extension Loopback {
         ) async throws {
             try await withTestServer { server in
                 for fate in fates {
-                    server.route("/\(fate)") { _ in fate.answer }
+                    server.route("/\(fate)") { _ in fate.response }
                 }
                 let network = transport.timeout(.seconds(100)).server(baseURL: server.url)
-                // What is made once for all requests is made here.
+                // Objects that all requests share are created in this first run.
                 try await run(count / 10, callers: callers, fates, network, server)
                 let start = Footprint()
                 try await run(count, callers: callers, fates, network, server)
                 try await server.waitForOpenConnections(callers)
                 let end = Footprint()
-                // This process, its server included, keeps 150 bytes of a request over AsyncHTTPClient, the same as
-                // over a bare HTTPClient, and 300 over URLSession, which
-                // hides a leak of less; threads keep a quarter of a megabyte each for what comes next.
+                // This process, including the server, keeps 150 bytes of each request over AsyncHTTPClient, the same as
+                // over a bare HTTPClient, and 300 over URLSession, which masks a smaller leak. Each thread keeps up to
+                // 256 KB for its next allocations.
                 let growth = end.memory - start.memory
                 if growth > 6_000_000 + count * 400 || end.descriptors > start.descriptors + callers {
-                    complain(
+                    report(
                         "\(growth) bytes more after \(count) requests, \(end.descriptors - start.descriptors) descriptors more"
                     )
                 }
@@ -119,7 +121,7 @@ extension Loopback {
                         while true {
                             let number = tally.begun.add(1, ordering: .relaxed).oldValue
                             guard number < count else { return }
-                            // One in ten goes wrong.
+                            // One request in ten fails.
                             let fate = number % 10 == 0 ? fates[number / 10 % fates.count] : .answered
                             try await send(fate, over: network)
                             tally.ended.add(1, ordering: .relaxed)
@@ -133,11 +135,11 @@ extension Loopback {
             }
             let ended = tally.ended.load(ordering: .relaxed)
             if ended != count {
-                complain("\(ended) of \(count) requests have ended")
+                report("\(ended) of \(count) requests have ended")
             }
         }
 
-        /// Sends a request, and complains when it does not end as it should.
+        /// Sends a request and reports an unexpected outcome.
         private static func send(_ fate: Fate, over network: some NetworkingComponent) async throws {
             var request = HTTPRequestData(path: "\(fate)")
             if fate == .stalled {
@@ -170,11 +172,11 @@ extension Loopback {
                 case .reset: "connectionLost"
                 }
             if outcome != expected {
-                complain("\(fate): \(outcome)")
+                report("\(fate): \(outcome)")
             }
         }
 
-        private static func complain(_ text: String) {
+        private static func report(_ text: String) {
             FileHandle.standardError.write(Data((text + "\n").utf8))
         }
     }

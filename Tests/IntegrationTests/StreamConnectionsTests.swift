@@ -9,13 +9,13 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Event streams that hold the connections to their server.
+    /// Event streams that occupy the connections to their server.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct StreamConnectionsTests {
         enum Transport: CaseIterable {
             case urlSession, asyncHTTPClient
 
-            /// The number of connections to a host if an app does not choose it.
+            /// The default number of connections to a host.
             var standardLimit: Int {
                 switch self {
                 case .urlSession: 6
@@ -37,7 +37,7 @@ extension Loopback {
 
         private let clock = ManualClock()
 
-        /// Opens event streams, and returns them when the first event of each has arrived.
+        /// Opens event streams and returns them when the first event of each has arrived.
         private func openStreams(
             _ count: Int,
             of server: TestServer,
@@ -81,7 +81,7 @@ extension Loopback {
                 let events = EventRecorder()
                 let request = HTTPRequestData(url: server.url.appending(path: "call")).with { $0.addObserver(events) }
                 let call = Task { try await limited.data(request) }
-                try await eventually("waits(events)") { waits(events) }
+                try await eventually("the call waits for a connection") { waits(events) }
                 clock.advance(by: .seconds(10))
                 let result = await call.result
                 let error = #expect(throws: NetworkingError.self) { try result.get() }
@@ -96,7 +96,7 @@ extension Loopback {
         }
 
         @Test(arguments: Transport.allCases)
-        func callPassesWithMoreConnectionsThanStreams(transport: Transport) async throws {
+        func callCompletesWithMoreConnectionsThanStreams(transport: Transport) async throws {
             try await withEvents { server in
                 let limit = transport.standardLimit
                 let network = transport.component(maximumConnectionsPerHost: limit + 1)

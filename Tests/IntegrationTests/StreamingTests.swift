@@ -13,15 +13,17 @@ import FoundationNetworking
 #endif
 
 extension Loopback {
-    /// Bodies that are read while they come, over real sockets.
+    /// Response bodies that are read while they arrive, over real sockets.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct StreamingTests {
         private let transport = URLSessionTransport(configuration: .ephemeral)
 
         private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
-        /// The temporary files of the library: on Linux they have no names, and are open only.
-        private static func spools(besides known: Set<String>) -> Set<String> {
+        /// The temporary files of the library.
+        ///
+        /// On Linux they are unlinked and exist only as open descriptors.
+        private static func spools(excluding known: Set<String>) -> Set<String> {
             let manager = FileManager.default
             #if os(Linux)
             let descriptors = (try? manager.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
@@ -34,7 +36,7 @@ extension Loopback {
             return Set(spools).subtracting(known)
         }
 
-        /// The exchange ends some time after the head of a 204, and is complete: no log calls it cancelled.
+        /// The exchange ends some time after the head of a 204 and is complete, so no log may report it as cancelled.
         @Test func noContentDoesNotCancelTheExchange() async throws {
             final class LateEnd: NetworkingTransport {
                 let wasCancelled = Mutex<Bool?>(nil)
@@ -53,7 +55,7 @@ extension Loopback {
             #expect(transport.wasCancelled.withLock { $0 } == false)
         }
 
-        @Test func bringsWhatTheServerSendsWhenItSendsIt() async throws {
+        @Test func deliversEachChunkAsSoonAsItArrives() async throws {
             try await withTestServer { server in
                 let gate = Gate()
                 server.route("/") { _ in
@@ -67,18 +69,18 @@ extension Loopback {
             }
         }
 
-        // MARK: Giving up
+        // MARK: Ending a stream early
 
         enum Form: CaseIterable, Sendable {
             case stream, scope, lines, events, values
         }
 
-        /// Each form, given up by leaving the loop, by letting go before it and by cancellation.
+        /// Ends each kind of stream early: by leaving the loop, by releasing the stream unread, and by cancellation.
         @Test(arguments: Form.allCases, ["leave", "drop", "cancel"])
-        func givingUpClosesTheConnection(form: Form, way: String) async throws {
+        func endingAStreamEarlyClosesTheConnection(form: Form, way: String) async throws {
             try await withTestServer { server in
-                let known = Self.spools(besides: [])
-                // More than waits in memory, so that a file is there to be removed.
+                let known = Self.spools(excluding: [])
+                // More than fits in memory, so that there is a file to remove.
                 let bytes = Data((Self.head + String(repeating: "data: [1]\n\n", count: 700_000)).utf8)
                 server.route("/") { _ in .raw(.bytes(bytes), .stall) }
                 let network = transport.timeout(.seconds(100))
@@ -118,35 +120,35 @@ extension Loopback {
                     #expect(throws: Never.self) { try result.get() }
                 }
                 try await server.waitForOpenConnections(0)
-                try await eventually("Self.spools(besides: known).isEmpty") { Self.spools(besides: known).isEmpty }
+                try await eventually("Self.spools(excluding: known).isEmpty") { Self.spools(excluding: known).isEmpty }
             }
         }
 
         // MARK: A slow reader
 
-        @Test func whatIsAheadWaitsInAFileAndComesInOrder() async throws {
+        @Test func buffersAheadOfTheReaderInAFileAndKeepsTheOrder() async throws {
             try await withTestServer { server in
-                // The reader's chunk and the one on its way may be 4 MiB each, before anything has to go to a file.
+                // The reader's chunk and the next one may be 4 MiB each before any bytes are written to a file.
                 let chunk = Data((0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
                 let bytes = chunk + chunk + chunk + chunk
                 server.route("/") { _ in TestResponse(body: .data(bytes)) }
-                let known = Self.spools(besides: [])
+                let known = Self.spools(excluding: [])
                 let stream = try await transport.stream(HTTPRequestData(url: server.url))
-                try await eventually("!(Self.spools(besides: known).isEmpty)") {
-                    !(Self.spools(besides: known).isEmpty)
+                try await eventually("!(Self.spools(excluding: known).isEmpty)") {
+                    !(Self.spools(excluding: known).isEmpty)
                 }
                 var received = Data()
                 for try await chunk in stream {
                     received.append(chunk)
                 }
                 #expect(received == bytes)
-                try await eventually("Self.spools(besides: known).isEmpty") { Self.spools(besides: known).isEmpty }
+                try await eventually("Self.spools(excluding: known).isEmpty") { Self.spools(excluding: known).isEmpty }
             }
         }
 
-        @Test func aReaderThatFallsTooFarBehindIsToldSo() async throws {
+        @Test func failsWhenTheReaderFallsTooFarBehind() async throws {
             try await withTestServer { server in
-                // It never ends, since a connection whose answer has ended is kept.
+                // The response never ends, because the connection of a complete response is kept.
                 let end = TestResponse.Chunk("end", gate: Gate())
                 let chunks = [TestResponse.Chunk(Data(count: 32 << 20)), end]
                 server.route("/") { _ in TestResponse(body: .chunks(chunks)) }
@@ -163,12 +165,12 @@ extension Loopback {
         }
 
         #if os(Linux)
-        @Test func aSlowReaderOfAGibibyteTakesNoMemory() async {
+        @Test func slowReaderReadsAGibibyteInConstantMemory() async {
             await #expect(processExitsWith: .success) {
                 try await withTestServer { server in
-                    let piece = TestResponse.Chunk(Data(count: 4 << 20))
+                    let chunk = TestResponse.Chunk(Data(count: 4 << 20))
                     server.route("/small") { _ in .text("small") }
-                    server.route("/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
+                    server.route("/") { _ in TestResponse(body: .sized(Array(repeating: chunk, count: 256))) }
                     let network = URLSessionTransport(configuration: .ephemeral)
                     try await network.data(HTTPRequestData(url: server.url.appending(path: "small")))
                     let before = peakMemory()
@@ -176,7 +178,7 @@ extension Loopback {
                     var isFirst = true
                     for try await chunk in try await network.stream(HTTPRequestData(url: server.url)) {
                         if isFirst {
-                            // So slow that all of it has come before the second chunk is read.
+                            // The reader is so slow that the whole body has arrived before it reads the second chunk.
                             try await server.waitForActiveRequests(0)
                             isFirst = false
                         }
@@ -192,7 +194,7 @@ extension Loopback {
 
         // MARK: Events
 
-        @Test func aResetInTheMiddleOfAnEventConnectsAgain() async throws {
+        @Test func reconnectsAfterAResetInTheMiddleOfAnEvent() async throws {
             try await withTestServer { server in
                 server.enqueue(
                     .raw(
@@ -216,8 +218,8 @@ extension Loopback {
             }
         }
 
-        /// A minute of events passes through a timeout of ten seconds, which counts from one to the next.
-        @Test func aLongStreamPassesThroughAShortTimeout() async throws {
+        /// The stream lasts a minute under a timeout of ten seconds, because the timeout restarts with each event.
+        @Test func timeoutRestartsWithEachEvent() async throws {
             try await withTestServer { server in
                 let gates = (0..<12).map { _ in Gate() }
                 let chunks = gates.map { TestResponse.Chunk("data: tick\n\n", gate: $0) }
@@ -237,7 +239,7 @@ extension Loopback {
             }
         }
 
-        @Test func aStreamThatStallsEndsWithTheTimeout() async throws {
+        @Test func stalledStreamFailsWithATimeout() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .raw(.text(Self.head), "data: one\n\n", .stall) }
                 let network = transport.timeout(.seconds(60), idle: .milliseconds(100)).server(baseURL: server.url)
@@ -259,7 +261,7 @@ extension Loopback {
 }
 
 extension TestServer {
-    /// Waits until no more than a number of requests are being answered.
+    /// Waits until at most `count` requests are active.
     fileprivate func waitForActiveRequests(_ count: Int) async throws {
         while activeRequests > count {
             try Task.checkCancellation()

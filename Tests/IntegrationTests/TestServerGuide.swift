@@ -10,10 +10,10 @@ import FoundationNetworking
 #endif
 
 extension Loopback {
-    /// What the guide shows of a real server.
+    /// The example of a real server from the testing guide.
     @Suite(.timeLimit(.minutes(5)))
     struct TestServerGuide {
-        @Test func asksARealServer() async throws {
+        @Test func sendsRequestsToARealServer() async throws {
             try await withTestServer { server in
                 let item = TestResponse.text("item 7")
                 server.route(

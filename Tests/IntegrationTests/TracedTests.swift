@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// `traced` over real sockets: what a server reads.
+    /// `traced` over real sockets: the header fields that a server receives.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct TracedTests {
-        @Test func eachExchangeIsAStepOfOneTrace() async throws {
+        @Test func everyExchangeIsASpanOfOneTrace() async throws {
             try await withTestServer { server in
                 server.route(.get, "/start") { _ in .redirect(to: "\(server.url)/end") }
                 server.route(.get, "/end") { _ in .ok }

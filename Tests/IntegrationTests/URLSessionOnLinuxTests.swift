@@ -8,14 +8,15 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// The traps of URLSession on Linux, by the number they have in `Documentation/Transports.md`; what other suites
-    /// cover for every platform is not repeated here.
+    /// The known problems of URLSession on Linux, by their number in `Documentation/Transports.md`.
+    ///
+    /// Other suites cover the behaviour of all platforms.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct URLSessionOnLinuxTests {
-        // MARK: Survived
+        // MARK: Problems that the library works around
 
-        /// Without a delegate, a cancellation that meets the end of its task locks up the process.
-        @Test func trapL2CancellationsThatRaceWithTheEnd() async throws {
+        /// Without a delegate, the process deadlocks when a cancellation coincides with the end of its task.
+        @Test func trapL2CancellationRacesWithCompletion() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .text("hello") }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -38,8 +39,8 @@ extension Loopback {
             }
         }
 
-        /// With a cache, the process crashes when a task is cancelled while URLSession looks there.
-        @Test func trapL3ASessionWithACacheSurvivesEarlyCancellations() async {
+        /// With a cache, the process crashes when a task is cancelled while URLSession reads the cache.
+        @Test func trapL3EarlyCancellationDoesNotCrashASessionWithACache() async {
             await #expect(processExitsWith: .success) {
                 try await withTestServer { server in
                     server.route("/") { _ in .text("hello") }
@@ -56,8 +57,8 @@ extension Loopback {
             }
         }
 
-        /// There is no way to hold the server back, so what is too long is hung up on.
-        @Test func trapL5ABodyWithoutEndIsHungUpOn() async throws {
+        /// URLSession offers no back pressure, so the transport closes the connection when the body exceeds the limit.
+        @Test func trapL5ClosesTheConnectionOfAnEndlessBody() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in
                     .raw(
@@ -91,7 +92,7 @@ extension Loopback {
             }
         }
 
-        @Test func trapL13ACredentialOfTheSessionIsNotUsed() async throws {
+        @Test func trapL13DoesNotUseACredentialOfTheSession() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in
                     TestResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: "Basic realm=\"users\""])
@@ -116,8 +117,8 @@ extension Loopback {
             }
         }
 
-        /// A secure connection that fails has no code of its own.
-        @Test func trapL19WhatSpeaksNoTLSIsToldFromALostConnection() async throws {
+        /// URLSession reports a failed TLS handshake without a specific error code.
+        @Test func trapL19ReportsATLSErrorForAPlainHTTPServer() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let network = URLSessionTransport(configuration: .ephemeral)
@@ -128,7 +129,7 @@ extension Loopback {
             }
         }
 
-        @Test func trapL22NoContentTypeIsMadeUp() async throws {
+        @Test func trapL22DoesNotInventAContentType() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -138,7 +139,7 @@ extension Loopback {
             }
         }
 
-        @Test func trapL22ABodyThatURLSessionDoesNotSendIsAClearError() async throws {
+        @Test func trapL22RejectsAGETRequestWithABody() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
@@ -151,7 +152,7 @@ extension Loopback {
             }
         }
 
-        @Test func trapL24ATransportThatIsReleasedLetsItsConnectionsGo() async throws {
+        @Test func trapL24ReleasedTransportClosesItsConnections() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 do {
@@ -163,7 +164,7 @@ extension Loopback {
             }
         }
 
-        @Test func trapL29ACallerThatIsCancelledBeforehandSendsNothing() async throws {
+        @Test func trapL29AlreadyCancelledCallerSendsNothing() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 let transport = URLSessionTransport(configuration: .ephemeral)
@@ -178,8 +179,10 @@ extension Loopback {
             }
         }
 
-        /// libcurl uses the last length, and a delegate sees one of the two at random: it refuses what it can.
-        @Test func trapL21TwoLengthsInDifferentCaseAgreeWithTheBody() async throws {
+        /// libcurl uses the last length, while the delegate sees either of the two at random.
+        ///
+        /// The transport rejects the response if the lengths differ from the body.
+        @Test func trapL21AcceptsConflictingLengthsOnlyIfTheBodyMatches() async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 for count in 0..<20 {
@@ -198,9 +201,11 @@ extension Loopback {
             }
         }
 
-        // MARK: Not survived
+        // MARK: Crashes
 
-        /// What ends the process for every caller of URLSession: no code can catch it.
+        /// Responses that crash the process for every user of URLSession.
+        ///
+        /// No code can catch this.
         @Test(arguments: [
             // L10, until Swift 6.4: the connection closes within the head, and chunks with a trailer.
             "HTTP/1.1 200 OK\r\nContent-Le",
@@ -210,11 +215,11 @@ extension Loopback {
             // L36: a redirect to an address with a zone and without a scheme.
             "HTTP/1.1 302 Found\r\nLocation: //[::1%25eth0]/\r\nContent-Length: 0\r\n\r\n",
         ])
-        func answersThatEndTheProcess(answer: String) async throws {
+        func responsesThatCrashTheProcess(response: String) async throws {
             try await withKnownIssue("L10, L35 and L36: the process ends", upTo: .swift63) {
-                await #expect(processExitsWith: .success) { [answer] in
+                await #expect(processExitsWith: .success) { [response] in
                     try await withTestServer { server in
-                        server.enqueue(.raw(.text(answer)))
+                        server.enqueue(.raw(.text(response)))
                         let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                         _ = try? await network.data(HTTPRequestData())
                     }

@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// What the URLSession transport does on real sockets, as a component and with a session of its own, beyond what
-    /// the conformance suite tries over every transport.
+    /// The URLSession transport on real sockets, with the shared session and with its own, in addition to the
+    /// conformance suite of every transport.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct URLSessionTransportTests {
         enum Kind: String, CaseIterable, CustomTestStringConvertible {
@@ -30,7 +30,7 @@ extension Loopback {
         // MARK: Messages
 
         @Test(arguments: Kind.allCases)
-        func bringsTheResponse(kind: Kind) async throws {
+        func returnsTheResponse(kind: Kind) async throws {
             try await withTestServer { server in
                 server.route(.get, "/hello") { _ in
                     TestResponse(
@@ -67,7 +67,7 @@ extension Loopback {
         // MARK: Redirects
 
         @Test(arguments: Kind.allCases)
-        func keepsCredentialsFromAnotherOrigin(kind: Kind) async throws {
+        func doesNotSendCredentialsToAnotherOrigin(kind: Kind) async throws {
             try await withTestServer { server in
                 let elsewhere = "http://localhost:\(server.port)/elsewhere"
                 server.route(.get, "/start") { _ in .redirect(to: elsewhere) }
@@ -84,7 +84,7 @@ extension Loopback {
             }
         }
 
-        @Test func keepsTheCookiesOfItsConfiguration() async throws {
+        @Test func storesCookiesInItsConfiguration() async throws {
             try await withTestServer { server in
                 server.route(.get, "/login") { _ in
                     TestResponse(
@@ -103,7 +103,7 @@ extension Loopback {
             }
         }
 
-        @Test func keepsNoCookiesWhereItsConfigurationSaysSo() async throws {
+        @Test func storesNoCookiesIfTheConfigurationForbidsIt() async throws {
             try await withTestServer { server in
                 server.route(.get, "/") { _ in TestResponse(headerFields: [.setCookie: "id=1; Path=/"]) }
                 let configuration = URLSessionConfiguration.ephemeral
@@ -118,7 +118,7 @@ extension Loopback {
         // MARK: Failures
 
         @Test(arguments: Kind.allCases)
-        func tellsOfATruncatedBody(kind: Kind) async throws {
+        func reportsATruncatedBody(kind: Kind) async throws {
             try await withTestServer { server in
                 server.route(.get, "/") { _ in
                     TestResponse(headerFields: [.contentLength: "100"], body: .data(Data("only these".utf8)))
@@ -132,7 +132,7 @@ extension Loopback {
         }
 
         @Test(arguments: Kind.allCases)
-        func tellsWhenNobodyListens(kind: Kind) async throws {
+        func reportsAConnectionErrorForAClosedPort(kind: Kind) async throws {
             // Port 1 is reserved and has no server.
             let network = kind.transport.server(baseURL: try #require(URL(string: "http://127.0.0.1:1")))
             let error = await #expect(throws: NetworkingError.self) {
@@ -144,7 +144,7 @@ extension Loopback {
         }
 
         @Test(arguments: Kind.allCases)
-        func tellsWhenTheServerHangsUp(kind: Kind) async throws {
+        func reportsAClosedConnection(kind: Kind) async throws {
             try await withTestServer { server in
                 server.route(.get, "/") { _ in .hangUp }
                 let network = kind.transport.server(baseURL: server.url)
@@ -154,7 +154,7 @@ extension Loopback {
         }
 
         #if canImport(FoundationNetworking)
-        @Test func refusesASessionWithADelegateOfItsOwn() async throws {
+        @Test func rejectsASessionWithACustomDelegate() async throws {
             final class Delegate: NSObject, URLSessionDelegate {}
             let session = URLSession(configuration: .ephemeral, delegate: Delegate(), delegateQueue: nil)
             defer { session.invalidateAndCancel() }
@@ -168,7 +168,7 @@ extension Loopback {
         // MARK: Cancellation and time
 
         @Test(arguments: Kind.allCases)
-        func aCancelledCallerLeavesAtOnceAndTheServerSeesItGo(kind: Kind) async throws {
+        func cancelledCallerReturnsAtOnceAndTheServerHandlerIsCancelled(kind: Kind) async throws {
             try await withTestServer { server in
                 let handlerWasCancelled = Gate()
                 let gate = Gate()
@@ -193,7 +193,7 @@ extension Loopback {
         }
 
         @Test(arguments: Kind.allCases)
-        func aTimeoutEndsTheTransfer(kind: Kind) async throws {
+        func timeoutEndsTheTransfer(kind: Kind) async throws {
             try await withTestServer { server in
                 let gate = Gate()
                 server.route(.get, "/held") { _ in

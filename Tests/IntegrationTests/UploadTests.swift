@@ -13,12 +13,13 @@ import FoundationNetworking
 #endif
 
 extension Loopback {
-    /// Bodies on their way over real sockets: where they come from, what becomes of them, and what is left behind.
+    /// Uploads of every kind of request body over real sockets: delivery, progress, retries, cancellation and temporary
+    /// files.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct UploadTests {
         private let network = URLSessionTransport(configuration: .ephemeral)
 
-        /// 1 MiB in which no two places look alike.
+        /// 1 MiB of bytes that do not repeat.
         private static let pattern = Data(
             (0..<(1 << 17)).flatMap { (place: UInt64) in withUnsafeBytes(of: place, Array.init) }
         )
@@ -31,7 +32,7 @@ extension Loopback {
             return bytes
         }
 
-        /// A stream of so many bytes, in chunks of 64 KiB.
+        /// A stream of `count` bytes, in chunks of 64 KiB.
         private static func stream(_ count: Int) -> AsyncStream<Data> {
             let rest = Mutex(count)
             return AsyncStream {
@@ -44,7 +45,7 @@ extension Loopback {
             }
         }
 
-        /// What was there before, such as what a test run that was killed has left.
+        /// The spool files that existed before the test, such as those of a killed test run.
         private let known = Self.allSpools
 
         private static var allSpools: Set<String> {
@@ -53,13 +54,13 @@ extension Loopback {
             return Set((names ?? []).filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") })
         }
 
-        /// The files that the library has put into the directory for temporary ones.
+        /// The spool files that the library has created in the temporary directory during the test.
         private var spools: Set<String> {
             Self.allSpools.subtracting(known)
         }
 
         @Test(arguments: [0, 1, 16_384, 524_288, 524_289, 3_000_000])
-        func everyKindOfBodyArrives(size: Int) async throws {
+        func sendsEveryKindOfBodyUnchanged(size: Int) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     server.route("/") { _ in .ok }
@@ -86,7 +87,7 @@ extension Loopback {
                         #expect(arrived.body == expected)
                         #expect(arrived.headerFields[.contentLength] == "\(expected.count)")
                         #expect(arrived.headerFields[.contentType] == body.contentType)
-                        // None, more and more, and all of it.
+                        // The progress starts at zero, increases and ends at the full length.
                         let counts = sent.withLock { $0.map(\.count) }
                         let total = Int64(expected.count)
                         #expect(counts.first == 0)
@@ -100,7 +101,7 @@ extension Loopback {
             #expect(spools.isEmpty)
         }
 
-        @Test func aFileIsSentAgainByRetriesAndRedirects() async throws {
+        @Test func retriesAndRedirectsSendTheFileAgain() async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     server.enqueue(
@@ -124,7 +125,7 @@ extension Loopback {
                     #expect(server.requests.map(\.path) == ["/", "/", "/there"])
                     #expect(server.requests.allSatisfy { $0.body == Self.pattern })
                     let counts = sent.withLock { $0 }
-                    // From none to all, three times.
+                    // Each of the three attempts counts from zero to the full length.
                     #expect(counts.count { $0 == 0 } == 3)
                     #expect(counts.count { $0 == Int64(Self.pattern.count) } == 3)
                     let attempts = counts.split(separator: 0)
@@ -133,9 +134,9 @@ extension Loopback {
             }
         }
 
-        /// Nobody knows beforehand how long it will be; at the end everybody does.
+        /// The length is unknown until the end of the response.
         @Test(arguments: [true, false])
-        func progressIsWholeWithoutALength(isCompressed: Bool) async throws {
+        func progressWithoutALengthEndsWithTheReceivedCount(isCompressed: Bool) async throws {
             try await withTestServer { server in
                 let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAACA2NgGIwAAN9wyiiWAAAA"))
                 server.route("/") { _ in
@@ -160,12 +161,15 @@ extension Loopback {
 
         // MARK: Connections that end
 
-        /// libcurl tries once more when a kept connection is closed without an answer, and wants the body from its
+        /// libcurl repeats a request when a kept connection is closed without a response, and reads the body from its
         /// start.
         ///
-        /// The server has got all of it, so it is for the method to say whether that may be.
+        /// The server may have processed the first request, so only an idempotent method may be repeated.
         @Test(arguments: ["data", "file", "parts", "stream"], [HTTPRequest.Method.put, .post])
-        func whatWasSentOnAKeptConnectionThatIsClosed(kind: String, method: HTTPRequest.Method) async throws {
+        func repeatsOnlyIdempotentUploadsAfterAKeptConnectionCloses(
+            kind: String,
+            method: HTTPRequest.Method
+        ) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let file = directory.appending(path: "data.bin")
@@ -197,7 +201,7 @@ extension Loopback {
             }
         }
 
-        @Test func uploadsMayBeCancelledAtAnyMoment() async throws {
+        @Test func cancelledUploadsThrowCancellationErrorAndCloseTheirConnections() async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer(keepingBodiesUpTo: 0) { server in
                     server.route("/") { _ in .ok }
@@ -225,7 +229,7 @@ extension Loopback {
                             cancelled += 1
                         }
                     }
-                    // An upload may be over before its cancellation, but not each of them.
+                    // An upload may complete before its cancellation, but not each of them.
                     #expect(cancelled > 0)
                     try await server.waitForOpenConnections(1)
                     let after = try await network.upload(.file(file), to: request)
@@ -237,7 +241,7 @@ extension Loopback {
         // MARK: Bad input
 
         @Test(arguments: ["cut", "grown", "rewritten"])
-        func aFileThatChangesWhileItUploadsIsAnError(change: String) async throws {
+        func failsWhenTheFileChangesDuringTheUpload(change: String) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer(keepingBodiesUpTo: 0) { server in
                     let file = directory.appending(path: "data.bin")
@@ -267,7 +271,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["/nonexistent/film.mov", "/tmp", "/dev/zero"])
-        func whatIsNoFileIsNotSent(path: String) async throws {
+        func failsBeforeConnectingWhenThePathIsNoReadableFile(path: String) async throws {
             try await withTestServer { server in
                 let error = await #expect(throws: NetworkingError.self) {
                     try await network.upload(.file(URL(filePath: path)), to: HTTPRequestData(url: server.url))
@@ -278,7 +282,7 @@ extension Loopback {
             }
         }
 
-        @Test func aStreamThatThrowsHalfWayLeavesNothing() async throws {
+        @Test func removesTheSpoolFileWhenTheStreamThrows() async throws {
             struct Broken: Error {}
             try await withTestServer { server in
                 let broken = AsyncThrowingStream<Data, any Error> { continuation in
@@ -294,7 +298,7 @@ extension Loopback {
             }
         }
 
-        @Test func aCancelledSpoolLeavesNothing() async throws {
+        @Test func removesTheSpoolFileWhenCancelledWhileSpooling() async throws {
             try await withTestServer { server in
                 let (reading, began) = AsyncStream.makeStream(of: Void.self)
                 let isFirst = Atomic(true)
@@ -308,7 +312,7 @@ extension Loopback {
                 let call = Task { try await network.upload(.stream(endless), to: request) }
                 for await _ in reading { break }
                 #if canImport(FoundationNetworking)
-                // A file without a name, which a process that is killed does not leave behind.
+                // The file is unlinked, so a killed process does not leave it behind.
                 #expect(spools.isEmpty)
                 #else
                 #expect(spools.count == 1)
@@ -324,7 +328,7 @@ extension Loopback {
             }
         }
 
-        @Test func aCancelledUploadLeavesNothing() async throws {
+        @Test func removesTheSpoolFileWhenTheUploadIsCancelled() async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.route("/") { _ in .raw(.stall) }
                 let request = HTTPRequestData(url: server.url)
@@ -341,8 +345,8 @@ extension Loopback {
         }
 
         #if os(Linux)
-        /// A limit on the size of files stands for a full disk: both fail the write.
-        @Test func aFullDiskIsSaidAndLeavesNothing() async {
+        /// A limit on the size of files simulates a full disk: the write fails in both cases.
+        @Test func reportsAFullDiskAndRemovesTheSpoolFile() async {
             await #expect(processExitsWith: .success) {
                 signal(SIGXFSZ, SIG_IGN)
                 var limit = rlimit(rlim_cur: 1_000_000, rlim_max: 1_000_000)
@@ -360,9 +364,9 @@ extension Loopback {
 
         // MARK: Memory
 
-        /// What a process takes beside what the tests themselves do.
+        /// The uploads run in an exit test, so that other tests do not add to the peak memory.
         @Test(arguments: ["file", "multipart", "stream"])
-        func aGibibyteTakesNoMemory(kind: String) async throws {
+        func transfersAGibibyteInConstantMemory(kind: String) async throws {
             await #expect(processExitsWith: .success) { [kind] in
                 try await withTemporaryDirectory { directory in
                     try await withTestServer(keepingBodiesUpTo: 0) { server in
@@ -399,7 +403,7 @@ extension RequestBody {
 }
 
 extension Array where Element: Sendable {
-    /// The elements one by one.
+    /// A stream of the elements.
     fileprivate var async: AsyncStream<Element> {
         AsyncStream { continuation in
             for element in self {

@@ -18,13 +18,13 @@ import MetricsTestKit
 import NetworkingTelemetry
 #endif
 
-/// A modifier of the package as an app would write it.
+/// A modifier of the package, applied as in an app.
 struct LawfulModifier: Sendable, CustomTestStringConvertible {
     /// The function with the label of its first parameter, as in `cached(in:)`.
     let function: String
     /// The variant, if several have the same function.
     let variant: String?
-    /// The laws that it breaks on purpose, and why.
+    /// The laws that the modifier breaks on purpose, with the reasons.
     let exceptions: [Law: String]
     let wrap: @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent
 
@@ -68,13 +68,13 @@ extension LawfulModifier {
             LawfulModifier("duplicatesRemoved()") { $0.duplicatesRemoved() },
             LawfulModifier("deadline(_:)") { $0.deadline(.seconds(30)) },
             LawfulModifier("whenOffline(_:)", "waiting") {
-                $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, Returning())
+                $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, ReturningConnectivity())
             },
             LawfulModifier("inspected(by:)") { $0.inspected(by: NetworkInspector()) },
             LawfulModifier("cassette(_:)") { recording($0) },
         ] + onTheCallersActor + mocks + crypto + telemetry
 
-    /// The modifiers that need no task of their own.
+    /// The modifiers that run on the caller's actor, without a task of their own.
     static let onTheCallersActor: [LawfulModifier] =
         [
             LawfulModifier("delayed(by:)") { $0.delayed(by: .seconds(3)) },
@@ -113,7 +113,7 @@ extension LawfulModifier {
             LawfulModifier("environment(_:)") { $0.environment(\.random, .seeded(1)) },
             LawfulModifier("logged(using:)") { $0.logged(using: LogRecorder().logger(.trace), detail: .body()) },
             LawfulModifier("logged(using:)", "silent") { $0.logged(using: .silent, detail: .off) },
-            LawfulModifier("logged(to:)") { $0.logged(to: Discarding(), detail: .body()) },
+            LawfulModifier("logged(to:)") { $0.logged(to: DiscardingDestination(), detail: .body()) },
             LawfulModifier("traced(sampling:)") { $0.traced() },
             LawfulModifier("recorded(by:)", except: [.retention: "the recorder keeps requests"]) {
                 $0.recorded(by: RequestRecorder())
@@ -240,7 +240,7 @@ extension LawfulModifier {
         let file = FileManager.default.temporaryDirectory.appending(path: "networking-laws-\(UUID()).har")
         do {
             let cassette = try Cassette(at: file, mode: .all)
-            return AnyNetworkingComponent(upstream.cassette(cassette).modified(Discarded(cassette)))
+            return AnyNetworkingComponent(upstream.cassette(cassette).modified(DiscardedRecording(cassette)))
         } catch {
             Issue.record(error)
             return upstream
@@ -258,8 +258,8 @@ private struct Unmodified: NetworkingModifier {
     }
 }
 
-/// A connectivity without a network at first, which comes back as soon as a request waits for it.
-private struct Returning: Connectivity {
+/// A connectivity that is offline at first and online as soon as a request waits for it.
+private struct ReturningConnectivity: Connectivity {
     var status: ConnectivityStatus? { .offline }
 
     var changes: AsyncStream<ConnectivityStatus> {
@@ -270,7 +270,7 @@ private struct Returning: Connectivity {
     }
 }
 
-private struct Discarding: LogDestination {
+private struct DiscardingDestination: LogDestination {
     var logLevel: Logging.Logger.Level { .trace }
 
     func write(_ record: LogRecord) {}
@@ -291,7 +291,7 @@ private struct SignedIn: AuthenticationDelegate {
 }
 
 /// Discards a recording when the stack is released.
-private struct Discarded: NetworkingModifier {
+private struct DiscardedRecording: NetworkingModifier {
     private final class Owner: Sendable {
         let cassette: Cassette
 

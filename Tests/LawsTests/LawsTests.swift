@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Every modifier of the package keeps the laws, alone and around every other.
+/// Every modifier of the package keeps the laws, alone and in a pair with every other modifier.
 @Suite(.timeLimit(.minutes(5)))
 struct LawsTests {
     @Test(arguments: LawfulModifier.all)
@@ -10,7 +10,9 @@ struct LawsTests {
         try await checkLaws(except: modifier.exceptions, around: modifier.wrap)
     }
 
-    /// Any order compiles; this is that any order is safe.
+    /// Every order of modifiers compiles.
+    ///
+    /// This test shows that every order keeps the laws.
     @Test(arguments: LawfulModifier.all)
     func everyPairKeepsTheLaws(outer: LawfulModifier) async {
         for inner in LawfulModifier.all {

@@ -4,12 +4,13 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-/// A call that comes from an actor stays there: a hop off and back costs more than the rest of a stack.
+/// Calls from an actor run on that actor, because a hop to another executor and back costs more than the rest of a
+/// stack.
 @Suite(.timeLimit(.minutes(5)))
 struct MainActorTests {
     @MainActor
     @Test(arguments: LawfulModifier.onTheCallersActor)
-    func callFromTheMainActorReachesTheTransportThere(modifier: LawfulModifier) async throws {
+    func callFromTheMainActorReachesTheTransportOnTheMainActor(modifier: LawfulModifier) async throws {
         let probe = IsolationProbe()
         let network = modifier.wrap(AnyNetworkingComponent(probe)).environment(\.clock, .immediate())
 
@@ -17,15 +18,16 @@ struct MainActorTests {
 
         try await network.data(HTTPRequestData(authority: "api.example.com"))
 
-        // The main actor need not run on the main thread (on Linux it does not), but without a hop on one thread only.
+        // The main actor does not always run on the main thread (on Linux it does not), but without a hop it stays on
+        // one thread.
         #expect(currentThread() == thread)
-        let seen = try #require(probe.seen)
-        #expect(seen.actor === MainActor.shared)
-        #expect(seen.thread == thread)
+        let observation = try #require(probe.observation)
+        #expect(observation.actor === MainActor.shared)
+        #expect(observation.thread == thread)
     }
 
     @MainActor
-    @Test func callThroughAMockTransportReachesItsAnswerThere() async throws {
+    @Test func mockTransportCreatesItsResponseOnTheCallersActor() async throws {
         let journal = Journal()
         let network = MockTransport { _ in
             journal.note("\(currentThread())")
@@ -37,15 +39,15 @@ struct MainActorTests {
         #expect(journal.entries == ["\(currentThread())"])
     }
 
-    /// An actor whose executor counts would see the way back of any hop as one more job.
+    /// A counting executor shows the return of each hop as an additional job.
     @Test(arguments: LawfulModifier.onTheCallersActor)
-    func callHopsNowhere(modifier: LawfulModifier) async throws {
+    func callDoesNotLeaveTheCallersActor(modifier: LawfulModifier) async throws {
         let network = modifier.wrap(AnyNetworkingComponent(IsolationProbe())).environment(\.clock, .immediate())
 
         #expect(try await CountingActor().jobs(during: network) == 0)
     }
 
-    @Test func wholeStackHopsNowhere() async throws {
+    @Test func callThroughTheWholeStackDoesNotLeaveTheCallersActor() async throws {
         let stack = LawfulModifier.onTheCallersActor.reduce(AnyNetworkingComponent(MockTransport { _ in .ok() })) {
             $1.wrap($0)
         }
@@ -60,16 +62,16 @@ private func currentThread() -> ObjectIdentifier {
     ObjectIdentifier(Thread.current)
 }
 
-/// A transport that notes where it runs.
+/// A transport that records where it runs.
 private final class IsolationProbe: NetworkingComponent {
-    struct Sighting {
+    struct Observation {
         let actor: (any Actor)?
         let thread: ObjectIdentifier
     }
 
-    private let state = Mutex<Sighting?>(nil)
+    private let state = Mutex<Observation?>(nil)
 
-    var seen: Sighting? {
+    var observation: Observation? {
         state.withLock { $0 }
     }
 
@@ -79,6 +81,6 @@ private final class IsolationProbe: NetworkingComponent {
     }
 
     private func note(_ actor: (any Actor)?) {
-        state.withLock { $0 = Sighting(actor: actor, thread: currentThread()) }
+        state.withLock { $0 = Observation(actor: actor, thread: currentThread()) }
     }
 }

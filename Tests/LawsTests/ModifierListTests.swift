@@ -6,7 +6,7 @@ import Testing
 /// documentation.
 @Suite
 struct ModifierListTests {
-    /// A function, as far as the label of its first parameter.
+    /// A function, identified by its name and the label of its first parameter.
     private struct Function: Hashable, CustomStringConvertible {
         let name: String
         /// `nil` if there is no parameter.
@@ -22,11 +22,12 @@ struct ModifierListTests {
     /// The public functions of `NetworkingComponent` that return a component, one for each overload.
     private static func functions() throws -> [Function] {
         var functions: [Function] = []
-        // A stand-in for a function whose trait is missing is none.
+        // Skips the replacements for functions with a disabled trait.
         for file in Repository.swiftFiles(in: "Sources") where file.lastPathComponent != "MissingTrait.swift" {
             let text = try String(contentsOf: file, encoding: .utf8)
             for declaration in text.components(separatedBy: "public func ").dropFirst() {
-                // Up to the next documentation, since the default of a parameter may have braces.
+                // A declaration ends at the next documentation comment, because the default of a parameter may have
+                // braces.
                 let declaration = declaration.components(separatedBy: "///")[0]
                 guard declaration.contains("-> some NetworkingComponent {"),
                     let match = declaration.firstMatch(of: /^(?<name>\w+)(?:<[^(]*>)?\((?<rest>[\s\S]*)/)
@@ -36,7 +37,7 @@ struct ModifierListTests {
                     functions.append(Function(name: String(match.name), label: nil, isOptional: true))
                     continue
                 }
-                // The first parameter ends at a comma or a line's end, since none has a default with a comma.
+                // The first parameter ends at a comma or at the end of the line, because no default has a comma.
                 let parameter = parameters.prefix { $0 != "," && $0 != "\n" }
                 functions.append(
                     Function(
@@ -68,7 +69,7 @@ struct ModifierListTests {
         return call.labels.prefix { $0 != ":" } == function.label ?? ""
     }
 
-    @Test func sourcesAreRead() throws {
+    @Test func readsTheFunctionsInTheSources() throws {
         let functions = try Self.functions()
         let names = Set(functions.map(\.name))
         #expect(names.isSuperset(of: ["cached", "numbered", "retry", "server", "signed", "telemetry", "timeout"]))
@@ -78,7 +79,7 @@ struct ModifierListTests {
     }
 
     #if Crypto && Telemetry
-    /// Each overload has an entry of its own.
+    /// Each overload needs an entry.
     @Test func matrixHasEveryModifier() throws {
         let entries = Dictionary(grouping: LawfulModifier.all, by: \.function).mapValues(\.count)
         let overloads = Dictionary(grouping: try Self.functions(), by: \.description).mapValues(\.count)

@@ -6,10 +6,10 @@ import Testing
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct InjectedNetworkTests {
-    /// Made before anybody knows what it will stand on.
+    /// Created before a client is provided.
     private static let network: any NetworkingComponent = InjectedNetwork().server(authority: "api.example.com")
 
-    @Test func sendsThroughTheClientOfTheMoment() async throws {
+    @Test func sendsThroughTheCurrentClient() async throws {
         let (first, second) = (MockTransport([.ok()]), MockTransport([.ok()]))
         try await withNetworkClient(first) { _ = try await Self.network.data(HTTPRequestData(path: "a")) }
         try await withNetworkClient(second) { _ = try await Self.network.data(HTTPRequestData(path: "b")) }
@@ -17,14 +17,14 @@ struct InjectedNetworkTests {
         #expect(second.requests.map(\.path) == ["/b"])
     }
 
-    @Test func whatIsNotThereSaysSo() async {
+    @Test func throwsUnimplementedWithoutAClient() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await Self.network.data(HTTPRequestData(path: "a"))
         }
         #expect(error?.kind == .unimplemented)
     }
 
-    @Test func theClientRewritesAndTellsWhoseRequestItIs() async throws {
+    @Test func resolvesRequestsAndPrincipalsWithTheCurrentClient() async throws {
         let transport = MockTransport([.ok()])
         let tokens = TokenStore(Session(userID: "emily", accessToken: "secret"))
         let client = NetworkClient(transport.authenticated(with: tokens).server(prefixPath: "v1"))
@@ -37,7 +37,7 @@ struct InjectedNetworkTests {
         #expect(transport.requests.map(\.path) == ["/v1/users"])
     }
 
-    @Test func diagnosticsAreThoseOfTheCurrentClient() async {
+    @Test func returnsTheDiagnosticsOfTheCurrentClient() async {
         var request = HTTPRequestData(path: "users")
         request.cacheMode = .noStore
         #expect(Self.network.modifiers.count == 1)
@@ -48,19 +48,19 @@ struct InjectedNetworkTests {
         }
     }
 
-    @Test func keepsTheLawsWithoutAModifierOfItsOwn() async throws {
-        // What is sent within the scope is sent by the client, laws and all.
+    @Test func keepsTheLaws() async throws {
+        // The client of the scope sends the requests, so it must keep the laws.
         try await checkLaws { upstream in
             AnyNetworkingComponent(upstream.modified(Injecting()))
         }
     }
 
-    @Test func showsInOutlines() {
+    @Test func appearsInOutlines() {
         #expect("\(InjectedNetwork().numbered().outline)".contains("InjectedNetwork"))
     }
 }
 
-/// Puts an injected network, with its upstream as the client, in between.
+/// Sends requests through an injected network that uses the upstream as its client.
 private struct Injecting: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await withNetworkClient(upstream) { try await InjectedNetwork().numbered().send(request) }

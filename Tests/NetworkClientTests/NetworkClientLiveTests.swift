@@ -10,7 +10,7 @@ import Testing
 struct NetworkClientLiveTests {
     private let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/users")
 
-    @Test func isTheStackThatItSays() {
+    @Test func liveStackHasTheDocumentedModifiers() {
         let outline = "\(NetworkClient.live(over: MockTransport()).network().outline)"
         let names = outline.split(separator: "\n").map { $0.prefix { $0.isLetter } }
         #expect(names == ["cached", "deduplicated", "retry", "throttled", "timeout", "MockTransport"])
@@ -22,7 +22,7 @@ struct NetworkClientLiveTests {
         #expect(UserAPI(client, TokenStore(Session(accessToken: "token"))).network.diagnostics == [])
     }
 
-    @Test func triesAgainAndRemembers() async throws {
+    @Test func retriesAndCaches() async throws {
         let transport = MockTransport([
             .status(.serviceUnavailable),
             .ok(headerFields: [.cacheControl: "max-age=60"]),
@@ -30,13 +30,13 @@ struct NetworkClientLiveTests {
         let client = NetworkClient.live(over: transport.environment(\.random, .seeded(1)))
         let clock = NetworkClock.immediate()
         #expect(try await client.network().environment(\.clock, clock).data(request).status == .ok)
-        // Each who asks gets the same stack, with the same memory.
+        // Each call of `network()` returns the same stack with the same cache.
         let again = try await client.network().environment(\.clock, clock).data(request)
         #expect(again.isCached)
         #expect(transport.requests.count == 2)
     }
 
-    /// As the documentation says: three retries.
+    /// Three retries, as documented.
     @Test func makesFourAttempts() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = NetworkClient.live(over: transport).network().environment(\.clock, .immediate())
@@ -45,7 +45,9 @@ struct NetworkClientLiveTests {
         #expect(transport.requests.count == 4)
     }
 
-    /// An API client as the guide has it, which may be created for each screen.
+    /// An API client as in the guide.
+    ///
+    /// An app may create one for each screen.
     private struct UserAPI {
         let network: any NetworkingComponent
 
@@ -61,7 +63,7 @@ struct NetworkClientLiveTests {
         }
     }
 
-    @Test func responsesForASignedInUserAreCached() async throws {
+    @Test func cachesResponsesForEachSignedInUser() async throws {
         let transport = MockTransport { request in
             .ok(Data((request.headerFields[.authorization] ?? "").utf8), headerFields: [.cacheControl: "max-age=60"])
         }
@@ -85,7 +87,7 @@ struct NetworkClientLiveTests {
         #expect(try await !UserAPI(client, tokens).user().isCached)
     }
 
-    @Test func cacheOfTheClientIsThatOfTheStack() async throws {
+    @Test func clientSharesItsCacheWithItsStack() async throws {
         let cache = ResponseCache()
         let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=60"]) }
         let client = NetworkClient.live(over: transport, cache: cache)
@@ -97,9 +99,9 @@ struct NetworkClientLiveTests {
         #expect(try await !client.network().data(request).isCached)
     }
 
-    @Test func sendsSixAtATimeToAHost() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+    @Test func sendsSixConcurrentRequestsToAHost() async throws {
+        let held = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: held) }
         let network = NetworkClient.live(over: transport).network()
             .environment(\.clock, .manual(ManualClock()))
         try await withThrowingTaskGroup { group in
@@ -107,21 +109,21 @@ struct NetworkClientLiveTests {
                 let request = HTTPRequestData(authority: "api.example.com", path: "/\(number)")
                 group.addTask { _ = try await network.data(request) }
             }
-            try await answer.waitForRequests(6)
+            try await held.waitForRequests(6)
             #expect(transport.active == 6)
-            answer.answer()
+            held.answer()
             try await group.waitForAll()
         }
         #expect(transport.requests.count == 10)
     }
 
-    @Test func aServerThatGoesSilentIsGivenUp() async throws {
+    @Test func silentServerFailsWithATimeout() async throws {
         let clock = ManualClock()
         let network = NetworkClient.live(over: MockTransport { _ in .ok().delayed(by: .seconds(3_600)) }).network()
             .environment(\.clock, .manual(clock))
-        var patient = request
-        patient.retryPolicy = .never
-        let request = patient
+        var withoutRetries = request
+        withoutRetries.retryPolicy = .never
+        let request = withoutRetries
         async let failure = #expect(throws: NetworkingError.self) { try await network.data(request) }
         try await clock.advance(by: .seconds(30), afterSleepers: 2)
         let error = await failure
@@ -129,7 +131,7 @@ struct NetworkClientLiveTests {
     }
 
     #if URLSession
-    @Test func overURLSessionThereIsOne() {
+    @Test func liveClientUsesURLSession() {
         #expect("\(NetworkClient.live.network().outline)".contains("URLSessionTransport"))
     }
     #endif

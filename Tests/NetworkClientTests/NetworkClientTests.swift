@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct NetworkClientTests {
-    @Test func whatNobodyProvidedSaysSo() async throws {
+    @Test func missingClientIsExplainedInTheError() async throws {
         let error = await #expect(throws: NetworkingError.self) { try await AddressAPI().address("203.0.113.7") }
         #expect(error?.kind == .unimplemented)
         let message = "\(try #require(error))"
@@ -19,7 +19,7 @@ struct NetworkClientTests {
         )
     }
 
-    @Test func anAPIStandsOnTheClientOfItsTask() async throws {
+    @Test func apiUsesTheClientOfItsTask() async throws {
         let transport = MockTransport()
         transport.on(.get, "/203.0.113.7") { _ in .json(Address(city: "Utrecht")) }
         try await withNetworkClient(transport) {
@@ -30,14 +30,14 @@ struct NetworkClientTests {
         #expect(transport.requests.first?.headerFields[.authorization] == "Bearer token")
     }
 
-    @Test func anAPIStandsOnTheClientThatItIsGiven() async throws {
+    @Test func apiUsesAnExplicitClient() async throws {
         let transport = MockTransport([.json(Address(city: "Lima"))])
         let api = AddressAPI(NetworkClient(transport))
         #expect(try await api.address(nil) == Address(city: "Lima"))
         #expect(transport.requests.map(\.path) == ["/"])
     }
 
-    @Test func childTasksInheritAndNeighboursDoNot() async throws {
+    @Test func childTasksInheritTheClientAndSiblingsDoNot() async throws {
         let (first, second) = (MockTransport { _ in .text("first") }, MockTransport { _ in .text("second") })
         async let one = withNetworkClient(first) {
             async let child = text()
@@ -54,7 +54,7 @@ struct NetworkClientTests {
         #expect(NetworkClient.current.network() is UnimplementedTransport)
     }
 
-    @Test func theInnerScopeCountsAndEnds() async throws {
+    @Test func innerScopeReplacesTheClientUntilItEnds() async throws {
         try await withNetworkClient(MockTransport { _ in .text("outer") }) {
             try await withNetworkClient(MockTransport { _ in .text("inner") }) {
                 let inner = try await text()
@@ -65,12 +65,12 @@ struct NetworkClientTests {
         }
     }
 
-    @Test func anAPIKeepsTheClientThatItWasMadeWith() async throws {
+    @Test func apiKeepsTheClientOfItsCreation() async throws {
         let api = await withNetworkClient(MockTransport { _ in .json(Address(city: "Oslo")) }) { AddressAPI() }
         #expect(try await api.address(nil).city == "Oslo")
     }
 
-    @Test func theNetworkIsAskedForEachTime() async throws {
+    @Test func closureOfTheClientIsCalledForEachNetwork() async throws {
         let recorder = RequestRecorder()
         var client = NetworkClient { MockTransport([.ok()]).recorded(by: recorder) }
         _ = try await client.network().data(HTTPRequestData(authority: "a.example"))
@@ -80,7 +80,7 @@ struct NetworkClientTests {
         #expect(try await client.network().data(HTTPRequestData(authority: "a.example")).data.count == 7)
     }
 
-    @MainActor @Test func theScopeStaysWithItsActor() async throws {
+    @MainActor @Test func scopeRunsOnTheCallersActor() async throws {
         let value = await withNetworkClient(.unimplemented) {
             MainActor.preconditionIsolated()
             return 1
@@ -94,7 +94,7 @@ struct NetworkClientTests {
     }
 }
 
-/// An API client as an app writes it.
+/// An API client of an app.
 struct AddressAPI: Sendable {
     private let network: any NetworkingComponent
 

@@ -26,7 +26,7 @@ struct CallShelfTests {
         shelf.changes(since: revision, of: epoch, upTo: limit)
     }
 
-    @Test func aPageGetsWhatIsNewToIt() async throws {
+    @Test func returnsOnlyCallsSinceTheRevision() async throws {
         try await call(2)
         let first = changes(since: 0, of: "")
         #expect(first.captures.map(\.id) == [1, 2])
@@ -37,7 +37,7 @@ struct CallShelfTests {
         #expect(second.epoch == first.epoch)
     }
 
-    @Test func manyComeInPortions() async throws {
+    @Test func returnsManyCallsInPages() async throws {
         try await call(3)
         let first = changes(since: 0, of: "", upTo: 2)
         #expect(first.captures.count == 2)
@@ -48,8 +48,8 @@ struct CallShelfTests {
         #expect(Set((first.captures + second.captures).map(\.id)) == [1, 2, 3])
     }
 
-    /// Several that change at once must not have one revision, at which a page would go on reading.
-    @Test func manyThatAreEmptiedAtOnceComeInPortionsToo() async throws {
+    /// Captures that change together need different revisions, or a page could skip some of them.
+    @Test func returnsManyCallsEvictedAtOnceInPages() async throws {
         let inspector = NetworkInspector(maximumBytes: 300_000)
         let shelf = inspector.shelf
         for count in [100_000, 100_000, 200_000] {
@@ -65,8 +65,7 @@ struct CallShelfTests {
         #expect(Set(ids) == [1, 2, 3])
     }
 
-    /// Calls that are not kept are no news.
-    @Test func whatPassesWakesNobody() async throws {
+    @Test func pausedCallsDoNotChangeTheRevision() async throws {
         inspector.pause()
         let before = changes(since: 0, of: "")
         try await call()
@@ -74,14 +73,14 @@ struct CallShelfTests {
         #expect(changes(since: 0, of: "").revision == before.revision)
     }
 
-    @Test func whatMadeRoomIsTold() async throws {
+    @Test func reportsTheOldestKeptCall() async throws {
         try await call(5)
         let changes = changes(since: 0, of: "")
         #expect(changes.oldest == 3)
         #expect(changes.captures.map(\.id) == [3, 4, 5])
     }
 
-    @Test func aClearingBeginsAnotherEpoch() async throws {
+    @Test func clearingStartsANewEpoch() async throws {
         try await call()
         let first = changes(since: 0, of: "")
         inspector.clear()
@@ -90,11 +89,11 @@ struct CallShelfTests {
         #expect(cleared.captures.isEmpty)
         #expect(cleared.oldest == 2)
         try await call()
-        // A page that has not heard of it gets all there is.
+        // A page that has not seen the clearing gets every call since.
         #expect(changes(since: first.revision, of: first.epoch).captures.map(\.id) == [2])
     }
 
-    @Test func whoWaitsHearsOfACallAtOnce() async throws {
+    @Test func waitReturnsWhenACallArrives() async throws {
         let now = changes(since: 0, of: "")
         let wait = Task {
             try await shelf.waitForChange(
@@ -110,7 +109,7 @@ struct CallShelfTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func aWaitHasAnEndAndCanBeCancelled() async throws {
+    @Test func waitEndsAtItsDeadlineOrByCancellation() async throws {
         let now = changes(since: 0, of: "")
         let deadline = NetworkClock.manual(clock).now + .seconds(20)
         let wait = Task {
@@ -132,13 +131,13 @@ struct CallShelfTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func whatIsNewAlreadyIsNotWaitedFor() async throws {
+    @Test func waitReturnsAtOnceIfThereAreChanges() async throws {
         try await call()
         try await shelf.waitForChange(since: 0, of: "another", until: .zero, on: .manual(clock))
     }
 
-    /// Calls that begin, end, make room and are forgotten at the same time leave it whole.
-    @Test func itStandsCrowds() async throws {
+    /// Calls that start, end, are evicted and are cleared concurrently leave the counts correct.
+    @Test func staysConsistentUnderConcurrentCalls() async throws {
         let inspector = NetworkInspector(keeping: 8, maximumBytes: 480_000)
         let text = String(repeating: "x", count: 100_000)
         let network = MockTransport { _ in .text(text) }.inspected(by: inspector)
@@ -163,13 +162,13 @@ struct CallShelfTests {
 
     private static let large = String(repeating: "x", count: 4_000)
 
-    /// A response without a body whose header fields are large.
+    /// A response without a body and with large header fields.
     private static let largeHead = MockResponse.status(
         .noContent,
         headerFields: HTTPFields((0..<5).map { HTTPField(name: HTTPField.Name("X-Large-\($0)")!, value: large) })
     )
 
-    /// The texts in an archive of everything that is kept.
+    /// The size of the text in an archive of all captures.
     private func textBytes(of inspector: NetworkInspector) -> Int {
         inspector.archive.har.log.entries.reduce(0) { sum, entry in
             let fields = entry.request.headers + entry.response.headers
@@ -188,7 +187,7 @@ struct CallShelfTests {
         #expect((50..<10_000).contains(inspector.callCount))
         #expect(inspector.shelf.size.rest <= maximum / 2)
         #expect(textBytes(of: inspector) <= maximum / 2)
-        // The newest calls are those that are kept.
+        // The newest calls are kept.
         #expect(inspector.shelf.captures.last?.id == 10_000)
     }
 
@@ -214,7 +213,7 @@ struct CallShelfTests {
         }
     }
 
-    /// The texts of errors and their responses count, too.
+    /// The text of errors and of their responses counts against the limit.
     @Test func boundsTheMemoryOfCallsThatFail() async throws {
         let maximum = 1 << 20
         let inspector = NetworkInspector(keeping: 20_000, maximumBytes: maximum)
@@ -236,7 +235,7 @@ struct CallShelfTests {
         #expect(inspector.shelf.size.rest <= maximum / 2)
     }
 
-    @Test func keepsNoCallThatIsLargerThanAllRoom() async throws {
+    @Test func dropsACallLargerThanTheLimit() async throws {
         let inspector = NetworkInspector(maximumBytes: 10_000)
         let network = MockTransport { _ in Self.largeHead }.inspected(by: inspector)
         try await network.data(.lawful)
@@ -244,9 +243,9 @@ struct CallShelfTests {
         #expect(inspector.shelf.size == CaptureSize())
     }
 
-    /// A call that has made room must not go on to collect what nothing counts.
+    /// An evicted call is no longer counted, so it must not grow.
     @Test(arguments: [true, false])
-    func keepsNothingMoreOfACallThatHasMadeRoom(byClearing: Bool) async throws {
+    func recordsNothingMoreOfAnEvictedCall(byClearing: Bool) async throws {
         let inspector = NetworkInspector(keeping: 1)
         let gate = Suspension<Void>()
         let transport = MockTransport { request in

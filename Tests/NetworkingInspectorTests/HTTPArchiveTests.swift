@@ -14,7 +14,7 @@ struct HTTPArchiveTests {
         try HTTPArchive(Data(json.utf8))
     }
 
-    /// A session with something of everything.
+    /// A session with a retry, a binary body, a form and a failed call.
     private func session() async throws -> NetworkInspector {
         let inspector = NetworkInspector(title: "Shop")
         let transport = MockTransport([
@@ -34,7 +34,7 @@ struct HTTPArchiveTests {
         return inspector
     }
 
-    @Test func anArchiveComesBackAsItWas() async throws {
+    @Test func encodedArchiveDecodesToTheSameArchive() async throws {
         let archive = try await session().archive
         let copy = try HTTPArchive(archive.encoded())
         #expect(copy == archive)
@@ -42,7 +42,7 @@ struct HTTPArchiveTests {
         #expect(copy.skippedEntryCount == 0)
     }
 
-    @Test func otherToolsArchivesAreReadAsFarAsTheyGo() throws {
+    @Test func readsArchivesOfOtherToolsAndSkipsInvalidEntries() throws {
         let archive = try archive(
             """
             {"log": {"version": 1.2, "creator": {"name": "Browser"}, "entries": [
@@ -72,8 +72,8 @@ struct HTTPArchiveTests {
         #expect(archive.waterfall().contains("GET /x"))
     }
 
-    /// Whatever has a secret, or cannot be read and may have one.
-    @Test func secretsOfOtherToolsArchivesAreHidden() throws {
+    /// Redaction covers encoded bodies and bodies that cannot be decoded.
+    @Test func redactsSecretsInArchivesOfOtherTools() throws {
         let archive = try archive(
             """
             {"log": {"pages": [{"id": "page", "title": "https://app.example/cb?code=SECRET&access_token=SECRET"}], "entries": [
@@ -96,8 +96,10 @@ struct HTTPArchiveTests {
         #expect(try !String(decoding: archive.report(), as: UTF8.self).contains("SECRET"))
     }
 
-    /// In an archive text is Unicode, whatever it was on its way; and what was read is read again.
-    @Test func textKeepsItsLetters() throws {
+    /// Text in an archive is Unicode, whatever charset the response declared.
+    ///
+    /// A second decoding gives the same text.
+    @Test func readsTextAsUnicodeWhateverItsCharset() throws {
         let json =
             #"{"log": {"entries": [{"request": {"url": "https://a.example/"}, "response": {"content": {"mimeType": "application/json; charset=iso-8859-1", "text": "{\"name\":\"é\",\"password\":\"x\"}"}}}]}}"#
         let once = try archive(json)
@@ -107,7 +109,7 @@ struct HTTPArchiveTests {
         }
     }
 
-    @Test func waterfallsOfTimesThatCannotBeDoNotTrap() throws {
+    @Test func waterfallOfInvalidTimesDoesNotTrap() throws {
         let entry =
             #"{"startedDateTime": "2026-11-22T08:00:00Z", "time": TIME, "request": {"url": "https://a.example/"}}"#
         let entries = ["0.001", "-1e15", "1e300", "0"].map { entry.replacing("TIME", with: $0) }
@@ -119,16 +121,16 @@ struct HTTPArchiveTests {
         "", "{", "[]", "7", "null", "{}", #"{"log": []}"#, #"{"log": {"entries": 7}}"#,
         String(repeating: "[", count: 100_000),
     ])
-    func whatIsNoArchiveIsSaid(json: String) {
+    func throwsForInvalidArchives(json: String) {
         let error = #expect(throws: HTTPArchiveError.self) { try archive(json) }
         #expect(error?.reason.hasPrefix("This is not an HTTP archive") == true)
     }
 
-    @Test func aMarkOfTheByteOrderIsNoJSON() throws {
+    @Test func readsAnArchiveWithAByteOrderMark() throws {
         #expect(try HTTPArchive(Data([0xEF, 0xBB, 0xBF]) + Data(#"{"log":{"entries":[]}}"#.utf8)).entryCount == 0)
     }
 
-    @Test func numbersBeyondAllMeasureDoNotTrap() throws {
+    @Test func hugeNumbersDoNotTrap() throws {
         let archive = try archive(
             """
             {"log": {"entries": [{"startedDateTime": "9999-99-99", "time": 1e308, "request": {"method": "G T", "url": "::", "bodySize": 1e300},
@@ -144,7 +146,7 @@ struct HTTPArchiveTests {
 
     // MARK: Text
 
-    @Test func theWaterfallHasALineForEachCall() async throws {
+    @Test func waterfallHasALineForEachCall() async throws {
         let lines = try await session().archive.waterfall(width: 10).split(separator: "\n")
         #expect(lines.count == 4)
         #expect(lines[0].hasPrefix("  3 calls in") || lines[0].hasPrefix("3 calls in"))
@@ -152,8 +154,8 @@ struct HTTPArchiveTests {
         #expect(lines[3].hasSuffix("ms  failed"))
     }
 
-    /// Pages of a list differ in their query alone.
-    @Test func theWaterfallShowsRedactedQueries() async throws {
+    /// Requests for the pages of a list differ only in their query.
+    @Test func waterfallShowsRedactedQueries() async throws {
         let inspector = NetworkInspector()
         let network = MockTransport { _ in .ok() }.inspected(by: inspector)
         for target in [
@@ -173,8 +175,8 @@ struct HTTPArchiveTests {
         )
     }
 
-    /// Also after it was written and read again.
-    @Test func anArchiveShowsTheCodeOfAnErrorOnly() async throws {
+    /// The same holds after an archive was written and read again.
+    @Test func showsTheCodeFieldOnlyInErrorBodies() async throws {
         let inspector = NetworkInspector()
         let body = Data(#"{"code":"E42"}"#.utf8)
         let transport = MockTransport([
@@ -197,13 +199,13 @@ struct HTTPArchiveTests {
         }
     }
 
-    @Test func withoutCallsItSaysSo() throws {
+    @Test func waterfallWithoutCallsSaysNoCalls() throws {
         #expect(NetworkInspector().archive.waterfall() == "no calls")
     }
 
     // MARK: Files
 
-    @Test func onlyThisUserMayReadTheFiles() async throws {
+    @Test func writesFilesThatOnlyTheirOwnerCanRead() async throws {
         let inspector = try await session()
         try await withTemporaryDirectory { directory in
             for name in ["network.har", "network.html"] {
@@ -220,7 +222,7 @@ struct HTTPArchiveTests {
         }
     }
 
-    @Test func aFileThatCannotBeWrittenIsSaid() async throws {
+    @Test func throwsWhenAFileCannotBeWritten() async throws {
         try await withTemporaryDirectory { directory in
             let error = #expect(throws: HTTPArchiveError.self) {
                 try NetworkInspector().writeReport(to: directory.appending(path: "no/such/directory.html"))
@@ -237,8 +239,8 @@ struct HTTPArchiveTests {
         }
     }
 
-    /// A link that somebody has put there leads nowhere else.
-    @Test func aLinkIsReplacedAndNotFollowed() async throws {
+    /// Following the link would let another process redirect the report to any file.
+    @Test func replacesASymbolicLinkInsteadOfFollowingIt() async throws {
         try await withTemporaryDirectory { directory in
             let (target, link) = (directory.appending(path: "target"), directory.appending(path: "network.html"))
             try Data("mine".utf8).write(to: target)
@@ -250,7 +252,7 @@ struct HTTPArchiveTests {
 
     // MARK: The page
 
-    @Test func nothingInTheDataEndsTheirElement() async throws {
+    @Test func reportEscapesMarkupInDataAndTitle() async throws {
         let inspector = NetworkInspector(title: #"</title><script>alert("{{data}}")</script>"#)
         let transport = MockTransport { _ in
             .ok(Data("</script><!--<script>alert(1)".utf8), headerFields: [.contentType: "text/html"])
@@ -267,7 +269,7 @@ struct HTTPArchiveTests {
         #expect(page.contains(#"\u003c/script>\u003c!--\u003cscript>alert(1)"#))
     }
 
-    @Test func commandsAreMadeOfWhatIsShown() async throws {
+    @Test func curlCommandsContainOnlyRedactedValues() async throws {
         let inspector = NetworkInspector()
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData.lawful.with {
@@ -282,14 +284,14 @@ struct HTTPArchiveTests {
         #expect(command.contains("--header 'Authorization: <redacted>'"))
         #expect(command.contains(#"--data-raw '{"a":"it'\''s"}'"#))
         #expect(!command.contains("SECRET"))
-        // With a combining mark a quote is another character, and to a shell a quote.
+        // A quote with a combining mark is another `Character`, but a shell still reads the quote.
         let quote = HAR.Request.with(body: "'\u{301};touch pwned;'\u{301}")
         #expect(quote.command?.utf8.contains("--data-raw ''\\''\u{301};touch pwned;'\\''\u{301}'".utf8) == true)
         let upload = try archive(
             #"{"log": {"entries": [{"request": {"method": "POST", "url": "https://a.example/", "postData": {"mimeType": "x/y", "comment": "gone"}}}]}}"#
         )
         #expect(upload.har.withCommands.log.entries.first?.curl?.hasPrefix("# The body is not here") == true)
-        // One that somebody has written into a file is not shown.
+        // A command stored in the file is ignored.
         let foreign = try archive(
             #"{"log": {"entries": [{"request": {"method": "GET", "url": "https://a.example/"}, "_curl": "rm -rf /"}]}}"#
         )

@@ -21,7 +21,7 @@ struct InspectedTests {
         entries.compactMap { $0.call?.summary }
     }
 
-    @Test func itKeepsTheLaws() async throws {
+    @Test func keepsTheLaws() async throws {
         let wrap: @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent = { upstream in
             AnyNetworkingComponent(upstream.inspected(by: NetworkInspector()))
         }
@@ -30,16 +30,16 @@ struct InspectedTests {
         try await checkLaws { AnyNetworkingComponent(wrap($0).retry().deduplicated().cached().instrument()) }
     }
 
-    // MARK: What is kept of a call
+    // MARK: Recorded calls
 
-    @Test func readsTheRoute() {
+    @Test func readsTheRouteOption() {
         var request = HTTPRequestData()
         request.route = "/users/{id}"
         let network = MockTransport().inspected(by: NetworkInspector())
         #expect(network.diagnostics(for: request) == [])
     }
 
-    @Test func anExchangeHasWhatWentOutAndCameBack() async throws {
+    @Test func recordsTheSentRequestAndItsResponse() async throws {
         let transport = MockTransport([
             .json(["name": "Emily"]).delayed(by: .milliseconds(250))
         ])
@@ -79,7 +79,7 @@ struct InspectedTests {
         #expect(summary.spans.contains { $0.kind == "modifier" && $0.name == "server" })
     }
 
-    @Test func retriesAreExchangesWithTheirBackoffs() async throws {
+    @Test func recordsEachRetryAsAnExchangeWithItsBackoff() async throws {
         let transport = MockTransport([
             MockResponse(status: .serviceUnavailable, data: Data("busy".utf8)),
             .failure(NetworkingError(.connectionLost, request: .lawful)),
@@ -102,7 +102,7 @@ struct InspectedTests {
         #expect(summary.response == nil)
     }
 
-    @Test func eventsOfAnotherPackageAreMarksOfTheCall() async throws {
+    @Test func recordsCustomEventsAsMarks() async throws {
         struct Compressed: NetworkingModifier {
             func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
                 request.emit(CompressionEvent(count: 512))
@@ -121,7 +121,7 @@ struct InspectedTests {
         #expect(summaries.first?.marks.map(\.name) == ["compressed(512 bytes)"])
     }
 
-    @Test func eachHopOfARedirectIsAnExchange() async throws {
+    @Test func recordsEachRedirectAsAnExchange() async throws {
         let transport = MockTransport([.redirect(to: "/new?token=SECRET"), .text("there")])
         try await transport.inspected(by: inspector).data(.lawful)
 
@@ -131,7 +131,7 @@ struct InspectedTests {
         #expect(summaries.first?.redirects == 1)
     }
 
-    @Test func aHitHasNoExchangeAndAValidationHasItsOwn() async throws {
+    @Test func recordsAnExchangeForRevalidationAndNoneForACacheHit() async throws {
         let headers: HTTPFields = [.cacheControl: "max-age=60", .eTag: #""1""#]
         let transport = MockTransport([
             .ok(Data("hello".utf8), headerFields: headers), .status(.notModified, headerFields: headers),
@@ -152,7 +152,7 @@ struct InspectedTests {
         #expect(summaries[2].response?.content.text == "hello")
     }
 
-    @Test func whoSharesAnExchangeHasNone() async throws {
+    @Test func deduplicatedCallRecordsNoAttemptOfItsOwn() async throws {
         let gate = Suspension<Void>()
         let arrival = Suspension<Void>()
         let transport = MockTransport { _ in
@@ -164,7 +164,7 @@ struct InspectedTests {
         async let first = network.data(.lawful)
         try await arrival.value()
         async let second = network.data(.lawful)
-        // It has to have joined; that it waits shows in its own record.
+        // The second call has joined once its own record says that it follows another call.
         try await eventually("inspector.shelf.captures.last?.snapshot.state.isFollowing == true") {
             inspector.shelf.captures.last?.snapshot.state.isFollowing == true
         }
@@ -177,8 +177,8 @@ struct InspectedTests {
         #expect(transport.requests.count == 1)
     }
 
-    /// Who shares an exchange sees what went out, and not what it asked for itself.
-    @Test func aSharedExchangeIsSeenAsItWentOut() async throws {
+    /// A caller that shares an exchange sees the request that was sent, after the modifiers below changed it.
+    @Test func recordsADeduplicatedRequestAsSent() async throws {
         let transport = MockTransport([.redirect(to: "/new"), .text("hello SECRET")])
         let network = transport.modified(Marking()).deduplicated().inspected(by: inspector)
         try await network.data(.lawful)
@@ -188,7 +188,7 @@ struct InspectedTests {
         #expect(String(decoding: try inspector.archive.encoded(), as: UTF8.self).contains("SECRET") == false)
     }
 
-    @Test func failuresSayWhatTheyAre() async throws {
+    @Test func recordsTheErrorKindOfAFailedCall() async throws {
         let transport = MockTransport([
             .status(.notFound), .failure(NetworkingError(.timeout, request: .lawful)),
         ])
@@ -203,8 +203,8 @@ struct InspectedTests {
         #expect(entries[1].error?.reason.isEmpty == false)
     }
 
-    /// Its exchange was cancelled, and by no caller.
-    @Test func anAttemptThatTookTooLongSaysSo() async throws {
+    /// The timeout cancels the exchange, but no caller cancelled it.
+    @Test func recordsATimedOutAttemptAsATimeout() async throws {
         let network = MockTransport([.ok().delayed(by: .seconds(9))]).timeout(.seconds(5)).inspected(by: inspector)
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -217,7 +217,7 @@ struct InspectedTests {
         #expect(summaries.first?.error?.kind == "timeout")
     }
 
-    @Test func aCancelledCallIsKeptAsThat() async throws {
+    @Test func recordsACancelledCallAsCancelled() async throws {
         let arrival = Suspension<Void>()
         let network = MockTransport { _ in
             arrival.resume()
@@ -237,19 +237,21 @@ struct InspectedTests {
         #expect(entries.first?.error?.kind == "cancelled")
     }
 
-    @Test func theStacksErrorsAndResponsesAreUntouched() async throws {
+    @Test func passesErrorsAndResponsesThroughUnchanged() async throws {
         struct OwnError: Error {}
         let network = MockTransport([.text("hello"), .failure(OwnError())]).inspected(by: inspector)
         let response = try await network.data(.lawful)
         #expect(response.data == Data("hello".utf8))
-        // It measures for itself, and tells nobody else.
+        // The inspector measures for itself and does not pass the metrics to the caller.
         #expect(response.metrics == nil)
         await #expect(throws: OwnError.self) { try await network.data(.lawful) }
         #expect(summaries.last?.error == HAR.Failure(kind: "failed", reason: "OwnError"))
     }
 
-    /// What is marked as secret further in is so for all who share, and what the caller marked stays so.
-    @Test func secretsOfWholeStacksAreHiddenInWholeCalls() async throws {
+    /// A secret marked by an inner modifier is redacted for every call that shares the exchange.
+    ///
+    /// A secret marked by the caller is redacted too.
+    @Test func redactsSecretsMarkedByModifiersAndCallers() async throws {
         let gate = Suspension<Void>()
         let arrival = Suspension<Void>()
         let transport = MockTransport { _ in
@@ -282,8 +284,8 @@ struct InspectedTests {
         #expect(summaries.last?.url.hasSuffix("q=%3Credacted%3E") == true)
     }
 
-    /// A file name, a stream's maker and whoever listens may hold anything.
-    @Test func itAndItsCallsGoWhenTheyAreDone() async throws {
+    /// Recorded calls can hold file names, body streams and listeners of the app.
+    @Test func releasesItsCallsWithTheInspector() async throws {
         weak var weakShelf: CallShelf?
         do {
             let inspector = NetworkInspector()
@@ -294,7 +296,7 @@ struct InspectedTests {
         #expect(weakShelf == nil)
     }
 
-    @Test func itHoldsOnToNobodysListeners() async throws {
+    @Test func releasesTheListenersOfFinishedCalls() async throws {
         final class Listener: NetworkEventObserver {
             func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
         }
@@ -311,7 +313,7 @@ struct InspectedTests {
 
     // MARK: Bodies
 
-    @Test func bodiesHaveALimit() async throws {
+    @Test func omitsBodiesAboveTheLimit() async throws {
         let inspector = NetworkInspector(bodyLimit: 4)
         let transport = MockTransport { _ in .text("hello") }
         let network = transport.inspected(by: inspector)
@@ -325,7 +327,7 @@ struct InspectedTests {
         #expect(entry.request.bodySize == 5)
     }
 
-    @Test func theOldestBodiesMakeRoomAndThenTheOldestCalls() async throws {
+    @Test func evictsTheOldestBodiesBeforeTheOldestCalls() async throws {
         let inspector = NetworkInspector(keeping: 3, maximumBytes: 250_000)
         let text = String(repeating: "x", count: 100_000)
         let transport = MockTransport { _ in .text(text) }
@@ -338,7 +340,7 @@ struct InspectedTests {
         #expect(entries.map(\.response.content.text) == [nil, text, text])
         #expect(entries[0].response.content.comment == "no longer kept: later bodies needed the space")
         #expect(entries[0].response.content.size == 100_000)
-        // They are gone, and not only left out.
+        // The bodies are released, not only left out of the archive.
         let kept = inspector.shelf.captures.first?.snapshot.state
         #expect(kept?.exchanges.first?.response?.body.keptBytes == 0)
         guard case .success(let response)? = kept?.end?.result else {
@@ -348,8 +350,8 @@ struct InspectedTests {
         #expect(response.body.keptBytes == 0)
     }
 
-    /// The text of parts is in memory like any other body.
-    @Test func partsMakeRoomToo() async throws {
+    /// The text of multipart parts counts against the memory limit like any other body.
+    @Test func evictsMultipartBodiesToo() async throws {
         let inspector = NetworkInspector(maximumBytes: 50_000)
         let body = RequestBody.multipart([.text(String(repeating: "Holiday", count: 10_000), name: "title")])
         try await MockTransport { _ in .ok() }.inspected(by: inspector)
@@ -364,7 +366,7 @@ struct InspectedTests {
         #expect(postData?.comment == "no longer kept: later bodies needed the space")
     }
 
-    @Test func binaryBodiesAreInBase64AndPartsByTheirNames() async throws {
+    @Test func recordsBinaryBodiesInBase64AndPartsByName() async throws {
         let bytes = Data([0, 1, 2, 255])
         let transport = MockTransport { _ in .ok(bytes, headerFields: [.contentType: "image/png"]) }
         let body = RequestBody.multipart([
@@ -388,7 +390,7 @@ struct InspectedTests {
         #expect(parts.last?.fileName == "a.png")
     }
 
-    @Test func whatASinkTookIsToldByItsSize() async throws {
+    @Test func recordsTheByteCountOfABodySentToASink() async throws {
         try await Delivering().inspected(by: inspector).data(.lawful)
         #expect(entries.first?.response.content.comment == "not kept: 5 bytes went to the request's sink")
         #expect(entries.first?.response.content.size == 5)
@@ -400,7 +402,7 @@ struct InspectedTests {
         }
     }
 
-    @Test func cookiesAreListedWithoutTheirValues() async throws {
+    @Test func listsCookiesWithRedactedValues() async throws {
         let setCookie = "id=SECRET; Path=/; Expires=Sun, 06 Nov 1994 08:49:37 GMT; HttpOnly; Secure"
         let transport = MockTransport { _ in .ok(headerFields: [.setCookie: setCookie]) }
         try await transport.inspected(by: inspector).data(.lawful.with { $0.headerFields[.cookie] = "id=SECRET" })
@@ -416,7 +418,7 @@ struct InspectedTests {
 
     // MARK: Pausing and clearing
 
-    @Test func pausedItLetsCallsPass() async throws {
+    @Test func recordsNothingWhilePaused() async throws {
         let network = MockTransport { _ in .ok() }.inspected(by: inspector)
         inspector.pause()
         #expect(inspector.isPaused)
@@ -429,8 +431,8 @@ struct InspectedTests {
         #expect(inspector.callCount == 0)
     }
 
-    /// Also what is under way then leaves no trace and does no harm.
-    @Test func aCallThatEndsAfterAClearingIsForgotten() async throws {
+    /// A call in flight during clearing leaves no record, and its caller still gets the response.
+    @Test func ignoresACallThatEndsAfterClearing() async throws {
         let gate = Suspension<Void>()
         let arrival = Suspension<Void>()
         let network = MockTransport { _ in
@@ -458,7 +460,7 @@ struct InspectedTests {
         }
     }
 
-    @Test func aDumpShowsNothing() async throws {
+    @Test func dumpContainsNoSecret() async throws {
         let network = MockTransport { _ in .text("SECRET") }.inspected(by: inspector)
         try await network.data(.lawful.with { $0.query.token = "SECRET" })
         var text = "\(inspector) \(inspector.archive) "

@@ -8,7 +8,7 @@ import Testing
 import Networking
 @testable import NetworkingInspector
 
-/// Who gets what, without a socket.
+/// The handler of the live page, without a socket.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct LivePageTests {
     private let inspector = NetworkInspector(title: "Shop")
@@ -48,16 +48,16 @@ struct LivePageTests {
         try await MockTransport { _ in .text("hello") }.inspected(by: inspector).data(.lawful)
     }
 
-    // MARK: Who may ask
+    // MARK: Access control
 
-    @Test func theTokenIsLongAndNeverTheSame() throws {
+    @Test func tokenIsLongAndUnique() throws {
         let other = try LivePage(of: inspector, on: .manual(clock)).open(at: 4321).path
         #expect(path.count == 32 + 2 || path.count == 32 + 1)
         #expect(other != path)
     }
 
     @Test(arguments: ["/", "/0123456789abcdef0123456789abcdef/", "/calls", "//", "/../", "", "/%2e%2e/"])
-    func withoutTheTokenThereIsNothing(path: String) async throws {
+    func requestsWithoutTheTokenGet404(path: String) async throws {
         let response = try await send(.GET, path)
         #expect(response.statusCode == .notFound)
         #expect(try await !text(response).contains("Shop"))
@@ -66,12 +66,12 @@ struct LivePageTests {
     @Test(arguments: [
         "evil.example", "127.0.0.1", "127.0.0.1:4322", "localhost.evil.example:4321", "127.0.0.1:4321.evil.example", "",
     ])
-    func anotherNameIsRefused(host: String) async throws {
+    func rejectsOtherHosts(host: String) async throws {
         #expect(try await send(.GET, path + "/", [.host: host]).statusCode == .forbidden)
         #expect(try await send(.POST, path + "/clear", [.host: host]).statusCode == .forbidden)
     }
 
-    @Test func pagesOfOthersAreRefused() async throws {
+    @Test func rejectsRequestsFromOtherOrigins() async throws {
         try await call()
         for origin in ["https://evil.example", "http://localhost:4321", "null", "http://127.0.0.1:4322"] {
             #expect(try await send(.POST, path + "/clear", [HTTPHeader("Origin"): origin]).statusCode == .forbidden)
@@ -87,7 +87,7 @@ struct LivePageTests {
         #expect(inspector.callCount == 0)
     }
 
-    @Test func beforeItsPortIsKnownItAnswersNobody() async throws {
+    @Test func rejectsEveryRequestBeforeItsPortIsKnown() async throws {
         let page = LivePage(of: inspector, on: .manual(clock))
         let request = FlyingFox.HTTPRequest(
             method: .GET,
@@ -100,7 +100,7 @@ struct LivePageTests {
     }
 
     @Test(arguments: ["", "/", "/calls", "/archive.har", "/clear", "/nothing"])
-    func everyAnswerKeepsToItself(suffix: String) async throws {
+    func everyResponseHasSecurityHeaders(suffix: String) async throws {
         try await call()
         let response = try await send(.GET, path + suffix)
         #expect(response.headers[HTTPHeader("Cache-Control")] == "no-store")
@@ -110,9 +110,9 @@ struct LivePageTests {
         #expect(response.headers[HTTPHeader("X-Content-Type-Options")] == "nosniff")
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    @Test func thePageIsThatOfTheReportWithoutCalls() async throws {
+    @Test func pageIsTheReportWithoutCalls() async throws {
         try await call()
         let response = try await send(.GET, path + "/")
         #expect(response.statusCode == .ok)
@@ -125,7 +125,7 @@ struct LivePageTests {
         #expect(try await text(withoutSlash).contains("ends with a slash"))
     }
 
-    @Test func callsComeAsTheyHappen() async throws {
+    @Test func longPollReturnsNewCalls() async throws {
         struct News: Decodable {
             struct Call: Decodable {
                 let id: Int
@@ -145,7 +145,7 @@ struct LivePageTests {
         async let second = news("epoch=\(first.epoch)&after=\(first.revision)")
         try await clock.waitForSleepers()
         try await call()
-        // What comes soon after comes with it.
+        // Calls within the next 100 ms are part of the same response.
         try await eventually("clock.nextDeadline?.offset == .milliseconds(100)") {
             clock.nextDeadline?.offset == .milliseconds(100)
         }
@@ -157,20 +157,20 @@ struct LivePageTests {
         #expect(try await none.calls.isEmpty)
     }
 
-    @Test func itPausesResumesAndClears() async throws {
+    @Test func pausesResumesAndClears() async throws {
         try await call()
         #expect(try await send(.POST, path + "/pause").statusCode == .noContent)
         #expect(inspector.isPaused)
         #expect(try await send(.POST, path + "/resume").statusCode == .noContent)
         #expect(!inspector.isPaused)
-        // A link or an image must not do it.
+        // A GET request, as from a link or an image, must not clear the calls.
         #expect(try await send(.GET, path + "/clear").statusCode == .methodNotAllowed)
         #expect(inspector.callCount == 1)
         #expect(try await send(.POST, path + "/clear").statusCode == .noContent)
         #expect(inspector.callCount == 0)
     }
 
-    @Test func theArchiveIsADownload() async throws {
+    @Test func archiveIsServedAsADownload() async throws {
         try await call()
         let response = try await send(.GET, path + "/archive.har")
         #expect(response.headers[HTTPHeader("Content-Disposition")]?.hasPrefix("attachment") == true)

@@ -6,7 +6,7 @@ import NetworkingInspector
 import NetworkingTesting
 import Testing
 
-/// What an app hides beside what is always hidden, and what else it says of an inspector.
+/// An app's own redaction rules, errors of archives, and connection timings.
 @Suite(.timeLimit(.minutes(5)))
 struct OwnRedactionTests {
     private let redaction = Redaction.standard.addingBodyFields("card")
@@ -17,12 +17,12 @@ struct OwnRedactionTests {
         return String(decoding: try inspector.archive.encoded(), as: UTF8.self)
     }
 
-    @Test func anInspectorHidesWhatItIsTold() async throws {
+    @Test func inspectorRedactsAdditionalFields() async throws {
         #expect(try await archive(of: NetworkInspector()).contains("4111-1111"))
         #expect(try await !archive(of: NetworkInspector(redaction: redaction)).contains("4111-1111"))
     }
 
-    @Test func anArchiveHidesWhatItIsTold() async throws {
+    @Test func archiveRedactsAdditionalFields() async throws {
         let data = Data(try await archive(of: NetworkInspector()).utf8)
         func text(_ archive: HTTPArchive) throws -> String {
             String(decoding: try archive.encoded(), as: UTF8.self)
@@ -37,7 +37,7 @@ struct OwnRedactionTests {
         }
     }
 
-    @Test func anArchiveThatCannotBeReadSaysWhy() throws {
+    @Test func errorSaysWhyAnArchiveCannotBeRead() throws {
         let error = try #require(throws: HTTPArchiveError.self) { try HTTPArchive(Data("{".utf8)) }
         #expect(error.description == error.reason)
         let missing = URL(filePath: "/nowhere/network.har")
@@ -57,7 +57,7 @@ struct OwnRedactionTests {
         }
     }
 
-    @Test func anArchiveTellsTheTimeOfTLS() async throws {
+    @Test func archiveContainsTheTLSTime() async throws {
         struct Archive: Decodable {
             struct Log: Decodable { let entries: [Entry] }
             struct Entry: Decodable { let timings: Timings }

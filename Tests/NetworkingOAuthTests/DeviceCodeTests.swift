@@ -30,8 +30,8 @@ struct DeviceCodeTests {
         let code = Mutex<OAuthDeviceCode?>(nil)
     }
 
-    /// Lets the time come at which the provider is asked next, which is just then.
-    private func ask(after seconds: Int) async throws {
+    /// Advances the clock to the next poll, which must be due after exactly that many seconds.
+    private func advanceToPoll(after seconds: Int) async throws {
         let before = provider.get(\.forms).count
         let moment = clock.now.offset + .seconds(seconds)
         try await eventually("clock.nextDeadline?.offset == moment") { clock.nextDeadline?.offset == moment }
@@ -39,15 +39,15 @@ struct DeviceCodeTests {
         try await eventually("provider.get(.forms).count != before") { provider.get(\.forms).count != before }
     }
 
-    @Test func asksUntilTheUserIsDone() async throws {
+    @Test func pollsUntilTheUserApproves() async throws {
         let shown = Shown()
         let call = Task {
             try await network.oauth(client).signIn(with: .deviceCode { code in shown.code.withLock { $0 = code } })
         }
-        try await ask(after: 5)
-        try await ask(after: 5)
+        try await advanceToPoll(after: 5)
+        try await advanceToPoll(after: 5)
         provider.set(\.deviceIsApproved, true)
-        try await ask(after: 5)
+        try await advanceToPoll(after: 5)
         let session = try await call.value
         #expect(session == client.session)
         let code = try #require(shown.code.withLock { $0 })
@@ -66,50 +66,53 @@ struct DeviceCodeTests {
         )
     }
 
-    @Test func asksLessOftenWhenItIsTold() async throws {
+    @Test func pollsLessOftenAfterSlowDown() async throws {
         let call = signIn()
-        provider.set(\.answers, [ScriptedProvider.refusal("slow_down"), ScriptedProvider.refusal("slow_down")])
-        try await ask(after: 5)
-        try await ask(after: 10)
+        provider.set(
+            \.scriptedResponses,
+            [ScriptedProvider.refusal("slow_down"), ScriptedProvider.refusal("slow_down")]
+        )
+        try await advanceToPoll(after: 5)
+        try await advanceToPoll(after: 10)
         provider.set(\.deviceIsApproved, true)
-        try await ask(after: 15)
+        try await advanceToPoll(after: 15)
         _ = try await call.value
     }
 
-    @Test func asksLessOftenWhenItDoesNotComeThrough() async throws {
+    @Test func pollsLessOftenAfterAConnectionError() async throws {
         let call = signIn()
-        provider.set(\.answers, [.failing(.offline)])
-        try await ask(after: 5)
+        provider.set(\.scriptedResponses, [.failing(.offline)])
+        try await advanceToPoll(after: 5)
         provider.set(\.deviceIsApproved, true)
-        try await ask(after: 10)
+        try await advanceToPoll(after: 10)
         _ = try await call.value
     }
 
     @Test(arguments: [
         ("access_denied", OAuthError.Kind.denied), ("expired_token", .expired), ("invalid_client", .tokenRefused),
     ])
-    func endsWhenTheProviderSaysSo(code: String, kind: OAuthError.Kind) async throws {
+    func signInFailsWithTheProvidersError(code: String, kind: OAuthError.Kind) async throws {
         let call = signIn()
-        provider.set(\.answers, [ScriptedProvider.refusal(code)])
-        try await ask(after: 5)
+        provider.set(\.scriptedResponses, [ScriptedProvider.refusal(code)])
+        try await advanceToPoll(after: 5)
         let error = await #expect(throws: OAuthError.self) { try await call.value }
         #expect(error?.kind == kind)
         #expect(client.session == nil)
     }
 
-    @Test func endsWhenTheCodeHasRunOut() async throws {
+    @Test func signInFailsWhenTheCodeExpires() async throws {
         let call = signIn()
         for _ in 0..<11 {
-            try await ask(after: 5)
+            try await advanceToPoll(after: 5)
         }
         let error = await #expect(throws: OAuthError.self) { try await call.value }
         #expect(error?.kind == .expired)
         #expect(provider.get(\.devicePolls) == 11)
     }
 
-    @Test func aCancelledCallerAsksNoMore() async throws {
+    @Test func cancelledSignInStopsPolling() async throws {
         let call = signIn()
-        try await ask(after: 5)
+        try await advanceToPoll(after: 5)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         try await eventually("clock.nextDeadline == nil") { clock.nextDeadline == nil }
@@ -119,7 +122,7 @@ struct DeviceCodeTests {
     @Test(arguments: [
         MockResponse.text("<html>"), .ok(), .status(.notFound), ScriptedProvider.refusal("invalid_client"),
     ])
-    func aProviderWithoutACodeIsAClearError(answer: MockResponse) async throws {
+    func throwsWhenTheProviderReturnsNoDeviceCode(answer: MockResponse) async throws {
         let transport = MockTransport { _ in answer }
         let error = await #expect(throws: OAuthError.self) {
             try await provider.network(client, over: transport).oauth(client).signIn(with: .deviceCode { _ in })
@@ -128,7 +131,7 @@ struct DeviceCodeTests {
     }
 
     @Test(arguments: ["http://localhost/go", "https://127.0.0.1/go", "http://login.example.com/go", "x-program:go"])
-    func refusesAPageThatIsNotTheProviders(page: String) async throws {
+    func refusesAVerificationPageOnAnotherHost(page: String) async throws {
         let transport = MockTransport { _ in
             .text(#"{"device_code": "d", "user_code": "WDJB-MJHT", "verification_uri": "\#(page)"}"#)
         }
@@ -138,7 +141,7 @@ struct DeviceCodeTests {
         #expect(error?.kind == .invalidResponse)
     }
 
-    @Test func aProviderWithoutTheEndpointIsAClearError() async throws {
+    @Test func throwsWithoutADeviceAuthorizationEndpoint() async throws {
         var server = ScriptedProvider.server
         server.deviceAuthorizationEndpoint = nil
         let client = OAuthClient(OAuthSystem(server: server, clientID: "shop"))

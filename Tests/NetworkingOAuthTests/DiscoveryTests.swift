@@ -26,46 +26,46 @@ struct DiscoveryTests {
         return (try await OAuthServer.discovered(from: issuer, over: transport), transport)
     }
 
-    @Test func metadataAreRead() async throws {
+    @Test func readsMetadata() async throws {
         let (server, transport) = try await discover([.text(Self.metadata)])
         var expected = ScriptedProvider.server
         expected.issuer = "https://login.example.com/tenant"
         expected.namesIssuerInCallbacks = true
         #expect(server == expected)
-        #expect(transport.places == ["login.example.com/.well-known/oauth-authorization-server/tenant"])
+        #expect(transport.destinations == ["login.example.com/.well-known/oauth-authorization-server/tenant"])
     }
 
-    @Test func theOpenIDConfigurationWillDo() async throws {
+    @Test func fallsBackToTheOpenIDConfiguration() async throws {
         let (server, transport) = try await discover([.status(.notFound), .text(Self.metadata)])
         #expect(server.tokenEndpoint == ScriptedProvider.server.tokenEndpoint)
         #expect(
-            transport.places == [
+            transport.destinations == [
                 "login.example.com/.well-known/oauth-authorization-server/tenant",
                 "login.example.com/tenant/.well-known/openid-configuration",
             ]
         )
     }
 
-    @Test func anIssuerWithoutAPathHasThemAtTheTop() async throws {
+    @Test func readsMetadataAtTheRootForAnIssuerWithoutAPath() async throws {
         let text = Self.metadata.replacing("/tenant", with: "")
         let (_, transport) = try await discover([.text(text)], from: "https://login.example.com/")
-        #expect(transport.places == ["login.example.com/.well-known/oauth-authorization-server"])
+        #expect(transport.destinations == ["login.example.com/.well-known/oauth-authorization-server"])
     }
 
     @Test(arguments: [
         (#""issuer": "https://evil.example""#, "another issuer"),
         (#""issuer": "https://login.example.com/tenant/more""#, "another issuer"),
     ])
-    func metadataOfAnotherIssuerAreRefused(issuer: String, text: String) async {
+    func rejectsMetadataOfAnotherIssuer(issuer: String, text: String) async {
         let metadata = Self.metadata.replacing(#""issuer": "https://login.example.com/tenant""#, with: issuer)
         let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains(text) == true)
     }
 
-    /// Something between the app and the provider sent a page, so the session may still be valid.
+    /// A proxy or captive portal sent a page, so the session may still be valid.
     @Test(arguments: [(HTTPResponse.Status.ok, NetworkingError.Kind.decoding), (.forbidden, .unauthorized)])
-    func pageInPlaceOfMetadataEndsNoSession(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
+    func htmlInsteadOfMetadataEndsNoSession(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
         let page = MockResponse(status: status, data: Data("<html>".utf8))
         let error = await #expect(throws: OAuthError.self) { try await discover([page, page]) }
         #expect(error?.kind == .discovery)
@@ -77,7 +77,7 @@ struct DiscoveryTests {
         ("device authorization", "device"),
     ]
 
-    /// Whatever listens on that port of this machine would receive the app's codes and tokens.
+    /// Any process on this machine that listens on the port would receive the app's codes and tokens.
     @Test(
         arguments: endpoints,
         [
@@ -119,10 +119,10 @@ struct DiscoveryTests {
         let transport = MockTransport([.text(#"{"access_token": "a", "token_type": "Bearer"}"#)])
         let network = ScriptedProvider().network(client, over: transport)
         try await network.oauth(client).signIn(with: .clientCredentials)
-        #expect(transport.places == ["127.0.0.1:8080/token"])
+        #expect(transport.destinations == ["127.0.0.1:8080/token"])
     }
 
-    @Test func aProviderWithoutPKCEIsRefused() async throws {
+    @Test func rejectsAProviderWithoutPKCE() async throws {
         let metadata = Self.metadata.replacing(#", "S256""#, with: "")
         let (server, _) = try await discover([.text(metadata)])
         let system = OAuthSystem(server: server, clientID: "shop", redirectURI: ScriptedProvider.redirectURI)
@@ -132,11 +132,11 @@ struct DiscoveryTests {
         let error = await #expect(throws: OAuthError.self) { try await account.signIn(with: provider.user) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("PKCE") == true)
-        // Other grants have no use for it.
+        // Other grants do not use PKCE.
         try await account.signIn(with: .clientCredentials)
     }
 
-    @Test func metadataThatSayNothingOfPKCEWillDo() async throws {
+    @Test func acceptsMetadataWithoutPKCEMethods() async throws {
         let metadata = Self.metadata.replacing(#""code_challenge_methods_supported": ["plain", "S256"],"#, with: "")
         let (server, _) = try await discover([.text(metadata)])
         #expect(server.authorizationEndpoint != nil)
@@ -145,19 +145,19 @@ struct DiscoveryTests {
     @Test(arguments: [
         MockResponse.text("<html>"), .status(.forbidden), .ok(), .redirect(to: "https://evil.example/"),
     ])
-    func whatIsNoMetadataIsAClearError(answer: MockResponse) async {
+    func throwsForInvalidMetadata(answer: MockResponse) async {
         let error = await #expect(throws: OAuthError.self) { try await discover([answer, answer]) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("openid-configuration") == true)
     }
 
-    @Test func aProviderThatIsDownIsTheErrorOfAnyServer() async {
+    @Test func unavailableProviderThrowsAStatusError() async {
         let error = await #expect(throws: NetworkingError.self) { try await discover([.status(.serviceUnavailable)]) }
         #expect(error?.kind == .status)
     }
 
     @Test(arguments: ["", "login", "http://login.example.com", "https://login.example.com?x=1"])
-    func anIssuerThatIsNoneIsRefused(issuer: String) async {
+    func rejectsInvalidIssuers(issuer: String) async {
         let transport = MockTransport { _ in .ok() }
         let error = await #expect(throws: OAuthError.self) {
             try await OAuthServer.discovered(from: issuer, over: transport)
@@ -166,7 +166,7 @@ struct DiscoveryTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aSystemWithAnIssuerAsksOnce() async throws {
+    @Test func fetchesMetadataOnce() async throws {
         let provider = ScriptedProvider()
         let system = OAuthSystem.provider(
             issuer: "https://login.example.com/tenant",
@@ -189,7 +189,7 @@ struct DiscoveryTests {
         provider.expireTokens()
         #expect(try await network.data(HTTPRequestData(path: "orders")).status == .ok)
         try await network.oauth(client).signOut()
-        #expect(transport.places.filter { $0.contains("well-known") }.count == 1)
+        #expect(transport.destinations.filter { $0.contains("well-known") }.count == 1)
         #expect(transport.requests[0].headerFields[.authorization] == nil)
         #expect(provider.get(\.revoked).count == 2)
     }

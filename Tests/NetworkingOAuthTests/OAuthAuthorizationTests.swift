@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingOAuth
 
-/// The page that is shown, and what may come back from it.
+/// The authorization URL and its callback.
 @Suite(.tags(.concurrency))
 struct OAuthAuthorizationTests {
     private let authorization: OAuthAuthorization
@@ -17,7 +17,7 @@ struct OAuthAuthorizationTests {
         authorization = try Self.make(ScriptedProvider.system())
     }
 
-    /// An authorization whose chance is known.
+    /// An authorization with fixed random bytes.
     private static func make(
         _ system: OAuthSystem,
         at server: OAuthServer = ScriptedProvider.server
@@ -41,7 +41,7 @@ struct OAuthAuthorizationTests {
 
     // MARK: The page
 
-    @Test func pageIsTheOneOfTheStandard() throws {
+    @Test func authorizationURLFollowsTheStandard() throws {
         let challenge = try #require(ProofKey(verifier: authorization.proofKey.verifier)).challenge
         #expect(
             authorization.url.absoluteString
@@ -51,14 +51,14 @@ struct OAuthAuthorizationTests {
         )
     }
 
-    @Test func pageKeepsTheQueryOfItsEndpoint() throws {
+    @Test func authorizationURLKeepsTheEndpointsQuery() throws {
         var server = ScriptedProvider.server
         server.authorizationEndpoint = URL(string: "https://login.example.com/authorize?policy=B2C%2F1")
         let url = try Self.make(ScriptedProvider.system(), at: server).url.absoluteString
         #expect(url.hasPrefix("https://login.example.com/authorize?policy=B2C%2F1&client_id=shop&"))
     }
 
-    @Test func furtherItemsAreAddedAndReplaceNone() throws {
+    @Test func additionalParametersReplaceNoStandardParameter() throws {
         var system = ScriptedProvider.system()
         system.clientID = "a&b=c d"
         system.scopes = []
@@ -75,7 +75,7 @@ struct OAuthAuthorizationTests {
         #expect(!items.contains { $0.name == "scope" })
     }
 
-    @Test func eachHasAStateAndAKeyOfItsOwn() throws {
+    @Test func everyAuthorizationHasItsOwnStateAndKey() throws {
         let all = try (0..<50)
             .map { _ in
                 try OAuthAuthorization(for: ScriptedProvider.system(), at: ScriptedProvider.server)
@@ -84,7 +84,7 @@ struct OAuthAuthorizationTests {
         #expect(Set(all.map(\.proofKey.verifier)).count == 50)
     }
 
-    @Test func aSystemWithoutAPageOrARedirectURIIsAnError() {
+    @Test func throwsWithoutAuthorizationEndpointOrRedirectURI() {
         var server = ScriptedProvider.server
         server.authorizationEndpoint = nil
         let noPage = #expect(throws: OAuthError.self) { try Self.make(ScriptedProvider.system(), at: server) }
@@ -96,17 +96,17 @@ struct OAuthAuthorizationTests {
         #expect(noRedirect?.reason.contains("redirect URI") == true)
     }
 
-    // MARK: What comes back
+    // MARK: Callbacks
 
-    @Test func theCodeIsTaken() throws {
+    @Test func readsTheCodeOfACallback() throws {
         #expect(try authorization.code(of: callback("code=abc&state=\(state)")) == "abc")
         #expect(try authorization.code(of: callback("state=\(state)&code=a%2Bb%26c%3Dd%2Fe%20f")) == "a+b&c=d/e f")
-        // Not every provider encodes it.
+        // Some providers do not encode the code.
         #expect(try authorization.code(of: callback("code=a+b/c==&state=\(state)#_=_")) == "a+b/c==")
     }
 
     @Test(arguments: ["code=abc&state=other", "code=abc", "code=abc&state=", "error=access_denied", ""])
-    func anAnswerToSomethingElseIsRefused(query: String) {
+    func rejectsACallbackWithAnotherState(query: String) {
         let error = error(of: callback(query))
         #expect(error?.kind == .invalidCallback)
         #expect(error?.reason.contains("state") == true)
@@ -114,14 +114,14 @@ struct OAuthAuthorizationTests {
     }
 
     @Test(arguments: ["state=%", "code=&state=%", "nothing=1&state=%"])
-    func anAnswerWithoutACodeIsRefused(query: String) {
+    func rejectsACallbackWithoutACode(query: String) {
         let error = error(of: callback(query.replacing("%", with: state)))
         #expect(error?.kind == .invalidCallback)
         #expect(error?.reason.contains("neither a code nor an error") == true)
     }
 
     @Test(arguments: ["code=a&code=b&state=%", "code=a&state=%&state=%"])
-    func anAnswerThatSaysThingsTwiceIsRefused(query: String) {
+    func rejectsACallbackWithRepeatedParameters(query: String) {
         let error = error(of: callback(query.replacing("%", with: state)))
         #expect(error?.kind == .invalidCallback)
         #expect(error?.reason.contains("twice") == true)
@@ -131,13 +131,13 @@ struct OAuthAuthorizationTests {
         "com.example.other:/callback", "com.example.shop:/elsewhere", "https://com.example.shop/callback",
         "com.example.shop://callback/callback",
     ])
-    func anAnswerElsewhereIsRefused(base: String) {
+    func rejectsACallbackToAnotherURI(base: String) {
         let callback = callback("code=abc&state=\(state)", to: base)
         #expect(error(of: callback)?.kind == .invalidCallback)
         #expect(!authorization.isAnswered(by: callback))
     }
 
-    @Test func aUserWhoSaysNoIsRecognized() {
+    @Test func accessDeniedIsADenial() {
         let error = error(of: callback("error=access_denied&error_description=The+user+said%20no&state=\(state)"))
         #expect(error?.kind == .denied)
         #expect(error?.isDenied == true)
@@ -145,20 +145,20 @@ struct OAuthAuthorizationTests {
         #expect(error?.reason.contains("The user said no") == true)
     }
 
-    @Test func theProvidersErrorsAreNamed() {
+    @Test func reportsTheProvidersErrorWithoutControlCharacters() {
         let error = error(of: callback("error=invalid_scope&state=\(state)"))
         #expect(error?.kind == .authorizationRefused)
         #expect(error?.code == "invalid_scope")
-        // Text of anybody's, that ends in a terminal or a log.
+        // An attacker controls this text, and it is printed in terminals and logs.
         let hostile = self.error(of: callback("error=x%1B%5B31m&error_description=a%0Ab%00\(state)&state=\(state)"))
         #expect(hostile?.reason.contains("\u{1B}") == false)
         #expect(hostile?.reason.contains("\n") == false)
         #expect(hostile?.reason.contains(state) == false)
     }
 
-    // MARK: Whose answer
+    // MARK: Issuers
 
-    @Test func theIssuerIsCompared() throws {
+    @Test func rejectsACallbackOfAnotherIssuer() throws {
         let right = callback("code=abc&state=\(state)&iss=https%3A%2F%2Flogin.example.com")
         #expect(try authorization.code(of: right) == "abc")
         let wrong = error(of: callback("code=abc&state=\(state)&iss=https%3A%2F%2Fevil.example"))
@@ -166,18 +166,18 @@ struct OAuthAuthorizationTests {
         #expect(wrong?.reason.contains("RFC 9207") == true)
     }
 
-    @Test func anIssuerThatIsAlwaysThereMustBeThere() throws {
+    @Test func rejectsACallbackWithoutTheRequiredIssuer() throws {
         var server = ScriptedProvider.server
         server.namesIssuerInCallbacks = true
         let authorization = try Self.make(ScriptedProvider.system(), at: server)
         #expect(error(of: callback("code=abc&state=\(state)"), to: authorization)?.kind == .invalidCallback)
-        // Also with an error: it may be a mix-up.
+        // An error callback can be a mix-up attack too.
         #expect(error(of: callback("error=access_denied&state=\(state)"), to: authorization)?.kind == .invalidCallback)
     }
 
     // MARK: Loopback
 
-    @Test func aPortCanBeChosenLater() throws {
+    @Test func redirectsToAPortChosenLater() throws {
         var system = ScriptedProvider.system()
         system.redirectURI = URL(string: "http://127.0.0.1/callback")
         let authorization = try Self.make(system).redirecting(toPort: 50_123)
@@ -189,7 +189,7 @@ struct OAuthAuthorizationTests {
         #expect(!authorization.isAnswered(by: URL(string: "http://127.0.0.1/callback?code=abc&state=\(state)")!))
     }
 
-    @Test func nothingShowsTheStateOrTheKey() {
+    @Test func descriptionsHideTheStateAndTheKey() {
         var dumped = ""
         dump(authorization, to: &dumped)
         dump(OAuthCallback(callback("code=abc&state=\(state)"), to: authorization), to: &dumped)

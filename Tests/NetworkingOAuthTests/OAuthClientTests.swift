@@ -35,11 +35,11 @@ struct OAuthClientTests {
         #expect(session.refreshToken == "refresh-2")
         #expect(session.expirationDate == clock.date.addingTimeInterval(3_600))
         #expect(try await get() == "hello")
-        #expect(transport.places == ["login.example.com/token", "api.example.com/v1/orders"])
+        #expect(transport.destinations == ["login.example.com/token", "api.example.com/v1/orders"])
         #expect(transport.requests[1].headerFields[.authorization] == "Bearer access-2")
     }
 
-    @Test func tokenRequestIsTheOneOfTheStandard() async throws {
+    @Test func tokenRequestFollowsTheStandard() async throws {
         try await network.oauth(client).signIn(with: provider.user)
         let request = try #require(transport.requests.first)
         #expect(request.method == .post)
@@ -57,22 +57,22 @@ struct OAuthClientTests {
         )
     }
 
-    @Test func aSessionThatIsThereIsUsed() async throws {
+    @Test func usesAnExistingSession() async throws {
         try await network.oauth(client).signIn(with: provider.user)
         let later = OAuthClient(ScriptedProvider.system(), session: client.session)
         let transport = provider.transport
         #expect(try await get(provider.network(later, over: transport, clock)) == "hello")
-        #expect(transport.places == ["api.example.com/v1/orders"])
+        #expect(transport.destinations == ["api.example.com/v1/orders"])
     }
 
-    @Test func nobodySignedInIsAnErrorThatSaysSo() async {
+    @Test func throwsUnauthorizedWhenNotSignedIn() async {
         let error = await #expect(throws: NetworkingError.self) { try await get() }
         #expect(error?.kind == .unauthorized)
         #expect(transport.requests.isEmpty)
     }
 
-    /// What is clear without asking anybody is said each time in the same words.
-    @Test func manyRequestsHearTheSame() async throws {
+    /// An error that needs no request to the provider has the same reason each time.
+    @Test func repeatedRequestsThrowTheSameError() async throws {
         var reasons: Set<String> = []
         for _ in 0..<20 {
             let error = await #expect(throws: NetworkingError.self) { try await get() }
@@ -82,8 +82,8 @@ struct OAuthClientTests {
         #expect(reasons.first?.contains("network.oauth(client).signIn(with:)") == true)
     }
 
-    /// As the guide has it.
-    @Test func aTestOfAnApp() async throws {
+    /// The example of the guide.
+    @Test func signsInWithTheTestOfTheGuide() async throws {
         struct Agreeing: OAuthUserAgent {
             func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
                 let page = URLComponents(url: authorization.url, resolvingAgainstBaseURL: true)
@@ -113,15 +113,15 @@ struct OAuthClientTests {
         #expect(transport.requests.map(\.path) == ["/token", "/token", "/orders"])
     }
 
-    @Test func aRequestSignsInWhereTheClientKnowsHow() async throws {
+    @Test func requestSignsInWithTheClientsGrant() async throws {
         let client = OAuthClient(ScriptedProvider.system(), grant: provider.user)
         let network = provider.network(client, over: transport, clock)
         #expect(try await get(network) == "hello")
-        #expect(transport.places == ["login.example.com/token", "api.example.com/v1/orders"])
+        #expect(transport.destinations == ["login.example.com/token", "api.example.com/v1/orders"])
         #expect(client.session?.accessToken == "access-2")
     }
 
-    @Test func requestsOfTheSameMomentSignInOnce() async throws {
+    @Test func concurrentRequestsSignInOnce() async throws {
         let pages = Pages()
         let client = OAuthClient(
             ScriptedProvider.system(),
@@ -135,15 +135,15 @@ struct OAuthClientTests {
         page.answer.resume(with: .success(provider.approve(page.authorization.url)))
         _ = try await (first, second, third)
         #expect(pages.count == 1)
-        #expect(transport.places.filter { $0 == "login.example.com/token" }.count == 1)
+        #expect(transport.destinations.filter { $0 == "login.example.com/token" }.count == 1)
     }
 
-    @Test func signingInWithoutAGrantIsAnError() async {
+    @Test func signInWithoutAGrantThrows() async {
         let error = await #expect(throws: OAuthError.self) { try await network.oauth(client).signIn() }
         #expect(error?.kind == .misconfigured)
     }
 
-    @Test func whoeverSignsInAnewTakesThePlaceOfTheFormer() async throws {
+    @Test func newSignInSupersedesTheFormerOne() async throws {
         let pages = Pages()
         let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
         let first = Task { try await network.oauth(client).signIn(with: grant) }
@@ -158,7 +158,7 @@ struct OAuthClientTests {
         #expect(provider.get(\.forms).count == 1)
     }
 
-    @Test func aCancelledSignInEndsThePageAndSignsNobodyIn() async throws {
+    @Test func cancelledSignInClosesThePage() async throws {
         let pages = Pages()
         let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
         let call = Task { try await network.oauth(client).signIn(with: grant) }
@@ -170,7 +170,7 @@ struct OAuthClientTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aPageThatNobodyAnswersEndsInTime() async throws {
+    @Test func unansweredPageTimesOut() async throws {
         let pages = Pages()
         let client = OAuthClient(ScriptedProvider.system(), signInTimeout: .seconds(300))
         let network = provider.network(client, over: transport, clock)
@@ -182,10 +182,10 @@ struct OAuthClientTests {
         #expect(error?.kind == .expired)
     }
 
-    @Test func anotherPagesAnswerIsRefused() async throws {
+    @Test func rejectsTheCallbackOfAnotherPage() async throws {
         let other = Pages()
         let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await other.show($0) })
-        let waiting = Task { try await network.oauth(OAuthClient(ScriptedProvider.system())).signIn(with: grant) }
+        let otherSignIn = Task { try await network.oauth(OAuthClient(ScriptedProvider.system())).signIn(with: grant) }
         let foreign = try await other.next().authorization
         struct Mistaken: OAuthUserAgent {
             let provider: ScriptedProvider
@@ -201,11 +201,13 @@ struct OAuthClientTests {
         }
         #expect(error?.kind == .invalidCallback)
         #expect(transport.requests.isEmpty)
-        waiting.cancel()
+        otherSignIn.cancel()
     }
 
-    /// Signing out while the code is redeemed: whatever comes for it is nobody's.
-    @Test func whoHasSignedOutIsNotSignedInByWhatComesLater() async throws {
+    /// The user signs out while the code is exchanged.
+    ///
+    /// The token that arrives later is discarded.
+    @Test func signOutDuringSignInWins() async throws {
         let (provider, client) = (provider, client)
         let answering = provider.transport
         let transport = MockTransport { request in
@@ -220,8 +222,8 @@ struct OAuthClientTests {
         #expect(client.session == nil)
     }
 
-    /// Each waits for the other: the requests for the sign-in, with the slots that it would need.
-    @Test func aSignInNeedsNoSlot() async throws {
+    /// The requests hold the permits while they wait for the sign-in, so a sign-in that needed one would deadlock.
+    @Test func signInNeedsNoPermitOfTheLimiter() async throws {
         let pages = Pages()
         let client = OAuthClient(
             ScriptedProvider.system(),
@@ -242,8 +244,8 @@ struct OAuthClientTests {
         #expect(try await call.value == .ok)
     }
 
-    /// Else it would wait for the sign-in that it is a part of.
-    @Test func whatAUserAgentSendsGoesWithoutAToken() async throws {
+    /// Otherwise the request would wait for the sign-in that it belongs to.
+    @Test func requestsOfAUserAgentCarryNoToken() async throws {
         let stack = StackBox()
         let agent = ScriptedAgent { [provider] authorization in
             let response = try await stack.network.data(HTTPRequestData(path: "help"))
@@ -253,11 +255,11 @@ struct OAuthClientTests {
         let client = OAuthClient(ScriptedProvider.system(), grant: .authorizationCode(agent))
         stack.set(provider.network(client, over: transport, clock))
         try await stack.network.oauth(client).signIn()
-        #expect(transport.places == ["api.example.com/v1/help", "login.example.com/token"])
+        #expect(transport.destinations == ["api.example.com/v1/help", "login.example.com/token"])
         #expect(transport.requests[0].headerFields[.authorization] == nil)
     }
 
-    @Test func aPageThatWasClosedDoesNotComeBackByItself() async throws {
+    @Test func closedPageIsNotShownAgainAutomatically() async throws {
         let pages = Journal()
         let agent = ScriptedAgent { _ in
             pages.note("shown")
@@ -274,7 +276,7 @@ struct OAuthClientTests {
         #expect(pages.entries.count == 2)
     }
 
-    @Test func aPageIsToldWhatIsWantedThisTime() async throws {
+    @Test func signInParametersReplaceThoseOfTheSystem() async throws {
         var system = ScriptedProvider.system()
         system.authorizationParameters = [
             URLQueryItem(name: "prompt", value: "none"), URLQueryItem(name: "ui", value: "de"),
@@ -295,8 +297,8 @@ struct OAuthClientTests {
 
     // MARK: Through the stack
 
-    /// The requests of the protocol are the stack's as all others, but for what it would do to them.
-    @Test func theStackSeesTheRequestsAndChangesNothing() async throws {
+    /// The stack sees the token requests like any other request, but does not add its header fields to them.
+    @Test func stackRecordsTokenRequestsButDoesNotChangeThem() async throws {
         let recorder = RequestRecorder()
         let network = network.checkedStatusCode().recorded(by: recorder)
             .server(headerField: .userAgent, "Shop/2.1").server(customHeaderField: "X-Tenant", "7")
@@ -307,15 +309,15 @@ struct OAuthClientTests {
         #expect(request.headerFields.count == 2)
     }
 
-    @Test func refusalsAreTheSameInAStackThatChecksStatuses() async throws {
-        provider.set(\.answers, [ScriptedProvider.refusal("invalid_client")])
+    @Test func checkedStatusCodeKeepsTheProvidersError() async throws {
+        provider.set(\.scriptedResponses, [ScriptedProvider.refusal("invalid_client")])
         let error = await #expect(throws: OAuthError.self) {
             try await network.checkedStatusCode().oauth(client).signIn(with: provider.user)
         }
         #expect(error?.code == "invalid_client")
     }
 
-    @Test func twoClientsOfOneStackAreToldApartByMethod() async throws {
+    @Test func authenticationMethodSelectsTheClient() async throws {
         var system = ScriptedProvider.system()
         system.authenticationMethod = AuthenticationMethod(rawValue: "partner")
         let partner = OAuthClient(
@@ -340,7 +342,7 @@ struct OAuthClientTests {
 
     // MARK: Setting, subscribing, signing out
 
-    @Test func sessionsFromElsewhereAreSetAndToldOf() async throws {
+    @Test func changesReportSetAndRemovedSessions() async throws {
         let changes = client.changes
         let account = network.oauth(client)
         account.set(Session(accessToken: "given", refreshToken: "given-too"))
@@ -371,26 +373,26 @@ struct OAuthClientTests {
         #expect(provider.get(\.revoked).count == 2)
     }
 
-    @Test func aProviderThatCannotBeToldIsAnErrorAndTheUserIsSignedOut() async throws {
+    @Test func failedRevocationThrowsAndSignsOut() async throws {
         let account = network.oauth(client)
         try await account.signIn(with: provider.user)
-        provider.set(\.revocationAnswer, .status(.serviceUnavailable))
+        provider.set(\.revocationResponse, .status(.serviceUnavailable))
         let refused = await #expect(throws: OAuthError.self) { try await account.signOut() }
         #expect(refused?.kind == .revocation)
         #expect(refused?.statusCode == 503)
         #expect(client.session == nil)
         account.set(Session(accessToken: "given"))
-        provider.set(\.revocationAnswer, .failing(.offline))
+        provider.set(\.revocationResponse, .failing(.offline))
         let offline = await #expect(throws: OAuthError.self) { try await account.signOut() }
         #expect(offline?.kind == .revocation)
         #expect(client.session == nil)
-        // Some revoke one type alone.
+        // Some providers can only revoke one type of token.
         account.set(Session(accessToken: "given"))
-        provider.set(\.revocationAnswer, ScriptedProvider.refusal("unsupported_token_type"))
+        provider.set(\.revocationResponse, ScriptedProvider.refusal("unsupported_token_type"))
         try await account.signOut()
     }
 
-    @Test func signingOutEndsASignInThatIsUnderWay() async throws {
+    @Test func signOutCancelsASignInInProgress() async throws {
         let pages = Pages()
         let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
         let call = Task { try await network.oauth(client).signIn(with: grant) }
@@ -402,9 +404,10 @@ struct OAuthClientTests {
         #expect(client.session == nil)
     }
 
-    /// From many threads at once, for the thread sanitizer: whatever wins, nobody waits for ever and nothing is half
-    /// done.
-    @Test func everybodySignsInAndOutAtOnce() async throws {
+    /// Runs on many threads for the thread sanitizer.
+    ///
+    /// Every call must return, whichever operation wins.
+    @Test func concurrentSignInsAndSignOutsComplete() async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<300 {
                 group.addTask { [network, client, provider] in
@@ -432,7 +435,7 @@ struct OAuthClientTests {
         #expect(try await get() == "hello")
     }
 
-    @Test func sessionsAreKept() async throws {
+    @Test func storesTheSession() async throws {
         let storage = InMemorySessionStorage()
         let client = OAuthClient(ScriptedProvider.system(), in: storage)
         let account = provider.network(client, over: transport, clock).oauth(client)
@@ -443,8 +446,7 @@ struct OAuthClientTests {
         #expect(storage.userIDs().isEmpty)
     }
 
-    /// A client lives as long as somebody has it.
-    @Test func aClientIsLetGo() async throws {
+    @Test func releasesTheClientAfterUse() async throws {
         weak var last: OAuthClient?
         do {
             let client = OAuthClient(ScriptedProvider.system(), grant: provider.user)
@@ -455,7 +457,7 @@ struct OAuthClientTests {
     }
 }
 
-/// A stack that is there later.
+/// A stack that is set after its creation.
 private final class StackBox: Sendable {
     private let stack = Mutex<AnyNetworkingComponent?>(nil)
 
@@ -477,7 +479,7 @@ private final class EventNames: NetworkEventObserver {
     }
 }
 
-/// Pages that are shown until a test answers them.
+/// Sign-in pages that stay open until a test completes them.
 private final class Pages: Sendable {
     struct Page {
         let authorization: OAuthAuthorization

@@ -6,13 +6,13 @@ import NetworkingOAuth
 import NetworkingTesting
 import Testing
 
-/// What an app says of a client and of a server.
+/// Options of a client and of a server.
 @Suite(.timeLimit(.minutes(5)))
 struct OAuthOptionsTests {
     private let provider = ScriptedProvider()
     private let clock = ManualClock()
 
-    /// How many times tokens were asked for, when one with an hour's lifetime is used so long after it came.
+    /// The number of token requests when a token with a lifetime of an hour is used at that age.
     private func tokenRequests(after age: Duration, _ client: OAuthClient) async throws -> Int {
         let transport = provider.transport
         let network = provider.network(client, over: transport, clock)
@@ -26,17 +26,17 @@ struct OAuthOptionsTests {
         return provider.get(\.forms).count
     }
 
-    @Test func aTokenIsRenewedWithinTheLeeway() async throws {
+    @Test func renewsATokenWithinTheLeeway() async throws {
         let client = OAuthClient(ScriptedProvider.system(), leeway: .seconds(100))
         #expect(try await tokenRequests(after: .seconds(3_500), client) == 2)
     }
 
-    @Test func aTokenIsNotRenewedBeforeTheLeeway() async throws {
+    @Test func keepsATokenBeforeTheLeeway() async throws {
         let client = OAuthClient(ScriptedProvider.system(), leeway: .seconds(100))
         #expect(try await tokenRequests(after: .seconds(3_499), client) == 1)
     }
 
-    @Test func aServerMayAlwaysNameItsIssuer() async throws {
+    @Test func requiresTheIssuerOnlyIfTheServerNamesIt() async throws {
         func server(names: Bool) -> OAuthServer {
             OAuthServer(
                 issuer: "https://login.example.com",
@@ -52,7 +52,7 @@ struct OAuthOptionsTests {
                 redirectURI: ScriptedProvider.redirectURI
             )
             let client = OAuthClient(system)
-            // The page of this provider leaves the issuer out.
+            // The callback of this provider has no issuer.
             let network = provider.network(client, over: provider.transport, clock)
             if names {
                 let error = await #expect(throws: (any Error).self) {

@@ -7,12 +7,12 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// The systems that are ready, and user agents.
+/// Predefined systems and user agents.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OAuthSystemTests {
     private let redirectURI = URL(string: "shop://callback")!
 
-    @Test func spotifyHasItsEndpoints() async throws {
+    @Test func spotifyUsesItsOwnEndpoints() async throws {
         let client = OAuthClient(.spotify(clientID: "shop", redirectURI: redirectURI, scopes: ["user-read-email"]))
         let transport = MockTransport { _ in
             .text(
@@ -32,11 +32,11 @@ struct OAuthSystemTests {
             )
         #expect(pages.text.hasPrefix("https://accounts.spotify.com/authorize?client_id=shop&response_type=code&"))
         #expect(pages.text.contains("&scope=user-read-email"))
-        #expect(transport.places == ["accounts.spotify.com/api/token"])
+        #expect(transport.destinations == ["accounts.spotify.com/api/token"])
         #expect(session.scope == "user-read-email")
     }
 
-    @Test func spotifyIsAMethodOfItsOwn() async throws {
+    @Test func spotifyHasItsOwnAuthenticationMethod() async throws {
         let client = OAuthClient(
             .spotify(clientID: "shop", redirectURI: redirectURI),
             session: Session(accessToken: "token")
@@ -52,9 +52,9 @@ struct OAuthSystemTests {
         #expect("\(network.outline)".contains("as: spotify"))
     }
 
-    // MARK: The browser of the system
+    // MARK: The external browser
 
-    @Test func theAppHandsOverTheURLThatItWasOpenedWith() async throws {
+    @Test func externalBrowserCompletesWithTheAppsURL() async throws {
         let provider = ScriptedProvider()
         let client = OAuthClient(ScriptedProvider.system())
         let network = provider.network(client, over: provider.transport)
@@ -65,14 +65,14 @@ struct OAuthSystemTests {
         let callback = provider.approve(URL(string: pages.text)!)
         #expect(!browser.handle(URL(string: "com.example.shop:/callback?code=x&state=other")!))
         #expect(!browser.handle(URL(string: "com.example.shop:/elsewhere")!))
-        // It waits from when the page is open.
+        // The user agent accepts callbacks only once the page is open.
         try await eventually("browser.handle(callback)") { browser.handle(callback) }
         #expect(!browser.handle(callback))
         #expect(try await call.value == client.session)
         #expect(!browser.handle(callback))
     }
 
-    @Test func aBrowserThatCannotBeOpenedIsTheError() async throws {
+    @Test func throwsTheErrorOfABrowserThatCannotOpen() async throws {
         struct NoBrowser: Error {}
         let client = OAuthClient(ScriptedProvider.system())
         let browser = ExternalUserAgent { _ in throw NoBrowser() }
@@ -81,7 +81,7 @@ struct OAuthSystemTests {
         }
     }
 
-    @Test func theSecondPageTakesThePlaceOfTheFirst() async throws {
+    @Test func secondPageSupersedesTheFirst() async throws {
         let pages = PageLog()
         let browser = ExternalUserAgent { pages.add($0) }
         let (first, second) = (OAuthClient(ScriptedProvider.system()), OAuthClient(ScriptedProvider.system()))
@@ -114,7 +114,7 @@ struct OAuthSystemTests {
     )
 }
 
-/// The pages that were opened.
+/// The URLs of the pages that were opened.
 private final class PageLog: Sendable {
     private let lines = Journal()
 

@@ -14,7 +14,7 @@ struct ProofKeyTests {
         5, 88, 83, 132, 141, 121,
     ]
 
-    @Test func verifierIsThatOfTheStandard() async throws {
+    @Test func verifierMatchesRFC7636() async throws {
         var environment = NetworkEnvironment()
         environment.secureRandom = SecureRandomSource { count in
             #expect(count == 33)
@@ -24,18 +24,18 @@ struct ProofKeyTests {
         #expect(key.verifier == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
     }
 
-    @Test func challengeIsThatOfTheStandard() throws {
+    @Test func challengeMatchesRFC7636() throws {
         let key = try #require(ProofKey(verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
         #expect(key.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
         #expect(ProofKey.method == "S256")
     }
 
-    @Test func eachIsAnother() {
+    @Test func everyKeyIsUnique() {
         #expect(Set((0..<100).map { _ in ProofKey().verifier }).count == 100)
     }
 
     @Test(arguments: [43, 44, 45, 46, 64, 127, 128])
-    func hasTheLengthThatWasAskedFor(length: Int) throws {
+    func verifierHasTheRequestedLength(length: Int) throws {
         let key = ProofKey(length: length)
         #expect(key.verifier.count == length)
         #expect(ProofKey(verifier: key.verifier) == key)
@@ -45,11 +45,11 @@ struct ProofKeyTests {
         "", String(repeating: "a", count: 42), String(repeating: "a", count: 129),
         String(repeating: "a", count: 42) + "+", String(repeating: "a", count: 42) + "é",
     ])
-    func whatIsNoVerifierIsRefused(text: String) {
+    func rejectsInvalidVerifiers(text: String) {
         #expect(ProofKey(verifier: text) == nil)
     }
 
-    @Test func nothingShowsTheVerifier() {
+    @Test func descriptionsHideTheVerifier() {
         let key = ProofKey()
         var dumped = ""
         dump(key, to: &dumped)

@@ -6,24 +6,26 @@ import NetworkingOAuth
 import NetworkingTesting
 import Synchronization
 
-/// A provider and the API that takes its tokens: what it gives out is checked as a real one would.
+/// An OAuth provider and an API that accepts its tokens.
+///
+/// It checks codes, proof keys and tokens as a real one does.
 final class ScriptedProvider: Sendable {
     struct State {
         var number = 0
-        /// What was asked of the authorization endpoint, by the code that answers it.
+        /// The parameters of each authorization request, keyed by the code that was issued for it.
         var codes: [String: [String: String]] = [:]
         var accessTokens: Set<String> = []
         var refreshTokens: Set<String> = []
         var revoked: [String] = []
         var forms: [[String: String]] = []
-        /// Answers of the token endpoint that come before what it would answer.
-        var answers: [MockResponse] = []
+        /// Responses of the token endpoint that are sent before the regular ones.
+        var scriptedResponses: [MockResponse] = []
         var lifetime: Double? = 3_600
         var rotates = true
         var suffix = ""
         var devicePolls = 0
         var deviceIsApproved = false
-        var revocationAnswer = MockResponse.ok()
+        var revocationResponse = MockResponse.ok()
     }
 
     static let server = OAuthServer(
@@ -37,7 +39,6 @@ final class ScriptedProvider: Sendable {
 
     let state = Mutex(State())
 
-    /// A system of this provider's.
     static func system(_ authentication: OAuthClientAuthentication = .none) -> OAuthSystem {
         OAuthSystem(
             server: server,
@@ -56,7 +57,7 @@ final class ScriptedProvider: Sendable {
         state.withLock { $0[keyPath: key] }
     }
 
-    /// The access tokens that there are stop working.
+    /// Invalidates all access tokens.
     func expireTokens() {
         state.withLock { $0.accessTokens = [] }
     }
@@ -71,7 +72,7 @@ final class ScriptedProvider: Sendable {
         case ("login.example.com", "/revoke"):
             return state.withLock { state in
                 state.revoked.append(Self.form(request)["token"] ?? "")
-                return state.revocationAnswer
+                return state.revocationResponse
             }
         case ("login.example.com", "/device"):
             return .text(
@@ -99,7 +100,7 @@ final class ScriptedProvider: Sendable {
         state.withLock { state in
             let form = Self.form(request)
             state.forms.append(form)
-            if !state.answers.isEmpty { return state.answers.removeFirst() }
+            if !state.scriptedResponses.isEmpty { return state.scriptedResponses.removeFirst() }
             switch form["grant_type"] {
             case "authorization_code":
                 guard let asked = state.codes.removeValue(forKey: form["code"] ?? ""),
@@ -154,9 +155,9 @@ final class ScriptedProvider: Sendable {
         )
     }
 
-    // MARK: The page
+    // MARK: The authorization page
 
-    /// What the page sends the user back with, who agrees.
+    /// Approves a page and returns its callback.
     func approve(_ page: URL) -> URL {
         let items = URLComponents(url: page, resolvingAgainstBaseURL: true)?.queryItems ?? []
         let asked = Dictionary(items.map { ($0.name, $0.value ?? "") }) { "\($0) twice: \($1)" }
@@ -171,7 +172,7 @@ final class ScriptedProvider: Sendable {
     }
 }
 
-/// A user agent whose user answers as a closure says.
+/// A user agent that runs a closure in place of the user.
 struct ScriptedAgent: OAuthUserAgent {
     let answer: @Sendable (OAuthAuthorization) async throws -> URL
 
@@ -181,12 +182,12 @@ struct ScriptedAgent: OAuthUserAgent {
 }
 
 extension ScriptedProvider {
-    /// A user who agrees to everything.
+    /// A grant that approves every page.
     var user: OAuthGrant {
         .authorizationCode(ScriptedAgent { self.approve($0.url) })
     }
 
-    /// A stack of an app.
+    /// The stack of an app.
     func network(
         _ client: OAuthClient,
         over transport: MockTransport,
@@ -200,20 +201,20 @@ extension ScriptedProvider {
 }
 
 extension MockResponse {
-    /// What a transport throws.
+    /// A failure of the transport.
     static func failing(_ kind: NetworkingError.Kind) -> MockResponse {
         .failure(NetworkingError(kind, request: HTTPRequestData(path: "/")))
     }
 }
 
 extension MockTransport {
-    /// Where requests went.
-    var places: [String] {
+    /// The authority and path of each request.
+    var destinations: [String] {
         requests.map { "\($0.authority ?? "")\($0.path ?? "")" }
     }
 }
 
-/// The error of this kind that an error is, or has beneath it.
+/// Returns the `OAuthError` that an error is or has as its underlying error.
 func oauthError(_ error: (any Error)?) -> OAuthError? {
     (error as? OAuthError) ?? ((error as? NetworkingError)?.underlying as? OAuthError)
 }

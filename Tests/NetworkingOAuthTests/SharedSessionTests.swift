@@ -6,10 +6,10 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Clients of several processes that have the session of one user in a file.
+/// Clients in several processes that share the session of one user in a file.
 @Suite(.timeLimit(.minutes(5)))
 struct SharedSessionTests {
-    @Test func clientUsesTheSessionThatAnotherProcessHasRefreshed() async throws {
+    @Test func usesTheSessionThatAnotherProcessRefreshed() async throws {
         let provider = ScriptedProvider()
         let (transport, clock) = (provider.transport, ManualClock())
         try await withTemporaryDirectory { directory in

@@ -8,7 +8,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// What is sent to the endpoints of a provider, and what may come from there.
+/// Requests to the endpoints of a provider, and their responses.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TokenEndpointTests {
     private let provider = ScriptedProvider()
@@ -26,9 +26,9 @@ struct TokenEndpointTests {
         return try await provider.network(client, over: transport).oauth(client).signIn(with: grant ?? provider.user)
     }
 
-    // MARK: Who the app is
+    // MARK: Client authentication
 
-    @Test func anAppProvesItselfInTheBody() async throws {
+    @Test func sendsTheClientSecretInTheBody() async throws {
         _ = try await signIn(ScriptedProvider.system(.body(secret: "s+&=/ %é")))
         #expect(provider.get(\.forms)[0]["client_id"] == "shop")
         #expect(provider.get(\.forms)[0]["client_secret"] == "s+&=/ %é")
@@ -36,7 +36,7 @@ struct TokenEndpointTests {
     }
 
     /// RFC 6749 section 2.3.1: encoded as in a form, and then in base64.
-    @Test func anAppProvesItselfInTheHeader() async throws {
+    @Test func sendsTheClientSecretInTheHeader() async throws {
         var system = ScriptedProvider.system(.basic(secret: "s+&=/ %é"))
         system.clientID = "shop:1"
         _ = try await signIn(system)
@@ -46,14 +46,14 @@ struct TokenEndpointTests {
         #expect(provider.get(\.forms)[0]["client_secret"] == nil)
     }
 
-    @Test func anAppIsLetInByItself() async throws {
+    @Test func clientCredentialsNeedNoUser() async throws {
         let client = OAuthClient(ScriptedProvider.system(.basic(secret: "secret")), grant: .clientCredentials)
         let clock = ManualClock()
         let network = provider.network(client, over: transport, clock)
         let request = HTTPRequestData(path: "orders")
         #expect(try await network.data(request).status == .ok)
         #expect(provider.get(\.forms) == [["grant_type": "client_credentials", "scope": "orders profile"]])
-        // There is no refresh token: it asks anew.
+        // Without a refresh token, the client requests a new access token with its credentials.
         provider.expireTokens()
         #expect(try await network.data(request).status == .ok)
         clock.advance(by: .seconds(3_600))
@@ -61,17 +61,17 @@ struct TokenEndpointTests {
         #expect(provider.get(\.forms).map { $0["grant_type"] } == Array(repeating: "client_credentials", count: 3))
     }
 
-    @Test func furtherFieldsAreSent() async throws {
+    @Test func sendsAdditionalTokenParameters() async throws {
         var system = ScriptedProvider.system()
         system.tokenParameters = [URLQueryItem(name: "resource", value: "https://api.example.com/a b")]
         _ = try await signIn(system)
         #expect(provider.get(\.forms)[0]["resource"] == "https://api.example.com/a b")
     }
 
-    // MARK: Where it is
+    // MARK: Endpoints
 
     @Test(arguments: ["http://login.example.com/token", "ftp://login.example.com/token", "login:token", "/token"])
-    func anEndpointThatOthersCanReadIsNotAsked(url: String) async throws {
+    func refusesATokenEndpointWithoutTLS(url: String) async throws {
         var system = OAuthSystem(
             server: OAuthServer(
                 authorizationEndpoint: URL(string: "https://login.example.com/authorize"),
@@ -87,7 +87,7 @@ struct TokenEndpointTests {
     }
 
     @Test(arguments: ["http://127.0.0.1:8080/token", "http://localhost/token", "http://[::1]/token"])
-    func anEndpointOnThisMachineIsAsked(url: String) async throws {
+    func acceptsATokenEndpointOnThisMachine(url: String) async throws {
         let transport = MockTransport { _ in .text(#"{"access_token":"a","token_type":"bearer"}"#) }
         let client = OAuthClient(
             OAuthSystem(server: OAuthServer(tokenEndpoint: try #require(URL(string: url))), clientID: "shop")
@@ -96,9 +96,9 @@ struct TokenEndpointTests {
         #expect(session.accessToken == "a")
     }
 
-    // MARK: What comes back
+    // MARK: Responses
 
-    private static let noTokens: [(MockResponse, String)] = [
+    private static let invalidTokenResponses: [(MockResponse, String)] = [
         (MockResponse(status: .ok, data: Data("<html>".utf8), headerFields: [.contentType: "text/html"]), "text/html"),
         (
             MockResponse(status: .forbidden, data: Data("{}".utf8), headerFields: [.contentType: "application/json"]),
@@ -116,57 +116,57 @@ struct TokenEndpointTests {
     ]
 
     @Test(arguments: 0..<11)
-    func whatIsNoTokenIsAClearError(number: Int) async throws {
-        let (answer, text) = Self.noTokens[number]
-        provider.set(\.answers, [answer])
+    func throwsForInvalidTokenResponses(number: Int) async throws {
+        let (answer, text) = Self.invalidTokenResponses[number]
+        provider.set(\.scriptedResponses, [answer])
         let error = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(error?.kind == .invalidResponse)
         #expect(error?.reason.contains(text) == true, "\(error?.reason ?? "")")
         #expect(transport.requests.count == 1)
     }
 
-    @Test func anAnswerWithoutAnEndIsNotRead() async throws {
-        provider.set(\.answers, [.ok(Data(repeating: 0x20, count: 2 << 20))])
+    @Test func limitsTheSizeOfATokenResponse() async throws {
+        provider.set(\.scriptedResponses, [.ok(Data(repeating: 0x20, count: 2 << 20))])
         let error = await #expect(throws: NetworkingError.self) { try await signIn() }
         #expect(error?.kind == .tooLarge)
     }
 
     @Test(arguments: [500, 502, 503, 429])
-    func anOutageIsTheErrorOfAnyServer(code: Int) async throws {
+    func outageThrowsAStatusError(code: Int) async throws {
         let page = MockResponse(
             status: HTTPResponse.Status(code: code),
             data: Data("<h1>".utf8),
             headerFields: [.contentType: "text/html"]
         )
-        provider.set(\.answers, [page])
+        provider.set(\.scriptedResponses, [page])
         let error = await #expect(throws: NetworkingError.self) { try await signIn() }
         #expect(error?.kind == .status)
         #expect(error?.response?.status.code == code)
     }
 
-    /// The code says that the grant is spent, whatever the status.
+    /// The error code says that the grant is spent, whatever the status.
     @Test(arguments: [500, 503, 429])
-    func refusalOfTheGrantIsNoOutageWhateverItsStatus(code: Int) async throws {
-        provider.set(\.answers, [ScriptedProvider.refusal("invalid_grant", status: .init(code: code))])
+    func invalidGrantIsARefusalWhateverTheStatus(code: Int) async throws {
+        provider.set(\.scriptedResponses, [ScriptedProvider.refusal("invalid_grant", status: .init(code: code))])
         let error = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(error?.kind == .tokenRefused)
         #expect(error?.code == "invalid_grant")
     }
 
     @Test func localizedDescriptionOfAFailedSignInNamesNoDetail() async throws {
-        provider.set(\.answers, [ScriptedProvider.refusal("invalid_grant", "hunter2")])
+        provider.set(\.scriptedResponses, [ScriptedProvider.refusal("invalid_grant", "hunter2")])
         let error = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(error?.localizedDescription == "The sign-in failed.")
         #expect(error?.reason.contains("invalid_grant") == true)
     }
 
-    /// A code or a refresh token that comes twice counts as stolen.
-    @Test func aTokenRequestIsNotTriedAgain() async throws {
+    /// Providers treat a code or a refresh token that is sent twice as stolen.
+    @Test func tokenRequestIsNotRetried() async throws {
         let client = OAuthClient(ScriptedProvider.system())
         var policy = RetryPolicy.immediate()
         policy.addsIdempotencyKeys = true
         let network = provider.network(client, over: transport).retry(policy)
-        provider.set(\.answers, [.failing(.connectionLost)])
+        provider.set(\.scriptedResponses, [.failing(.connectionLost)])
         await #expect(throws: NetworkingError.self) { try await network.oauth(client).signIn(with: provider.user) }
         #expect(transport.requests.count == 1)
         #expect(transport.requests[0].headerFields.count == 2)
@@ -176,7 +176,7 @@ struct TokenEndpointTests {
         "file:///bin/sh", "javascript:alert(1)", "http://login.example.com/authorize", "tel:112", "https:///authorize",
         "https://login.example.com/authorize#x",
     ])
-    func aPageThatIsNoneIsNotOpened(url: String) async throws {
+    func refusesInvalidAuthorizationEndpoints(url: String) async throws {
         var server = ScriptedProvider.server
         server.authorizationEndpoint = URL(string: url)
         let system = OAuthSystem(server: server, clientID: "shop", redirectURI: ScriptedProvider.redirectURI)
@@ -190,7 +190,7 @@ struct TokenEndpointTests {
         #expect(error?.kind == .misconfigured)
     }
 
-    @Test func aCodeIsNotSentBackInTheClear() async throws {
+    @Test func refusesARedirectURIWithoutTLS() async throws {
         var system = ScriptedProvider.system()
         system.redirectURI = URL(string: "http://shop.example.com/callback")
         let error = await #expect(throws: OAuthError.self) { try await signIn(system) }
@@ -198,30 +198,30 @@ struct TokenEndpointTests {
         #expect(error?.reason.contains("redirect URI") == true)
     }
 
-    @Test func noAnswerIsTheErrorOfTheNetwork() async throws {
-        provider.set(\.answers, [.failing(.connectionLost)])
+    @Test func connectionErrorIsPassedThrough() async throws {
+        provider.set(\.scriptedResponses, [.failing(.connectionLost)])
         let error = await #expect(throws: NetworkingError.self) { try await signIn() }
         #expect(error?.kind == .connectionLost)
     }
 
     @Test(arguments: ["invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "teapot"])
-    func aRefusalIsNamed(code: String) async throws {
-        provider.set(\.answers, [ScriptedProvider.refusal(code, "see the manual", status: .unauthorized)])
+    func reportsTheProvidersErrorCode(code: String) async throws {
+        provider.set(\.scriptedResponses, [ScriptedProvider.refusal(code, "see the manual", status: .unauthorized)])
         let error = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(error?.kind == .tokenRefused)
         #expect(error?.code == code)
         #expect(error?.statusCode == 401)
         #expect(error?.reason.contains("\(code): see the manual") == true)
-        // GitHub's way.
-        provider.set(\.answers, [ScriptedProvider.refusal(code, status: .ok)])
+        // GitHub reports errors with status 200.
+        provider.set(\.scriptedResponses, [ScriptedProvider.refusal(code, status: .ok)])
         let polite = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(polite?.code == code)
     }
 
     // MARK: Secrets
 
-    /// A provider that quotes what it got, in a stack that logs everything.
-    @Test func noSecretIsInAnErrorOrALog() async throws {
+    /// The provider quotes the secrets it received, and the stack logs everything.
+    @Test func errorsAndLogsContainNoSecret() async throws {
         let log = LogRecorder()
         provider.set(\.suffix, "-verysecret")
         let system = ScriptedProvider.system(.body(secret: "client-verysecret"))
@@ -231,7 +231,7 @@ struct TokenEndpointTests {
             "invalid_grant",
             "code-1-verysecret of client-verysecret, or client%2Dverysecret, is wrong"
         )
-        provider.set(\.answers, [quoting])
+        provider.set(\.scriptedResponses, [quoting])
         let error = await #expect(throws: OAuthError.self) {
             try await network.oauth(client).signIn(with: provider.user)
         }

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What becomes of an access token that runs out or is refused.
+/// The renewal of access tokens that expire or are refused.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TokenRenewalTests {
     private let provider = ScriptedProvider()
@@ -27,11 +27,11 @@ struct TokenRenewalTests {
         try await network.data(HTTPRequestData(path: "orders"))
     }
 
-    @Test func aRefusedTokenIsRenewedAndTheRequestSentAgain() async throws {
+    @Test func renewsARefusedTokenAndRetriesTheRequest() async throws {
         provider.expireTokens()
         #expect(try await get().status == .ok)
         #expect(
-            transport.places.dropFirst()
+            transport.destinations.dropFirst()
                 == ["api.example.com/v1/orders", "login.example.com/token", "api.example.com/v1/orders"]
         )
         let form = provider.get(\.forms)[1]
@@ -39,7 +39,7 @@ struct TokenRenewalTests {
         #expect(client.session?.accessToken == "access-3")
     }
 
-    @Test func aTokenThatRunsOutIsRenewedBefore() async throws {
+    @Test func renewsATokenBeforeItExpires() async throws {
         clock.advance(by: .seconds(3_600 - 31))
         #expect(try await get().status == .ok)
         #expect(provider.get(\.forms).count == 1)
@@ -61,7 +61,7 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).dropFirst().map { $0["refresh_token"] } == (2...5).map { "refresh-\($0)" })
     }
 
-    @Test func aProviderThatDoesNotRotateKeepsTheRefreshToken() async throws {
+    @Test func keepsTheRefreshTokenIfTheProviderDoesNotRotate() async throws {
         provider.set(\.rotates, false)
         for _ in 0..<3 {
             provider.expireTokens()
@@ -71,15 +71,15 @@ struct TokenRenewalTests {
         }
     }
 
-    @Test func whatARenewalDoesNotSayStays() async throws {
+    @Test func keepsSessionFieldsThatARenewalOmits() async throws {
         client.set(Session(accessToken: "a", refreshToken: "r", scope: "orders", idToken: "h.p.s"))
-        provider.set(\.answers, [.text(#"{"access_token":"b","token_type":"bearer"}"#)])
+        provider.set(\.scriptedResponses, [.text(#"{"access_token":"b","token_type":"bearer"}"#)])
         provider.state.withLock { _ = $0.accessTokens.insert("b") }
         #expect(try await get().status == .ok)
         #expect(client.session == Session(accessToken: "b", refreshToken: "r", scope: "orders", idToken: "h.p.s"))
     }
 
-    @Test func manyRequestsMakeOneRenewal() async throws {
+    @Test func concurrentRequestsShareOneRenewal() async throws {
         provider.expireTokens()
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<20 {
@@ -92,10 +92,12 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).count == 2)
     }
 
-    /// Whatever is in a token, it comes back as it was.
     @Test(arguments: ["+&=/", "%2B %25", "a b+c", "\\u00e9\\\"", "'();:@,?#[]!$*~"])
-    func tokensWithSpecialCharactersSurvive(suffix: String) async throws {
-        provider.set(\.answers, [.text(#"{"access_token":"a","token_type":"bearer","refresh_token":"r\#(suffix)"}"#)])
+    func sendsRefreshTokensWithSpecialCharactersUnchanged(suffix: String) async throws {
+        provider.set(
+            \.scriptedResponses,
+            [.text(#"{"access_token":"a","token_type":"bearer","refresh_token":"r\#(suffix)"}"#)]
+        )
         try await network.oauth(client).signIn(with: provider.user)
         let token = try JSONDecoder().decode([String].self, from: Data(#"["r\#(suffix)"]"#.utf8))[0]
         #expect(client.session?.refreshToken == token)
@@ -105,7 +107,7 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).last?["refresh_token"] == token)
     }
 
-    @Test func aSessionThatTheProviderHasEndedNeedsTheUserAndIsAskedForOnce() async throws {
+    @Test func endedSessionRequiresSignInAndIsRefreshedOnce() async throws {
         provider.expireTokens()
         provider.set(\.refreshTokens, [])
         for _ in 0..<3 {
@@ -117,20 +119,20 @@ struct TokenRenewalTests {
             clock.advance(by: .seconds(60))
         }
         #expect(provider.get(\.forms).count == 2)
-        // Nothing is lost: it is the app's to decide.
+        // The session stays until the app removes it.
         #expect(client.session?.refreshToken == "refresh-2")
         try await network.oauth(client).signIn(with: provider.user)
         #expect(try await get().status == .ok)
     }
 
-    @Test func aSessionWithoutARefreshTokenNeedsTheUser() async throws {
+    @Test func sessionWithoutARefreshTokenRequiresSignIn() async throws {
         client.set(Session(accessToken: "old"))
         let error = await #expect(throws: NetworkingError.self) { try await get() }
         #expect(oauthError(error)?.kind == .signInRequired)
         #expect(provider.get(\.forms).count == 1)
     }
 
-    @Test func aSessionThatHasEndedIsKnownAndCanBeForgottenWithoutANetwork() async throws {
+    @Test func endedSessionCanBeRemovedWithoutARequest() async throws {
         #expect(!client.needsSignIn)
         provider.expireTokens()
         provider.set(\.refreshTokens, [])
@@ -142,7 +144,7 @@ struct TokenRenewalTests {
         #expect(provider.get(\.revoked).isEmpty)
     }
 
-    @Test func aTokenIsGivenOutForOtherUses() async throws {
+    @Test func validSessionReturnsARenewedToken() async throws {
         let account = network.oauth(client)
         #expect(try await account.validSession().accessToken == "access-2")
         clock.advance(by: .seconds(3_600))
@@ -151,14 +153,14 @@ struct TokenRenewalTests {
         await #expect(throws: NetworkingError.self) { try await account.validSession() }
     }
 
-    /// The app's own token is asked for anew, and a user's is not replaced by it.
-    @Test func anAppsTokenIsRenewedAndAUsersStays() async throws {
+    /// The client renews a token of the app itself, but does not replace a user's token with one.
+    @Test func renewsAnAppsTokenButNeverReplacesAUsers() async throws {
         try await network.oauth(client).signIn(with: .clientCredentials)
         provider.expireTokens()
         #expect(try await get().status == .ok)
         let app = OAuthClient(ScriptedProvider.system(), grant: .clientCredentials)
         let network = provider.network(app, over: transport, clock)
-        provider.set(\.answers, [.text(#"{"access_token":"users","token_type":"bearer"}"#)])
+        provider.set(\.scriptedResponses, [.text(#"{"access_token":"users","token_type":"bearer"}"#)])
         try await network.oauth(app).signIn(with: provider.user)
         let error = await #expect(throws: NetworkingError.self) {
             try await network.data(HTTPRequestData(path: "orders"))
@@ -167,38 +169,38 @@ struct TokenRenewalTests {
         #expect(app.session?.accessToken == "users")
     }
 
-    @Test func aProviderThatIsDownIsAskedAgain() async throws {
+    @Test func renewalIsTriedAgainAfterAnOutage() async throws {
         provider.expireTokens()
-        provider.set(\.answers, [.status(.serviceUnavailable)])
+        provider.set(\.scriptedResponses, [.status(.serviceUnavailable)])
         let error = await #expect(throws: NetworkingError.self) { try await get() }
         #expect(error?.kind == .status)
         #expect(error?.isUnauthorized == false)
         #expect((error?.underlying as? NetworkingError)?.response?.status == .serviceUnavailable)
         #expect(try await get().status == .ok)
         provider.expireTokens()
-        provider.set(\.answers, [.failing(.offline)])
+        provider.set(\.scriptedResponses, [.failing(.offline)])
         let offline = await #expect(throws: NetworkingError.self) { try await get() }
         #expect(offline?.isOffline == true)
         #expect(try await get().status == .ok)
     }
 
-    private static let damages: [MockResponse] = [
+    private static let damagedResponses: [MockResponse] = [
         .text(#"{"access_token":"secr"#), .text("<html>Sign in to the wireless network</html>"), .ok(),
         .failing(.truncated),
         .failing(.invalidResponse), ScriptedProvider.refusal("temporarily_unavailable", status: .serviceUnavailable),
         .status(.serviceUnavailable, headerFields: [.retryAfter: "7"]),
     ]
 
-    /// Neither a response that was cut off nor one that something in between sent has ended the session.
-    @Test(arguments: damages.indices)
-    func damagedTokenResponseIsTriedAgain(number: Int) async throws {
+    /// A truncated response, or a page sent by a proxy, does not mean that the session has ended.
+    @Test(arguments: damagedResponses.indices)
+    func renewalIsTriedAgainAfterADamagedResponse(number: Int) async throws {
         provider.expireTokens()
-        provider.set(\.answers, [Self.damages[number]])
+        provider.set(\.scriptedResponses, [Self.damagedResponses[number]])
         let error = await #expect(throws: NetworkingError.self) { try await get() }
         #expect(error?.isUnauthorized == false)
         #expect(error?.reason.contains("refresh failed: ") == true, "\(error?.reason ?? "")")
         #expect(!everyPrint(of: error as Any).contains("secr"))
-        provider.set(\.answers, [Self.damages[number]])
+        provider.set(\.scriptedResponses, [Self.damagedResponses[number]])
         let order = HTTPRequestData(method: .post, path: "orders")
         let response = try await network.retry(.immediate()).environment(\.clock, .immediate()).data(order)
         #expect(response.status == .ok)
@@ -211,16 +213,16 @@ struct TokenRenewalTests {
 
     @Test func errorSaysWhichTokenEndpointFailed() async throws {
         provider.expireTokens()
-        provider.set(\.answers, [.text("<html>Sign in to the wireless network</html>")])
+        provider.set(\.scriptedResponses, [.text("<html>Sign in to the wireless network</html>")])
         let error = await #expect(throws: NetworkingError.self) { try await get() }
         let start =
             "The server refused the credentials, and their refresh failed: POST https://login.example.com/token failed. The token endpoint"
         #expect(error?.reason.hasPrefix(start) == true, "\(error?.reason ?? "")")
     }
 
-    @Test func aProviderThatDoesNotAnswerIsGivenUp() async throws {
+    @Test func renewalTimesOut() async throws {
         provider.expireTokens()
-        provider.set(\.answers, [.ok().delayed(by: .seconds(999))])
+        provider.set(\.scriptedResponses, [.ok().delayed(by: .seconds(999))])
         let call = Task { try await get() }
         try await eventually("provider.get(.forms).count >= 2") { provider.get(\.forms).count >= 2 }
         clock.advance(by: .seconds(30))
@@ -231,9 +233,9 @@ struct TokenRenewalTests {
 
     // MARK: Clocks
 
-    /// The lifetime counts from when it was asked for, by the app's own clock.
+    /// The lifetime counts from the time of the request, by the app's clock.
     @Test(arguments: [Date(timeIntervalSince1970: 0), Date(timeIntervalSince1970: 4_000_000_000)])
-    func aWrongClockDoesNotMatter(date: Date) async throws {
+    func wrongSystemClockDoesNotAffectRenewal(date: Date) async throws {
         let clock = ManualClock(start: date)
         let client = OAuthClient(ScriptedProvider.system())
         let transport = provider.transport
@@ -248,7 +250,7 @@ struct TokenRenewalTests {
     }
 
     @Test(arguments: [0, 1, 29, -5, 1e300] as [Double])
-    func aLifetimeThatIsNoneDoesNotLoop(lifetime: Double) async throws {
+    func invalidLifetimesDoNotCauseARenewalLoop(lifetime: Double) async throws {
         provider.set(\.lifetime, lifetime)
         try await network.oauth(client).signIn(with: provider.user)
         for _ in 0..<10 {
@@ -257,8 +259,8 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).count <= 4)
     }
 
-    @Test func aLifetimeThatIsTextOrAbsentIsRead() async throws {
-        provider.set(\.answers, [.text(#"{"access_token":"a","token_type":"bearer","expires_in":"60"}"#)])
+    @Test func readsALifetimeGivenAsTextOrAbsent() async throws {
+        provider.set(\.scriptedResponses, [.text(#"{"access_token":"a","token_type":"bearer","expires_in":"60"}"#)])
         try await network.oauth(client).signIn(with: provider.user)
         #expect(client.session?.expirationDate == clock.date.addingTimeInterval(60))
         provider.set(\.lifetime, nil)

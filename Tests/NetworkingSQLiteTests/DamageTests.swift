@@ -10,14 +10,14 @@ import Testing
 
 @testable import NetworkingSQLite
 
-/// Files that are damaged, of other versions, or somebody else's, and disks that are full.
+/// Damaged files of the cache, older files and full disks; ``DatabaseFileTests`` tests the files of all stores.
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct DamageTests {
     private static let names = (0..<30).map { "\($0)" }
 
-    // Made once for all tests, and copied: thirty transactions each time would be most of what they do. Detached, since
-    // nobody's cancellation and nobody's time limit is that of all.
-    private static let filled = Task.detached {
+    // Created once and copied for each test, because thirty transactions would take most of a test's time. The task is
+    // detached, so one test's cancellation or time limit does not affect the others.
+    private static let filledFile = Task.detached {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let store = SQLiteCacheStore(file: file)
@@ -29,13 +29,15 @@ struct DamageTests {
         }
     }
 
-    /// A file with an entry for each name, that nobody has open.
+    /// Writes a file with an entry for each name.
+    ///
+    /// No store has it open.
     private func fill(_ file: URL) async throws {
-        try await Self.filled.value.write(to: file)
+        try await Self.filledFile.value.write(to: file)
     }
 
-    /// How many of the entries are there; none is another than was stored.
-    private func whole(in store: SQLiteCacheStore) async throws -> Int {
+    /// Returns the number of entries that are still in the store, and checks their bodies.
+    private func countOfIntactEntries(in store: SQLiteCacheStore) async throws -> Int {
         var count = 0
         for name in Self.names {
             let found = try await store.entries(for: .named(name))
@@ -50,7 +52,7 @@ struct DamageTests {
     }
 
     @Test(arguments: Damage.allCases)
-    func aDamagedFileIsSetAsideOnce(_ damage: Damage) async throws {
+    func setsADamagedFileAsideOnce(_ damage: Damage) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             try await fill(file)
@@ -93,9 +95,9 @@ struct DamageTests {
         }
     }
 
-    /// Wherever the damage is: no crash, nothing that was not stored, and a store that works.
+    /// A store must not crash or return changed bodies, and must work afterwards.
     @Test(arguments: 0..<40)
-    func bytesThatHaveTurned(_ seed: UInt64) async throws {
+    func survivesRandomlyChangedBytes(_ seed: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             try await fill(file)
@@ -110,7 +112,8 @@ struct DamageTests {
                 let found = (try? await store.entries(for: .named(name))) ?? []
                 #expect(found.allSatisfy { $0.body == CachedEntry.sample(name, length: 1000).body })
             }
-            // Once for each damage that is found; a byte of the header may make it somebody else's.
+            // The store throws once for each damage that it finds. A changed header can look like the database of
+            // another program.
             for _ in 0..<3 {
                 try? await store.removeAll { _ in true }
                 _ = try? await store.store(.sample("new"), for: .named("a"))
@@ -119,18 +122,8 @@ struct DamageTests {
                 #expect(try await store.texts("a").contains("new"))
             } catch SQLiteCacheError.newer {
             } catch SQLiteCacheError.unusable(let reason) {
-                #expect(reason.contains("something else"))
+                #expect(reason.contains("another program"))
             }
-        }
-    }
-
-    @Test func aLogOfAnotherFileIsNotUsed() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory.appending(path: "cache")
-            try await fill(file)
-            try Data(repeating: 0x37, count: 100_000).write(to: URL(fileURLWithPath: file.path + "-wal"))
-            try Data(repeating: 0x73, count: 50_000).write(to: URL(fileURLWithPath: file.path + "-shm"))
-            #expect(try await whole(in: SQLiteCacheStore(file: file)) == Self.names.count)
         }
     }
 
@@ -142,33 +135,21 @@ struct DamageTests {
         "UPDATE keys SET url = CAST('https://a.example/x' AS BLOB) WHERE id = 3",
         "UPDATE keys SET owner = x'0161' WHERE id = 3", "UPDATE entries SET key = 4 WHERE id = 3",
     ])
-    func anEntryThatDoesNotCheckOutIsRemoved(_ sql: String) async throws {
+    func removesAnInvalidEntry(_ sql: String) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             try await fill(file)
             try await DatabaseQueue(path: file.path).write { try $0.execute(sql: sql) }
             let store = SQLiteCacheStore(file: file) { Issue.record($0) }
-            #expect(try await whole(in: store) == Self.names.count - 1)
+            #expect(try await countOfIntactEntries(in: store) == Self.names.count - 1)
             #expect(try await store.entries(for: .named("x")).isEmpty)
             #expect(try await store.entries(for: .named("2", Principal(id: "a"))).isEmpty)
             #expect(try await store.count == Self.names.count - 1)
         }
     }
 
-    @Test func fewAreKept() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory.appending(path: "cache")
-            for _ in 0..<4 {
-                try Data("no database, but longer than a header is, which would be 100 bytes".utf8).write(to: file)
-                await #expect(throws: SQLiteCacheError.self) { try await SQLiteCacheStore(file: file).open() }
-            }
-            let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
-            #expect(names == ["cache-lock", "cache.damaged-3", "cache.damaged-4"])
-        }
-    }
-
-    /// The others that have the file open go over to the new one.
-    @Test func aFileThatIsSetAsideIsSoForAll() async throws {
+    /// The other stores that have the file open switch to the new one.
+    @Test func everyStoreSwitchesToTheNewFile() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             try await fill(file)
@@ -176,7 +157,7 @@ struct DamageTests {
             for store in stores {
                 #expect(try await store.texts("0").count == 1)
             }
-            // Not through the file system, which would end the locks of this process.
+            // Opening the file directly would release the locks of this process.
             try await DatabaseQueue(path: file.path)
                 .write { try $0.execute(sql: "UPDATE totals SET cost = 1, count = 1") }
             await #expect(throws: SQLiteCacheError.self) { try await stores[0].removeAll { _ in true } }
@@ -184,21 +165,21 @@ struct DamageTests {
             #expect(try await stores[1].texts("a") == ["new"])
             try await stores[1].store(.sample("newer"), for: .named("b"))
             #expect(try await stores[0].texts("b") == ["newer"])
-            #expect(CacheLocation(path: file.path).setAsideNumbers() == [1])
+            #expect(DatabaseLocation(path: file.path).setAsideNumbers() == [1])
         }
     }
 
     // MARK: Versions
 
-    private static let next = CacheSchema(steps: CacheSchema.current.steps + ["ALTER TABLE keys ADD COLUMN note TEXT"])
+    private static let next = DatabaseSchema.cache.adding("ALTER TABLE keys ADD COLUMN note TEXT")
 
-    @Test func anOlderFileIsMigrated() async throws {
+    @Test func migratesAnOlderFile() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             try await fill(file)
             let settings = CacheFile.Settings(costLimit: 1 << 20, schema: Self.next)
             let store = SQLiteCacheStore(file: file, settings: settings)
-            #expect(try await whole(in: store) == Self.names.count)
+            #expect(try await countOfIntactEntries(in: store) == Self.names.count)
             let (version, columns) = try await DatabaseQueue(path: file.path)
                 .read { db in
                     (try Int.fetchOne(db, sql: "PRAGMA user_version"), try db.columns(in: "keys").map { $0.name })
@@ -207,54 +188,9 @@ struct DamageTests {
         }
     }
 
-    @Test func aMigrationThatFailsLeavesTheFile() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory.appending(path: "cache")
-            try await fill(file)
-            let steps = CacheSchema.current.steps + ["DROP TABLE totals; INSERT INTO nowhere VALUES (1)"]
-            let settings = CacheFile.Settings(costLimit: 1 << 20, schema: CacheSchema(steps: steps))
-            await #expect(throws: SQLiteCacheError.self) {
-                try await SQLiteCacheStore(file: file, settings: settings).open()
-            }
-            #expect(try await whole(in: SQLiteCacheStore(file: file)) == Self.names.count)
-        }
-    }
-
-    @Test func aNewerFileIsLeftAlone() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory.appending(path: "cache")
-            let old = SQLiteCacheStore(file: file) { Issue.record($0) }
-            try await old.store(.sample("old"), for: .named("a"))
-            let new = SQLiteCacheStore(file: file, settings: CacheFile.Settings(costLimit: 1 << 20, schema: Self.next))
-            #expect(try await new.texts("a") == ["old"])
-            // One that has it open notices when it writes.
-            let error = await #expect(throws: SQLiteCacheError.self) {
-                try await old.store(.sample(), for: .named("b"))
-            }
-            #expect(error?.description.contains("format 4") == true)
-            await #expect(throws: SQLiteCacheError.self) { try await old.texts("a") }
-            await #expect(throws: SQLiteCacheError.self) { try await SQLiteCacheStore(file: file).open() }
-            #expect(try await new.count == 1)
-        }
-    }
-
-    @Test(arguments: [
-        "CREATE TABLE mine (a)", "CREATE TABLE mine (a); PRAGMA application_id = 7; PRAGMA user_version = 1",
-    ])
-    func somebodyElsesDatabaseIsLeftAlone(_ sql: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let file = directory.appending(path: "mine")
-            try await DatabaseQueue(path: file.path).write { try $0.execute(sql: sql) }
-            let store = SQLiteCacheStore(file: file) { Issue.record($0) }
-            let error = await #expect(throws: SQLiteCacheError.self) { try await store.open() }
-            #expect(error?.description.contains("another program") == true)
-            #expect(try await DatabaseQueue(path: file.path).read { try $0.tableExists("mine") })
-        }
-    }
-
     // MARK: Full disks
 
-    @Test func aFullDiskMakesRoomOrSaysSo() async throws {
+    @Test func fullDiskEvictsEntriesOrThrows() async throws {
         try await withTemporaryDirectory { directory in
             let settings = CacheFile.Settings(costLimit: 1 << 30, pageLimit: 100)
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"), settings: settings)
@@ -280,7 +216,7 @@ struct DamageTests {
 
     // MARK: In a stack
 
-    @Test func aStackGoesOnWithoutADamagedStore() async throws {
+    @Test func stackContinuesAfterDamageToItsStore() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             try Data(repeating: 0x41, count: 5000).write(to: file)
@@ -314,7 +250,7 @@ struct DamageTests {
     }
 }
 
-/// The same numbers for a seed, on every machine.
+/// A generator that gives the same numbers for a seed on every machine.
 private struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

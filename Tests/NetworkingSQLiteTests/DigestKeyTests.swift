@@ -24,7 +24,7 @@ struct DigestKeyTests {
             }
     }
 
-    @Test func theKeyStaysWithTheFile() async throws {
+    @Test func keepsTheDigestKeyInTheFile() async throws {
         try await withTemporaryDirectory { directory in
             let (file, other) = (directory.appending(path: "a"), directory.appending(path: "b"))
             let store = SQLiteCacheStore(file: file)
@@ -38,7 +38,7 @@ struct DigestKeyTests {
         }
     }
 
-    @Test func credentialsAreFoundAfterReopeningAndAreNotInTheFile() async throws {
+    @Test func findsResponsesByCredentialsThatAreNotInTheFile() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
@@ -54,14 +54,16 @@ struct DigestKeyTests {
         }
     }
 
-    /// Its digests could be undone, so not even its free pages are kept.
-    @Test func aFileWithoutAKeyIsReplaced() async throws {
+    /// The digests in such a file could be reversed, so even its free pages are removed.
+    @Test func replacesAFileWithoutAKey() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let old = try DatabaseQueue(path: file.path)
             try await old.write { db in
-                try db.execute(sql: CacheSchema.current.steps[0])
-                try db.execute(sql: "PRAGMA application_id = \(CacheSchema.applicationID); PRAGMA user_version = 1")
+                try db.execute(sql: DatabaseSchema.cache.steps[0])
+                try db.execute(
+                    sql: "PRAGMA application_id = \(DatabaseSchema.cache.applicationID); PRAGMA user_version = 1"
+                )
                 try db.execute(sql: "INSERT INTO keys VALUES (1, 1, CAST('old url' AS BLOB), x'00')")
                 try db.execute(
                     sql: "INSERT INTO entries VALUES (1, 1, 9, 0, x'00', CAST('old digest' AS BLOB), x'00')"
@@ -80,7 +82,7 @@ struct DigestKeyTests {
     }
 
     @Test(arguments: ["DELETE FROM secrets", "UPDATE secrets SET digest_key = 7", "DROP TABLE secrets"])
-    func aFileWhoseKeyIsDamagedIsSetAside(_ sql: String) async throws {
+    func setsAFileWithADamagedKeyAside(_ sql: String) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let store = SQLiteCacheStore(file: file)
@@ -95,7 +97,7 @@ struct DigestKeyTests {
         }
     }
 
-    @Test func thePrintOfAStoreShowsNoKey() async throws {
+    @Test func descriptionsHideTheDigestKey() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             let key = try #require(try await store.digestKey())

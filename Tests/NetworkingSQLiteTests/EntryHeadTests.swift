@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.tags(.memory), .timeLimit(.minutes(1)))
 struct EntryHeadTests {
-    @Test func aHeadThatIsNoneIsNoEntry() {
+    @Test func rejectsInvalidHeads() {
         let part = CachedEntry.Part(range: 0..<4, length: 9)
         let entry = CachedEntry.sample().with(part: part, varying: ["accept": "*/*"])
         let head = EntryHead.encode(entry)
@@ -20,7 +20,7 @@ struct EntryHeadTests {
         for count in 0..<head.count {
             #expect(decoded(head.prefix(count)) == nil)
         }
-        // Whatever they say now, nothing is read beyond them.
+        // Damaged lengths must not cause a read beyond the bytes.
         for index in 0..<head.count {
             for value in [0, 0x7f, 0x80, 0xff] as [UInt8] {
                 var damaged = head
@@ -31,7 +31,7 @@ struct EntryHeadTests {
         #expect(decoded(Data(repeating: 0xff, count: 100)) == nil)
     }
 
-    @Test func theChecksumIsThatOfEverybody() {
+    @Test func checksumMatchesKnownValues() {
         func checksum(_ bytes: [UInt8]) -> UInt32 {
             var checksum = Checksum()
             bytes.withUnsafeBytes { checksum.add($0) }

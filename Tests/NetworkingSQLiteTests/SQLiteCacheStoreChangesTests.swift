@@ -10,9 +10,9 @@ import Testing
 import Networking
 @testable import NetworkingSQLite
 
-/// Removals by one user of the file, and fetches that are under way in another.
+/// Removals by one process that uses the file, and fetches in progress in another.
 ///
-/// Two stores stand for two processes: they share nothing but the file.
+/// Two stores represent the two processes: they share nothing but the file.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreChangesTests {
     private let url = HTTPRequestData.lawful.absoluteString ?? ""
@@ -28,7 +28,7 @@ struct SQLiteCacheStoreChangesTests {
 
     // MARK: In a stack
 
-    /// A server whose first response waits, and whose later responses do not.
+    /// A server that delays its first response and sends later ones at once.
     private struct SlowServer {
         let arrived = Suspension<Void>()
         let gate = Suspension<Void>()
@@ -51,7 +51,7 @@ struct SQLiteCacheStoreChangesTests {
     }
 
     @Test(arguments: ["post", "remove", "removeAll"])
-    func aChangeInAnotherProcessOutdatesAFetchUnderWay(_ change: String) async throws {
+    func changeInAnotherProcessOutdatesAFetchInProgress(_ change: String) async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)
             let server = SlowServer()
@@ -72,7 +72,7 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    @Test func aChangeOfAnotherURLOutdatesNothing() async throws {
+    @Test func changeOfAnotherURLOutdatesNothing() async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)
             let server = SlowServer()
@@ -85,8 +85,8 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    /// The removal comes between the read of an entry and the number that its validation remembers.
-    @Test func anEntryThatAnotherProcessRemovesBeforeItsValidationDoesNotComeBack() async throws {
+    /// The removal happens after the entry is read and before its validation remembers the change number.
+    @Test func revalidationDoesNotRestoreAnEntryRemovedByAnotherProcess() async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)
             let store = StoreWithHook(mine)
@@ -105,7 +105,7 @@ struct SQLiteCacheStoreChangesTests {
     }
 
     /// A response to POST is stored only if no other process has changed the URL since the POST was sent.
-    @Test(arguments: [true, false]) func aResponseToPostIsStoredIfNothingElseHasChanged(isAlone: Bool) async throws {
+    @Test(arguments: [true, false]) func storesAResponseToPostOnlyIfTheURLIsUnchanged(isAlone: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)
             let server = SlowServer([.cacheControl: "max-age=100", .contentLocation: "/"])
@@ -122,7 +122,7 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    /// A store that does something before it returns its number.
+    /// A store that runs a hook before it returns its change number.
     private final class StoreWithHook: CacheStore {
         let store: SQLiteCacheStore
         let beforeNumber = Mutex<(@Sendable () async throws -> Void)?>(nil)
@@ -159,12 +159,12 @@ struct SQLiteCacheStoreChangesTests {
 
     // MARK: In the store
 
-    @Test func anEntryIsStoredUnlessItsURLWasRemoved() async throws {
+    @Test func storesAnEntryUnlessItsURLWasRemoved() async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)
             let start = try await number(of: mine)
             try await other.remove(url: CacheKey.named("b").url)
-            // Entries that go for other reasons are no changes.
+            // Entries removed for other reasons are not counted as changes.
             try await other.remove(nil, for: .named("a"))
             try await other.trim(toCost: 0)
             #expect(try await number(of: mine) == start + 1)
@@ -182,7 +182,7 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    @Test func aRemovalSaysWhetherItIsTheOnlyOne() async throws {
+    @Test func removalReportsOtherRemovals() async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)
             let start = try await number(of: mine)
@@ -193,7 +193,7 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    @Test(arguments: [3, 4]) func changesThatAreForgottenCount(count: Int) async throws {
+    @Test(arguments: [3, 4]) func treatsForgottenChangesAsChanges(count: Int) async throws {
         try await withTemporaryDirectory { directory in
             let settings = CacheFile.Settings(costLimit: 1 << 20, maximumChanges: 3)
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"), settings: settings)
@@ -210,7 +210,7 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    @Test func aNumberOfAnotherFileCountsAsOutdated() async throws {
+    @Test func treatsANumberOfAnotherFileAsOutdated() async throws {
         try await withTemporaryDirectory { directory in
             let (store, _) = stores(in: directory)
             let start = try await number(of: store)
@@ -221,8 +221,8 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    /// Only digests of URLs are kept, and none of them after everything was removed.
-    @Test func theFileDoesNotKeepTheURLsOfChanges() async throws {
+    /// The file stores only digests of URLs, and none of them after all entries were removed.
+    @Test func fileContainsNoURLsOfChanges() async throws {
         try await withTemporaryDirectory { directory in
             let (store, _) = stores(in: directory)
             try await store.remove(url: "https://a.example/secret-name")
@@ -237,15 +237,15 @@ struct SQLiteCacheStoreChangesTests {
 
     // MARK: The log
 
-    /// A connection that may keep a transaction open.
+    /// Opens a connection that can keep a transaction open.
     private static func reader(of file: URL) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         return try DatabaseQueue(path: file.path, configuration: configuration)
     }
 
-    /// SQLite alone gives up while a connection reads, and a busy file always has one that does.
-    @Test func aLongLogIsEmptiedWhenItsReaderIsDone() async throws {
+    /// SQLite alone gives up if a connection reads, and a busy file always has a reader.
+    @Test func emptiesALongLogWhenItsReaderEnds() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(costLimit: 1 << 30, logLimit: 1 << 20, checkpointPatience: .seconds(60))
@@ -256,18 +256,18 @@ struct SQLiteCacheStoreChangesTests {
                 try db.execute(sql: "BEGIN; SELECT count(*) FROM keys")
             }
             try await store.store(.sample(length: 6 << 20), for: .named("a"))
-            let location = CacheLocation(path: file.path)
+            let location = DatabaseLocation(path: file.path)
             #expect(location.logLength > 6 << 20)
             try await reader.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
-            // A small write, which has its turn after the checkpoint.
+            // A small write, which runs after the checkpoint.
             try await store.remove(nil, for: .named("none"))
             #expect(location.logLength < 1 << 20)
         }
     }
 
     /// Each attempt to empty the log would wait for the reader as long as a write waits for another process.
-    @Test(.timeLimit(.minutes(1)))
-    func writesDoNotWaitForAReaderThatDoesNotEnd() async throws {
+    @Test(.timeLimit(.minutes(2)))
+    func writesDoNotWaitForALongReader() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(
@@ -291,11 +291,11 @@ struct SQLiteCacheStoreChangesTests {
             for name in 10..<14 {
                 try await store.store(.sample(length: 1 << 20), for: .named("\(name)"))
             }
-            #expect(CacheLocation(path: file.path).logLength < 5 << 20)
+            #expect(DatabaseLocation(path: file.path).logLength < 5 << 20)
         }
     }
 
-    @Test func logThatAnotherProcessHasEmptiedIsEmptiedAtItsLimitAgain() async throws {
+    @Test func emptiesTheLogAgainAfterAnotherProcessEmptiedIt() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(costLimit: 1 << 30, logLimit: 1 << 20, checkpointPatience: .zero)
@@ -311,16 +311,16 @@ struct SQLiteCacheStoreChangesTests {
                 try db.execute(sql: "COMMIT")
                 _ = try db.checkpoint(.truncate)
             }
-            // The first write notes the short log, the second makes it long, and the third comes after the checkpoint.
+            // The first write notices the short log, the second makes it long, and the third runs after the checkpoint.
             for length in [1, 2 << 20, 1] {
                 try await store.store(.sample(length: length), for: .named("\(length)"))
             }
-            #expect(CacheLocation(path: file.path).logLength < 1 << 20)
+            #expect(DatabaseLocation(path: file.path).logLength < 1 << 20)
         }
     }
 
-    /// The patience with readers of the log is not that with other writers.
-    @Test func writesWaitForAnotherProcessAlsoAfterTheLogWasLong() async throws {
+    /// The time limit for readers of the log does not apply to other writers.
+    @Test func writesWaitForAnotherWriterAfterALongLog() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(
@@ -331,12 +331,12 @@ struct SQLiteCacheStoreChangesTests {
             )
             let store = SQLiteCacheStore(file: file, settings: settings)
             try await store.store(.sample(length: 2 << 20), for: .named("long"))
-            // A small write, which has its turn after the checkpoint.
+            // A small write, which runs after the checkpoint.
             try await store.remove(nil, for: .named("none"))
             let writer = try Self.reader(of: file)
             try await writer.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
             let write = Task { try await store.store(.sample(), for: .named("a")) }
-            // Reads are not held up. They take long enough for a write that does not wait to fail.
+            // Reads are not blocked. They take long enough for a write that does not wait to fail.
             for _ in 0..<100 { _ = try await store.count }
             try await writer.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
             _ = try await write.value

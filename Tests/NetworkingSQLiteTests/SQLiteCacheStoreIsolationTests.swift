@@ -15,48 +15,48 @@ import Glibc
 /// The threads on which the store reads and writes.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreIsolationTests {
-    @Test func aHitIsReadOffTheCallersActor() async throws {
+    @Test func readsAHitOffTheCallersActor() async throws {
         try await withTemporaryDirectory { directory in
             let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
             let network = transport.cached(in: SQLiteCacheStore(file: directory.appending(path: "cache")))
             try await network.data(.lawful)
             let (response, jobs) = try await CountingActor().run { _ in try await network.data(.lawful) }
             #expect(response.isCached)
-            // The way back.
+            // One job for the return to the actor.
             #expect(jobs == 1)
         }
     }
 
     #if canImport(Glibc)
-    /// Another process that is about to repair the log holds up all readers of the file.
-    @Test func aReadThatAnotherProcessHoldsUpDoesNotBlockTheCallersActor() async throws {
+    /// Another process that prepares to repair the log blocks all readers of the file.
+    @Test func blockedReadDoesNotBlockTheCallersActor() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(costLimit: 1 << 20, patience: .seconds(20))
             let store = SQLiteCacheStore(file: file, settings: settings)
             try await store.store(.sample(), for: .named("a"))
             let other = try OtherProcess(of: file)
-            let began = Suspension<Void>()
+            let started = Suspension<Void>()
             let actor = CountingActor()
             async let found = actor.run { _ in
-                began.resume()
+                started.resume()
                 return try await store.texts("a")
             }
-            try await began.value()
-            // The actor is free, else this would not run before the read has failed.
+            try await started.value()
+            // The actor is free; otherwise this call would not run before the read fails.
             _ = try await actor.run { _ in other.release() }
             #expect(try await found.value == ["text"])
         }
     }
 
-    /// Holds the locks that another process takes to repair the index of the log, which it makes invalid.
+    /// Holds the locks that another process takes to repair the index of the log, and makes that index invalid.
     private final class OtherProcess: Sendable {
         private let descriptor: CInt
 
         init(of file: URL) throws {
             descriptor = open(file.path + "-shm", O_RDWR | O_CLOEXEC)
             try #require(descriptor >= 0)
-            // Locks of an open file and not of a process, so that they hold against this process, too.
+            // The locks belong to an open file and not to a process, so they block this process too.
             for position in [120, 122] {
                 var lock = flock()
                 lock.l_type = Int16(F_WRLCK)

@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreTests {
-    @Test func whatIsStoredIsReadAlsoByANewStore() async throws {
+    @Test func readsStoredEntriesInANewStore() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "deep/er/cache.sqlite")
             var response = CachedEntry.sample().response
@@ -36,9 +36,9 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    /// The limit is that for reading where the caller is.
+    /// One of the lengths is the limit up to which bodies are read on the caller's thread.
     @Test(arguments: [0, 1, 16 << 10, 1 << 20, 5 << 20])
-    func bodiesOfEveryLength(_ length: Int) async throws {
+    func storesBodiesOfEveryLength(_ length: Int) async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             let entries = [CachedEntry.sample(length: length), CachedEntry.sample("small")]
@@ -49,7 +49,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func anEntryTakesThePlaceOfThatWithItsID() async throws {
+    @Test func replacesAnEntryWithTheSameID() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             var entry = CachedEntry.sample("old")
@@ -65,7 +65,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func keysAreToldApartByTheirBytes() async throws {
+    @Test func separatesKeysByTheirBytes() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             let owners = [nil, "", "\0", "a", "a\0", "a\0b", "nil", "\u{1}"].map { $0.map { Principal(id: $0) } }
@@ -92,7 +92,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func whatWasUsedLongestAgoGoesFirst() async throws {
+    @Test func evictsTheLeastRecentlyUsedKeyFirst() async throws {
         try await withTemporaryDirectory { directory in
             let cost = CachedEntry.sample(length: 100).cost
             let file = directory.appending(path: "cache")
@@ -101,13 +101,13 @@ struct SQLiteCacheStoreTests {
                 #expect(try await store.store(.sample(length: 100), for: .named(name)) == 0)
             }
             #expect(try await store.texts("a").count == 1)
-            // All of a key go together.
+            // All entries of a key are evicted together.
             #expect(try await store.store(.sample(length: 100), for: .named("d")) == 2)
             #expect(try await store.texts("b").isEmpty)
             #expect(try await store.cost == 3 * cost)
             #expect(try await store.texts("a").count == 1)
             #expect(try await SQLiteCacheStore(file: file).texts("c").count == 1)
-            // What was read is known to whoever opens the file later, once something was written.
+            // A later write saves which keys were read, so a store that opens the file later knows it.
             try await store.remove(nil, for: .named("none"))
             let second = SQLiteCacheStore(file: file, costLimit: 2 * cost)
             #expect(try await second.store(.sample(length: 100), for: .named("e")) == 2)
@@ -117,7 +117,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func whatIsTooLargeIsNotKept() async throws {
+    @Test func dropsEntriesAboveTheLimit() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(
                 file: directory.appending(path: "cache"),
@@ -130,7 +130,7 @@ struct SQLiteCacheStoreTests {
             #expect(try await store.store(entry, for: .named("a")) == 0)
             #expect(try await store.entries(for: .named("a")).isEmpty)
             #expect(SQLiteCacheStore(file: store.file, costLimit: 10).entryCostLimit == 10)
-            // A key that alone is more than the store loses its oldest.
+            // If one key alone exceeds the limit of the store, its oldest entries are evicted.
             for _ in 0..<2 {
                 #expect(try await store.store(.sample(length: 4000), for: .named("b")) == 0)
             }
@@ -139,7 +139,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func theOldestOfManyVariantsGoes() async throws {
+    @Test func evictsTheOldestOfManyVariants() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             for index in 10..<43 {
@@ -151,10 +151,10 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func aClosureIsAskedOnceAboutEachKey() async throws {
+    @Test func removeAllCallsItsClosureOncePerKey() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
-            // More than are read at a time.
+            // More keys than the store reads at a time.
             let names = (0..<1100).map { "\($0)" }
             for name in names {
                 try await store.store(.sample(), for: .named(name))
@@ -174,7 +174,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func theFilesShrink() async throws {
+    @Test func filesShrinkAfterRemoval() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let store = SQLiteCacheStore(file: file)
@@ -183,48 +183,14 @@ struct SQLiteCacheStoreTests {
             }
             #expect(try file.size > 20_000_000)
             try await store.removeAll { _ in true }
-            // The last to close it moves what is in the log.
+            // The last store to close moves the log into the file.
             await store.close()
             #expect(try file.size < 200_000)
             #expect(!FileManager.default.fileExists(atPath: file.path + "-wal"))
         }
     }
 
-    @Test func onlyThisUserMayReadTheFiles() async throws {
-        try await withTemporaryDirectory { directory in
-            let inner = directory.appending(path: "new")
-            let store = SQLiteCacheStore(file: inner.appending(path: "cache"))
-            try await store.store(.sample(), for: .named("a"))
-            #expect(try inner.permissions == 0o700)
-            let names = try FileManager.default.contentsOfDirectory(atPath: inner.path).sorted()
-            #expect(names == ["cache", "cache-lock", "cache-shm", "cache-wal"])
-            for name in names {
-                #expect(try inner.appending(path: name).permissions == 0o600, "\(name)")
-            }
-            let open = directory.appending(path: "open")
-            try Data().write(to: open)
-            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: open.path)
-            try await SQLiteCacheStore(file: open).open()
-            #expect(try open.permissions == 0o600)
-        }
-    }
-
-    @Test func aLinkIsNotFollowed() async throws {
-        try await withTemporaryDirectory { directory in
-            let (link, target) = (directory.appending(path: "link"), directory.appending(path: "target"))
-            try Data("untouched".utf8).write(to: target)
-            for suffix in ["-lock", "", "-wal", "-shm"] {
-                let name = URL(fileURLWithPath: link.path + suffix)
-                try FileManager.default.createSymbolicLink(at: name, withDestinationURL: target)
-                await #expect(throws: SQLiteCacheError.self) { try await SQLiteCacheStore(file: link).open() }
-                try FileManager.default.removeItem(at: name)
-            }
-            #expect(try Data(contentsOf: target) == Data("untouched".utf8))
-            try await SQLiteCacheStore(file: link).open()
-        }
-    }
-
-    @Test func whatCannotBeOpenedSaysSo() async throws {
+    @Test func throwsForFilesThatCannotBeOpened() async throws {
         try await withTemporaryDirectory { directory in
             let occupied = directory.appending(path: "file")
             try Data().write(to: occupied)
@@ -244,7 +210,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func aRemovedFileIsMadeAnew() async throws {
+    @Test func recreatesARemovedFile() async throws {
         try await withTemporaryDirectory { directory in
             let folder = directory.appending(path: "folder")
             let store = SQLiteCacheStore(file: folder.appending(path: "cache"))
@@ -252,7 +218,7 @@ struct SQLiteCacheStoreTests {
             try FileManager.default.removeItem(at: folder)
             #expect(try await store.texts("a").isEmpty)
             try await store.store(.sample(), for: .named("b"))
-            // The log remains alone.
+            // Only the log remains.
             try FileManager.default.removeItem(at: store.file)
             #expect(try await store.count == 0)
             try await store.store(.sample(), for: .named("c"))
@@ -260,9 +226,9 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func usesAreWrittenWhenEnoughHaveGathered() async throws {
+    @Test func writesUsesInBatches() async throws {
         try await withTemporaryDirectory { directory in
-            let location = CacheLocation(path: directory.appending(path: "cache").path)
+            let location = DatabaseLocation(path: directory.appending(path: "cache").path)
             try location.prepareFiles()
             let file = try CacheFile(at: location, CacheFile.Settings(costLimit: 1 << 20, maximumUses: 2))
             for name in ["a", "b", "c"] {
@@ -279,13 +245,13 @@ struct SQLiteCacheStoreTests {
             }
             #expect(try await reader.read(order) == ["a", "b", "c"])
             _ = try await file.entries(for: .named("a"))
-            // It takes its turn after the write that the second use has begun.
+            // The checkpoint runs after the write that the second use has started.
             try await file.checkpoint()
             #expect(try await reader.read(order) == ["c", "b", "a"])
         }
     }
 
-    @Test func aCancelledTaskIsCarriedOut() async throws {
+    @Test func completesTheOperationsOfACancelledTask() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             try await store.store(.sample("old"), for: .named("a"))
@@ -301,7 +267,7 @@ struct SQLiteCacheStoreTests {
         }
     }
 
-    @Test func manyTasksAndTwoStoresOnOneFile() async throws {
+    @Test func twoStoresShareAFileConcurrently() async throws {
         try await withTemporaryDirectory { directory in
             let stores = (0..<2).map { _ in SQLiteCacheStore(file: directory.appending(path: "cache")) }
             try await withThrowingDiscardingTaskGroup { group in
@@ -322,10 +288,6 @@ struct SQLiteCacheStoreTests {
 }
 
 extension URL {
-    fileprivate var permissions: Int {
-        get throws { try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int ?? 0 }
-    }
-
     fileprivate var size: Int {
         get throws { try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0 }
     }

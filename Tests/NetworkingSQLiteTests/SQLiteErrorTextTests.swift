@@ -3,7 +3,7 @@ import Foundation
 import NetworkingSQLite
 import Testing
 
-/// What an app shows its user of a cache's file.
+/// The texts of the errors of a cache file that an app can show to its user.
 @Suite
 struct SQLiteErrorTextTests {
     private static let file = URL(filePath: "/home/emily/responses.sqlite")
@@ -12,7 +12,7 @@ struct SQLiteErrorTextTests {
         SQLiteCacheError.damaged(movedTo: file), .damaged(movedTo: nil), .newer(file: file, format: 9),
         .full(file: file), .busy(file: file), .unusable(reason: "\(file.path) is a directory."),
     ])
-    func theUserReadsNoFileName(error: SQLiteCacheError) {
+    func errorDescriptionNamesNoFile(error: SQLiteCacheError) {
         #expect(error.errorDescription == "Saved data could not be read or written.")
         #expect((error as any Error).localizedDescription == error.errorDescription)
         #expect(error.description != error.errorDescription)

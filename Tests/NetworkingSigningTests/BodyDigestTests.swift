@@ -17,13 +17,13 @@ struct BodyDigestTests {
         HTTPRequestData(method: .post, authority: "api.example.com", body: body)
     }
 
-    @Test func noBodyIsAnEmptyOne() async throws {
+    @Test func digestOfNoBodyIsThatOfAnEmptyBody() async throws {
         #expect(try await request(nil).bodyDigest(using: SHA256.self) == SHA256.hash(data: Data()))
         #expect(try await request(.data(Data())).bodyDigest(using: SHA256.self) == SHA256.hash(data: Data()))
     }
 
     /// FIPS 180-2, appendix B.1 and C.1.
-    @Test func knownAnswers() async throws {
+    @Test func matchesKnownDigests() async throws {
         let request = request(.data(Data("abc".utf8)))
         #expect(
             try await request.bodyDigest(using: SHA256.self).hexadecimal
@@ -34,8 +34,8 @@ struct BodyDigestTests {
         )
     }
 
-    @Test func allKindsOfBodiesComeToTheSame() async throws {
-        // More than three chunks of a mebibyte, no two of which are the same.
+    @Test func digestIsTheSameForDataFilesAndStreams() async throws {
+        // More than three chunks of a mebibyte, each with different bytes.
         let bytes = Data.unlike(3_514_000)
         let expected = SHA256.hash(data: bytes)
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
@@ -50,18 +50,18 @@ struct BodyDigestTests {
         }
         for body in [RequestBody.data(bytes), .file(file), stream] {
             #expect(try await request(body).bodyDigest(using: SHA256.self) == expected)
-            // And again: it can still be sent.
+            // A second reading gives the same digest, so the body can still be sent.
             #expect(try await request(body).bodyDigest(using: SHA256.self) == expected)
         }
     }
 
-    @Test func portionsAreShort() async throws {
+    @Test func readsBodiesInChunksOfAMebibyte() async throws {
         var lengths: [Int] = []
         try await request(.data(Data(count: 2_500_000))).readBody { lengths.append($0.count) }
         #expect(lengths == [1 << 20, 1 << 20, 2_500_000 - 2 << 20])
     }
 
-    @Test func aBodyThatCanBeReadOnceIsLeftAlone() async throws {
+    @Test func refusesAStreamThatCanBeReadOnceWithoutReadingIt() async throws {
         let body = RequestBody.stream(
             AsyncStream<Data> { continuation in
                 continuation.yield(Data("once".utf8))
@@ -76,7 +76,7 @@ struct BodyDigestTests {
         #expect(try await body.collect() == Data("once".utf8))
     }
 
-    @Test func aBodyThatCannotBeEncodedSaysWhy() async {
+    @Test func throwsTheEncodingErrorOfABody() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await request(.json([Double.nan])).bodyDigest(using: SHA256.self)
         }
@@ -84,14 +84,14 @@ struct BodyDigestTests {
         #expect(error?.underlying is EncodingError)
     }
 
-    @Test func aFileThatIsMissingSaysSo() async {
+    @Test func throwsForAMissingFile() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await request(.file(URL(filePath: "/nowhere/at/all"))).bodyDigest(using: SHA256.self)
         }
         #expect(error?.kind == .storage)
     }
 
-    @Test func aStreamThatFailsSaysWhy() async {
+    @Test func throwsTheErrorOfAStream() async {
         let body = RequestBody.stream { AsyncThrowingStream<Data, any Error> { $0.finish(throwing: Mistake()) } }
         let error = await #expect(throws: NetworkingError.self) {
             try await request(body).bodyDigest(using: SHA256.self)
@@ -100,23 +100,23 @@ struct BodyDigestTests {
         #expect(error?.underlying is Mistake)
     }
 
-    @Test func cancellationEndsIt() async throws {
-        let begun = Suspension<Void>()
+    @Test func cancellationEndsTheReadingOfAStream() async throws {
+        let started = Suspension<Void>()
         let body = RequestBody.stream {
             AsyncStream<Data> {
-                begun.resume()
+                started.resume()
                 try? await Suspension<Void>().value()
                 return nil
             }
         }
         let request = request(body)
         let reading = Task { try await request.bodyDigest(using: SHA256.self) }
-        try await begun.value()
+        try await started.value()
         reading.cancel()
         await #expect(throws: CancellationError.self) { try await reading.value }
     }
 
-    @Test func cancellationIsHeardBetweenPortionsOfMemory() async throws {
+    @Test func cancellationIsCheckedBetweenChunksInMemory() async throws {
         let request = request(.data(Data(count: 5 << 20)))
         let reading = Task {
             try await request.readBody { _ in withUnsafeCurrentTask { $0?.cancel() } }
@@ -124,8 +124,8 @@ struct BodyDigestTests {
         await #expect(throws: CancellationError.self) { try await reading.value }
     }
 
-    /// Response bodies too.
-    @Test func cancellationIsHeardBeforeABodyInMemoryIsHashed() async throws {
+    /// The check covers response bodies in memory.
+    @Test func cancelledDigestCheckThrowsCancellationError() async throws {
         let response = HTTPResponseData(
             request: request(nil),
             headerFields: [HTTPField.Name("Content-Digest")!: "sha-256=:AAAA:"],

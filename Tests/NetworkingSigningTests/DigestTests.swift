@@ -33,7 +33,7 @@ struct DigestTests {
         field.flatMap { AuthenticationChallenge.challenges(in: $0).first }?.parameters ?? [:]
     }
 
-    /// The environment whose chance makes a client's nonce.
+    /// An environment with random bytes that give that client nonce.
     private static func environment(clientNonce: String) throws -> NetworkEnvironment {
         let bytes = Array(try #require(Data(base64Encoded: clientNonce)))
         var environment = NetworkEnvironment()
@@ -41,7 +41,7 @@ struct DigestTests {
         return environment
     }
 
-    // MARK: Known answers
+    // MARK: Examples of the specifications
 
     private static let mufasa = """
         realm="http-auth@example.org", qop="auth, auth-int", algorithm=ALGORITHM, \
@@ -53,7 +53,7 @@ struct DigestTests {
         ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ])
-    func theExampleOfTheSpecification(algorithm: String, response: String) async throws {
+    func matchesTheExampleOfRFC7616(algorithm: String, response: String) async throws {
         let environment = try Self.environment(clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
         let field = Self.mufasa.replacingOccurrences(of: "ALGORITHM", with: algorithm)
         let transport = MockTransport([Self.challenge("Digest \(field)"), .ok()])
@@ -75,8 +75,8 @@ struct DigestTests {
         )
     }
 
-    /// RFC 7616 section 3.9.2, as erratum 4897 has it.
-    @Test func theExampleWithAHashedUser() async throws {
+    /// RFC 7616 section 3.9.2, corrected by erratum 4897.
+    @Test func matchesTheExampleWithAHashedUser() async throws {
         let environment = try Self.environment(clientNonce: "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v")
         let challenge = """
             Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, \
@@ -98,8 +98,10 @@ struct DigestTests {
         #expect(!field.contains("username*"))
     }
 
-    /// RFC 2617 section 3.5, whose client nonce is shorter than this library's.
-    @Test func theExampleOfTheOlderSpecification() throws {
+    /// RFC 2617 section 3.5.
+    ///
+    /// Its client nonce is shorter than the library's.
+    @Test func matchesTheExampleOfRFC2617() throws {
         let sent = """
             Digest username="Mufasa", realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", \
             uri="/dir/index.html", qop=auth, nc=00000001, cnonce="0a4f113b", response="?"
@@ -116,7 +118,7 @@ struct DigestTests {
     ]
 
     @Test(arguments: algorithms, [nil, "auth", "auth-int", "auth-int,auth"])
-    func aServerLetsItIn(algorithm: String?, quality: String?) async throws {
+    func authenticatesWithEveryAlgorithmAndQuality(algorithm: String?, quality: String?) async throws {
         let server = DigestServer {
             ($0.algorithm, $0.quality) = (algorithm, quality)
             if quality != nil { $0.info = #"qop=\#(quality == "auth-int" ? "auth-int" : "auth"), rspauth="{proof}""# }
@@ -140,15 +142,15 @@ struct DigestTests {
         #expect(clientNonces.count == (isSession ? 1 : quality == nil ? 0 : 3))
     }
 
-    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
-    @Test func theTargetIsTheOneThatIsSent() async throws {
+    /// A query with a custom encoding can hold characters that transports have to percent-encode.
+    @Test func signsTheTargetAsSent() async throws {
         let transport = MockTransport([Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#), .ok()])
         let network = stack(transport).server(queryEncoding: .allowing("filterxbc[]|"))
         try await network.data(HTTPRequestData(path: "a?filter[x]=b|c"))
         #expect(Self.parameters(transport.authorizations[1])["uri"] == "/a?filter%5Bx%5D=b%7Cc")
     }
 
-    @Test func theStrongestChallengeIsAnswered() async throws {
+    @Test func usesTheStrongestChallenge() async throws {
         let transport = MockTransport([
             Self.challenge(
                 #"Digest realm="a", nonce="1", qop="auth", algorithm=MD5, Digest realm="a", nonce="2", algorithm=X-NEW"#,
@@ -164,7 +166,7 @@ struct DigestTests {
 
     private let covering = DigestSigner(user: "emily", password: "secret-1", coversBody: true)
 
-    @Test func coversBodiesThatMustBeCovered() async throws {
+    @Test func coversBodiesIfAskedTo() async throws {
         let transport = DigestServer().transport
         let network = stack(transport, covering)
         try await network.data(HTTPRequestData())
@@ -174,7 +176,7 @@ struct DigestTests {
         #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == [nil, "identity", "identity"])
     }
 
-    /// Anybody on the way could have taken auth-int out of the challenge.
+    /// An attacker on the path could have removed auth-int from the challenge.
     @Test(arguments: ["auth", nil], ["GET", "PUT"])
     func refusesAChallengeThatLeavesTheBodyUncovered(quality: String?, method: String) async throws {
         let transport = DigestServer { $0.quality = quality }.transport
@@ -188,7 +190,7 @@ struct DigestTests {
         #expect(transport.authorizations == [nil])
     }
 
-    @Test func refusesAnswersWithoutTheBodyAfterAnswersWithIt() async throws {
+    @Test func refusesALaterChallengeThatLeavesTheBodyUncovered() async throws {
         let transport = MockTransport([
             Self.challenge(#"Digest realm="a", nonce="1", qop="auth,auth-int", algorithm=SHA-256"#), .ok(),
             Self.challenge(#"Digest realm="a", nonce="2", qop="auth", algorithm=SHA-256, stale=true"#), .ok(),
@@ -212,7 +214,7 @@ struct DigestTests {
         #expect(transport.authorizations.map { Self.parameters($0)["nonce"] } == [nil, "3", nil, "1"])
     }
 
-    /// The password must not go out in the clear because its proof would not have been good enough.
+    /// A challenge that leaves the body uncovered must not lead to a plain-text password.
     @Test(arguments: [0, 1])
     func sendsNoPasswordAfterAChallengeThatLeavesTheBodyUncovered(order: Int) async throws {
         let transport = MockTransport([Self.both, .ok(), .ok()])
@@ -234,14 +236,14 @@ struct DigestTests {
         #expect(transport.requests.count == 2)
     }
 
-    /// The server's proof would be of bytes that the transport has decompressed.
-    @Test func whereBodiesAreCoveredNoneIsCompressed() async throws {
+    /// The transport decompresses the body, but the server's proof covers the compressed bytes.
+    @Test func requestsNoCompressionIfTheBodyIsCovered() async throws {
         let transport = DigestServer { $0.quality = "auth-int" }.transport
         try await stack(transport).data(HTTPRequestData(headerFields: [.acceptEncoding: "gzip"]))
         #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == ["gzip", "identity"])
     }
 
-    @Test func aBodyThatCannotBeCoveredIsAnError() async throws {
+    @Test func throwsIfTheServerRequiresCoverOfAStreamReadOnce() async throws {
         let server = DigestServer { $0.quality = "auth-int" }
         let transport = server.transport
         let network = stack(transport)
@@ -257,7 +259,7 @@ struct DigestTests {
     // MARK: Users and realms
 
     @Test(arguments: ["Jäsøn Doe", "a\"b\\c", "Emily (\u{30}\u{301})", "\"\u{301}"])
-    func anyUserAndRealmCanBeNamed(user: String) async throws {
+    func encodesAnyUserAndRealm(user: String) async throws {
         for isHidden in [false, true] where !isHidden || user == "Jäsøn Doe" {
             let server = DigestServer {
                 $0.realm = #"the \"inner\" realm"#
@@ -273,7 +275,7 @@ struct DigestTests {
         }
     }
 
-    /// A quotation mark with an accent on it is one character, and still ends the text.
+    /// A quotation mark with a combining accent is one `Character`, but still ends the quoted string.
     @Test func quotationMarksAreEscapedWhateverFollowsThem() async throws {
         let transport = MockTransport([
             Self.challenge("Digest realm=\"a\\\"\u{301}b\", nonce=\"1\", qop=\"auth\""), .ok(),
@@ -285,7 +287,7 @@ struct DigestTests {
 
     // MARK: Nonces
 
-    @Test func countsAreNeverUsedTwice() async throws {
+    @Test func concurrentRequestsUseEachNonceCountOnce() async throws {
         let server = DigestServer()
         let network = stack(server.transport)
         try await network.data(HTTPRequestData())
@@ -301,10 +303,10 @@ struct DigestTests {
     }
 
     @Test(arguments: [true, false])
-    func aNonceThatHasRunOutIsReplaced(saysStale: Bool) async throws {
+    func replacesAnExpiredNonce(reportsStale: Bool) async throws {
         let server = DigestServer {
             $0.uses = 2
-            $0.saysStale = saysStale
+            $0.reportsStale = reportsStale
         }
         let transport = server.transport
         let network = stack(transport)
@@ -314,8 +316,8 @@ struct DigestTests {
         #expect(transport.requests.count == 1 + 5 + 2)
     }
 
-    /// Stale is no wrong password, however soon it comes.
-    @Test func aNonceThatIsStaleAtOnceIsReplacedOnce() async throws {
+    /// A challenge with `stale=true` says nothing about the password, even after one use of the nonce.
+    @Test func replacesAStaleNonceOncePerRequest() async throws {
         let transport = MockTransport([
             Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#),
             Self.challenge(#"Digest realm="a", nonce="2", qop="auth", stale=true"#),
@@ -325,14 +327,16 @@ struct DigestTests {
         let network = stack(transport)
         #expect(try await network.data(HTTPRequestData()).status == .unauthorized)
         #expect(transport.authorizations.map { Self.parameters($0)["nonce"] } == [nil, "1", "2"])
-        // It is remembered for the next.
+        // The next request uses the nonce of the last challenge.
         #expect(try await network.data(HTTPRequestData()).status == .ok)
         #expect(Self.parameters(transport.authorizations.last ?? nil)["nonce"] == "3")
     }
 
-    /// The first to use a nonce may arrive after it has run out, and before or after the others learn of that.
+    /// The nonce expires while two requests use it.
+    ///
+    /// Their responses can arrive in either order.
     @Test(arguments: [true, false])
-    func aNonceThatRunsOutWhileOthersUseItIsReplaced(isFirstAnsweredFirst: Bool) async throws {
+    func concurrentRequestsReplaceAnExpiredNonce(isFirstAnsweredFirst: Bool) async throws {
         let gates = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
         let arrivals = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
         let transport = MockTransport { request in
@@ -362,7 +366,7 @@ struct DigestTests {
         #expect(try await second.status == .ok)
     }
 
-    @Test func aWrongPasswordIsTriedOnce() async throws {
+    @Test func triesAWrongPasswordOnce() async throws {
         let server = DigestServer { $0.password = "another" }
         let transport = server.transport
         let network = stack(transport)
@@ -373,16 +377,16 @@ struct DigestTests {
         #expect(transport.authorizations.map { $0 != nil } == [false, true, false, true])
     }
 
-    @Test func aStaleNonceThatIsTheSameIsNotTriedAgain() async throws {
+    @Test func doesNotRetryWithTheSameStaleNonce() async throws {
         let challenge = Self.challenge(#"Digest realm="a", nonce="1", qop="auth", stale=true"#)
         let transport = MockTransport([challenge, challenge, challenge, challenge])
         #expect(try await stack(transport).data(HTTPRequestData()).status == .unauthorized)
         #expect(transport.requests.count == 2)
     }
 
-    /// Also where the nonce of the first was new.
+    /// The other realm can follow a new nonce or one that was already used.
     @Test(arguments: [1, 2])
-    func anotherRealmIsAnswered(uses: Int) async throws {
+    func authenticatesAgainForAnotherRealm(uses: Int) async throws {
         let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         let transport = MockTransport([
             Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#),
@@ -399,7 +403,7 @@ struct DigestTests {
 
     // MARK: Protection spaces
 
-    @Test func theDomainSaysWhereAnAnswerIsGood() async throws {
+    @Test func authenticatesInAdvanceWithinTheDomain() async throws {
         let transport = MockTransport { request in
             request.path == "/a/1" && request.headerFields[.authorization] == nil
                 ? Self.challenge(
@@ -416,14 +420,14 @@ struct DigestTests {
         #expect(transport.authorizations.map { $0 != nil } == [false, true, true, false, true, false, true, false])
     }
 
-    @Test func theRequestThatWasAskedIsCoveredWhateverTheDomain() async throws {
+    @Test func authenticatesAChallengedRequestOutsideTheDomain() async throws {
         let server = DigestServer { $0.more = #", domain="/elsewhere""# }
         let transport = server.transport
         #expect(try await stack(transport).data(HTTPRequestData(path: "here")).status == .ok)
         #expect(transport.requests.count == 2)
     }
 
-    @Test func otherOriginsGetNoAnswer() async throws {
+    @Test func sendsNoCredentialsToOtherOrigins() async throws {
         let server = DigestServer()
         let transport = server.transport
         let network = stack(transport)
@@ -433,7 +437,7 @@ struct DigestTests {
         #expect(transport.authorizations.map { $0 != nil } == [false, true, false])
     }
 
-    @Test func fewSpacesAreRemembered() {
+    @Test func limitsTheNumberOfRememberedChallenges() {
         let sessions = DigestSessions()
         let challenge = AuthenticationChallenge.challenges(in: #"Digest realm="a", nonce="1", qop="auth""#)
         let hosts = (0..<DigestSessions.capacity + 5).map { HTTPRequestData(authority: "host-\($0).example") }
@@ -444,10 +448,10 @@ struct DigestTests {
         #expect(sessions.next(for: hosts[0]) == nil)
     }
 
-    // MARK: What the server proves
+    // MARK: The server's proof
 
     @Test(arguments: ["SHA-256", "MD5-sess"], ["auth", "auth-int"])
-    func theServersProofIsChecked(algorithm: String, quality: String) async throws {
+    func verifiesTheServersProof(algorithm: String, quality: String) async throws {
         for (proof, isGood) in [
             ("{proof}", true), ("", false), ("0123", false), (String(repeating: "0", count: 64), false),
         ] {
@@ -471,13 +475,13 @@ struct DigestTests {
     @Test(arguments: [
         #"rspauth="{proof}", cnonce="other""#, #"rspauth="{proof}", nc=0000000f"#, #"rspauth="{proof}", nc=x"#,
     ])
-    func aProofOfSomethingElseIsNone(info: String) async {
+    func rejectsAProofForAnotherRequest(info: String) async {
         let network = stack(DigestServer { $0.info = info }.transport)
         let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
         #expect(error?.kind == .invalidResponse)
     }
 
-    @Test func aBodyThatWasChangedOnItsWayIsNoticed() async {
+    @Test func detectsAChangedResponseBody() async {
         let server = DigestServer {
             $0.quality = "auth-int"
             $0.info = #"qop=auth-int, rspauth="{proof}""#
@@ -507,7 +511,7 @@ struct DigestTests {
         }
     }
 
-    @Test func theNextNonceIsUsed() async throws {
+    @Test func usesTheNextNonce() async throws {
         let server = DigestServer { $0.info = #"nextnonce="next-1""# }
         let transport = server.transport
         let network = stack(transport)
@@ -516,11 +520,11 @@ struct DigestTests {
         }
         let sent = transport.authorizations.dropFirst().map { Self.parameters($0) }
         #expect(sent.map { $0["nonce"] } == ["nonce-1", "next-1", "next-1"])
-        // One that is the same is no new one.
+        // A next nonce equal to the current one does not restart the count.
         #expect(sent.map { $0["nc"] } == ["00000001", "00000001", "00000002"])
     }
 
-    // MARK: Challenges that cannot be answered
+    // MARK: Unusable challenges
 
     @Test(arguments: [
         "", "Digest", #"Digest realm="a""#, #"Digest nonce="1""#, #"Digest realm="a", nonce="1", qop="token""#,
@@ -528,22 +532,22 @@ struct DigestTests {
         "Digest realm=\"a\", nonce=\"\(String(repeating: "x", count: 9_000))\"", #"Digest realm="a, nonce="#,
         "Basic realm=\"a\"", "Digest ,,,=,\"", "Digest dG9rZW4=",
     ])
-    func aChallengeThatCannotBeAnsweredIsTheResponse(challenge: String) async throws {
+    func returnsTheResponseToAnUnusableChallenge(challenge: String) async throws {
         let transport = MockTransport([Self.challenge(challenge)])
         let response = try await stack(transport).data(HTTPRequestData())
         #expect(response.status == .unauthorized)
         #expect(transport.requests.count == 1)
     }
 
-    /// swift-http-types makes spaces of these, but not everything comes that way.
+    /// swift-http-types replaces these characters by spaces, but other sources do not.
     @Test(arguments: ["nonce=\"1\r\nX: 2\"", "nonce=\"\u{0}\"", "nonce=\"1\", opaque=\"\u{7f}\""])
-    func aChallengeWithControlCharactersIsNone(parameters: String) {
+    func ignoresAChallengeWithControlCharacters(parameters: String) {
         let challenges = AuthenticationChallenge.challenges(in: "Digest realm=\"a\", \(parameters)")
         #expect(challenges.count == 1)
         #expect(DigestChallenge.byStrength(challenges).isEmpty)
     }
 
-    @Test func aChallengeOfAnyBytesDoesNoHarm() async throws {
+    @Test func randomChallengesDoNotTrap() async throws {
         var random = RandomSource.seeded(7)
         let pieces = [
             "Digest", " ", ",", "=", "\"", "\\", "realm", "nonce", "qop", "auth", "domain", "/", "stale=true", "é",
@@ -584,7 +588,7 @@ struct DigestTests {
     }
 
     @Test(arguments: [0, 1])
-    func digestIsPreferredToBasic(order: Int) async throws {
+    func prefersDigestToBasic(order: Int) async throws {
         let transport = MockTransport([Self.both, .ok(), .ok()])
         let network = stacks(transport)[order]
         #expect(try await network.data(HTTPRequestData()).status == .ok)
@@ -593,24 +597,24 @@ struct DigestTests {
     }
 
     @Test(arguments: [0, 1])
-    func basicIsUsedWhereTheServerKnowsNothingElse(order: Int) async throws {
+    func usesBasicIfTheServerOffersNothingElse(order: Int) async throws {
         let transport = MockTransport([Self.challenge(#"Basic realm="a""#), .ok()])
         #expect(try await stacks(transport)[order].data(HTTPRequestData()).status == .ok)
         #expect(schemes(transport) == [nil, "Basic"])
     }
 
-    /// The password would go where its proof was not good enough.
+    /// Digest was refused, so a plain-text password would reach a server that did not accept its proof.
     @Test(arguments: [0, 1], [both, challenge(#"Basic realm="a""#)])
-    func basicIsNotTriedWhereDigestWasRefused(order: Int, refusal: MockResponse) async throws {
+    func doesNotFallBackToBasicAfterDigestWasRefused(order: Int, refusal: MockResponse) async throws {
         let transport = MockTransport([Self.both, refusal, .ok(), .ok()])
         let response = try await stacks(transport)[order].data(HTTPRequestData())
         #expect(response.status == .unauthorized)
         #expect(schemes(transport) == [nil, "Digest"])
     }
 
-    /// Also when Digest went ahead of the challenge.
+    /// The same holds if Digest was sent before a challenge.
     @Test(arguments: [0, 1])
-    func basicIsNotTriedWhereAKnownDigestWasRefused(order: Int) async throws {
+    func doesNotFallBackToBasicAfterDigestInAdvanceWasRefused(order: Int) async throws {
         let transport = MockTransport([Self.both, .ok(), Self.challenge(#"Basic realm="a""#), .ok()])
         let network = stacks(transport)[order]
         try await network.data(HTTPRequestData())
@@ -618,7 +622,7 @@ struct DigestTests {
         #expect(schemes(transport) == [nil, "Digest", "Digest"])
     }
 
-    @Test func whatIsStrongerGoesFirst() async throws {
+    @Test func prefersBearerToDigest() async throws {
         let challenge = Self.challenge(#"Bearer, Digest realm="a", nonce="1", qop="auth""#)
         let transport = MockTransport([challenge, .ok()])
         let network = transport.signed(with: signer)
@@ -629,7 +633,7 @@ struct DigestTests {
 
     // MARK: In a stack
 
-    @Test func attemptsAndHopsAreAnsweredAnew() async throws {
+    @Test func authenticatesEachAttemptAndRedirect() async throws {
         let server = DigestServer()
         let failures = Mutex(1)
         let transport = MockTransport { request in
@@ -647,29 +651,29 @@ struct DigestTests {
         #expect(sent.map { $0["nc"] } == [nil, "00000001", "00000002", "00000003", "00000004"])
     }
 
-    @Test func theRefusalMayComeWithinAnError() async throws {
+    @Test func readsTheChallengeOfAStatusError() async throws {
         let server = DigestServer()
         let network = server.transport.checkedStatusCode().signed(with: signer).server(authority: host)
         #expect(try await network.data(HTTPRequestData()).status == .ok)
     }
 
-    @Test func aBodyThatCanBeReadOnceGetsTheChallenge() async throws {
+    @Test func returnsTheChallengeIfTheBodyCannotBeSentAgain() async throws {
         let server = DigestServer()
         let transport = server.transport
         let network = stack(transport)
         let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         #expect(try await network.data(HTTPRequestData(method: .put, body: once)).status == .unauthorized)
-        // And the next need not be asked.
+        // The next request authenticates without a challenge.
         #expect(try await network.data(HTTPRequestData()).status == .ok)
         #expect(transport.requests.count == 2)
     }
 
-    @Test func whatComesBackIsTheUsers() async throws {
+    @Test func responseBelongsToTheUser() async throws {
         let response = try await stack(DigestServer().transport).data(HTTPRequestData())
         #expect(response.principal == Principal(id: "emily"))
     }
 
-    @Test func nothingPrintsThePassword() async throws {
+    @Test func descriptionsHideThePassword() async throws {
         let transport = DigestServer().transport
         let response = try await stack(transport).data(HTTPRequestData())
         let prints =

@@ -25,7 +25,7 @@ struct HMACSignerTests {
         return try #require(transport.requests.last)
     }
 
-    /// What is signed, as a signer with these parts signs it.
+    /// Returns the signature of a request over some parts.
     private func text(
         _ parts: [HMACSigner.Part],
         separator: String = "\n",
@@ -41,8 +41,8 @@ struct HMACSignerTests {
             .joined()
     }
 
-    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
-    @Test func whatIsSignedIsWhatIsSent() async throws {
+    /// A query with a custom encoding can hold characters that transports have to percent-encode.
+    @Test func signsTheTargetAsSent() async throws {
         let signer = HMACSigner(
             keyID: "k",
             key: key,
@@ -60,10 +60,10 @@ struct HMACSignerTests {
         #expect(sent.headerFields[.xSignature] == code(text))
     }
 
-    // MARK: Known answers
+    // MARK: Examples of the specification
 
     /// RFC 4231 section 4.3.
-    @Test func knownAnswers() async throws {
+    @Test func matchesTheCodesOfRFC4231() async throws {
         let request = HTTPRequestData(method: .post, body: body)
         let answers: [(any HashFunction.Type, String)] = [
             (SHA256.self, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
@@ -85,7 +85,7 @@ struct HMACSignerTests {
 
     // MARK: Schemes of services
 
-    @Test func aSchemeWithATimestamp() async throws {
+    @Test func signsATimestampAndTheBody() async throws {
         let signer = HMACSigner(
             keyID: "shop-7",
             key: key,
@@ -99,7 +99,7 @@ struct HMACSignerTests {
         )
     }
 
-    @Test func aSchemeWithAPrefix() async throws {
+    @Test func formatsTheSignatureWithAPrefix() async throws {
         let signer = HMACSigner(
             keyID: "hook",
             key: key,
@@ -112,7 +112,7 @@ struct HMACSignerTests {
         )
     }
 
-    @Test func aSchemeInTheAuthorizationField() async throws {
+    @Test func writesTheAuthorizationField() async throws {
         let signer = HMACSigner(
             keyID: "app-1",
             key: key,
@@ -132,14 +132,14 @@ struct HMACSignerTests {
         )
         #expect(signer.scheme == "HMAC-SHA256")
         #expect(signer.method == AuthenticationMethod(rawValue: "hmac-sha256"))
-        // There is one such field.
+        // The signer keeps an Authorization field of the caller.
         let own = try await send(HTTPRequestData(headerFields: [.authorization: "Bearer own"]), signedWith: signer)
         #expect(own.headerFields[.authorization] == "Bearer own")
     }
 
     // MARK: Parts
 
-    @Test func partsAreTakenAsTheyAreSent() async throws {
+    @Test func signsPartsAsSent() async throws {
         let request = HTTPRequestData(
             method: .put,
             path: "caf%C3%A9?b=2&a=%20",
@@ -170,7 +170,7 @@ struct HMACSignerTests {
         )
     }
 
-    @Test func whatIsNotThereIsEmpty() async throws {
+    @Test func signsMissingPartsAsEmptyText() async throws {
         #expect(try await text([.path, .query, .body, .field(.accept)], of: HTTPRequestData()) == code("/\n\n\n"))
         #expect(try await text([], of: HTTPRequestData()) == code(""))
     }
@@ -179,11 +179,11 @@ struct HMACSignerTests {
         (HMACSigner.TimestampFormat.seconds, "1700000000"), (.milliseconds, "1700000000750"),
         (.internet, "2023-11-14T22:13:20Z"), (.httpDate, "Tue, 14 Nov 2023 22:13:20 GMT"),
     ])
-    func timesAreWrittenAsTheSchemeWants(format: HMACSigner.TimestampFormat, text: String) async throws {
+    func formatsTimestamps(format: HMACSigner.TimestampFormat, text: String) async throws {
         let signer = HMACSigner(
             keyID: "k",
             key: key,
-            // A field is there for parts before it, too.
+            // A field set by a later part can be signed by an earlier one.
             signing: [.field(.timestamp), ";", .timestamp(format, in: .timestamp)],
             into: .field(.xSignature)
         )
@@ -192,7 +192,7 @@ struct HMACSignerTests {
         #expect(sent.headerFields[.xSignature] == code("\(text);\(text)"))
     }
 
-    @Test func digestsOfBodies() async throws {
+    @Test func signsDigestsOfTheBody() async throws {
         let digest = SHA256.hash(data: Data("what do ya want for nothing?".utf8))
         let signer = HMACSigner(
             keyID: "k",
@@ -209,7 +209,7 @@ struct HMACSignerTests {
 
     // MARK: Bodies
 
-    @Test func aFileIsReadInPortions() async throws {
+    @Test func signsAFileLikeItsBytes() async throws {
         let bytes = Data.unlike(1_506_000)
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try bytes.write(to: file)
@@ -219,7 +219,7 @@ struct HMACSignerTests {
         #expect(sent == whole)
     }
 
-    @Test func aBodyThatCanBeReadOnceIsSignedWhereTheSchemeLeavesItOut() async throws {
+    @Test func acceptsAStreamReadOnceOnlyIfTheBodyIsNotSigned() async throws {
         let body = { RequestBody.stream(AsyncStream<Data> { $0.finish() }) }
         let error = await #expect(throws: NetworkingError.self) {
             try await text([.body], of: HTTPRequestData(method: .put, body: body()))
@@ -231,7 +231,7 @@ struct HMACSignerTests {
 
     // MARK: In a stack
 
-    @Test func eachAttemptHasATimeAndANonceOfItsOwn() async throws {
+    @Test func signsEachAttemptWithItsOwnTimeAndNonce() async throws {
         let clock = ManualClock()
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let signer = HMACSigner(
@@ -250,7 +250,7 @@ struct HMACSignerTests {
         #expect(Set(transport.signatures).count == 2)
     }
 
-    @Test func nothingPrintsTheKeyOrTheSignature() async throws {
+    @Test func descriptionsHideTheKeyAndTheSignature() async throws {
         let signer = HMACSigner(keyID: "k", key: key, signing: [.method], into: .field(.xSignature))
         let sent = try await send(HTTPRequestData(), signedWith: signer)
         let signature = try #require(sent.headerFields[.xSignature])

@@ -8,7 +8,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-/// How far clocks may be apart, and how long before their end credentials are renewed.
+/// The accepted difference between clocks, and the time before expiry at which credentials are renewed.
 @Suite(.timeLimit(.minutes(5)))
 struct LeewayTests {
     // MARK: Message signatures
@@ -22,7 +22,7 @@ struct LeewayTests {
         }
     }
 
-    /// Signed at the time zero, for a minute.
+    /// A request signed at the time zero, with a lifetime of a minute.
     private var signed: HTTPRequestData {
         get async throws {
             try await Vectors.request
@@ -34,7 +34,8 @@ struct LeewayTests {
         (-31.0, false, true), (-30, true, true), (-121, false, false), (-120, false, true), (90, true, true),
         (91, false, true), (180, false, true), (181, false, false),
     ])
-    func clocksMayBeApartByTheLeeway(after seconds: Double, isGoodByDefault: Bool, isGood: Bool) async throws {
+    func acceptsClockDifferencesWithinTheLeeway(after seconds: Double, isGoodByDefault: Bool, isGood: Bool) async throws
+    {
         let request = try await signed
         let standard = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method])
         #expect(await self.isGood(request, by: standard, after: seconds) == isGoodByDefault)
@@ -60,7 +61,7 @@ struct LeewayTests {
             .environment(\.clock, .manual(clock))
     }
 
-    @Test func credentialsAreRenewedWithinTheLeeway() async throws {
+    @Test func renewsCredentialsWithinTheLeeway() async throws {
         let calls = Mutex(0)
         let end = clock.date.addingTimeInterval(3_600)
         let provider = AWSCredentialProvider(leeway: .seconds(600)) {
@@ -79,7 +80,7 @@ struct LeewayTests {
         }
     }
 
-    @Test func gettingCredentialsHasATimeLimit() async throws {
+    @Test func fetchOfCredentialsTimesOut() async throws {
         let clock = clock
         let provider = AWSCredentialProvider(timeout: .seconds(5)) {
             try await NetworkClock.manual(clock).sleep(for: .seconds(3_600))

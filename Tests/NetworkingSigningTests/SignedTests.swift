@@ -16,9 +16,9 @@ struct SignedTests {
         transport.signed(with: signer).server(baseURL: URL(string: "https://api.example.com/v1")!)
     }
 
-    // MARK: What is signed
+    // MARK: Signatures
 
-    @Test func signsWhatWillBeSent() async throws {
+    @Test func signsTheResolvedRequest() async throws {
         let request = HTTPRequestData(method: .post, path: "orders?b=1", body: .json(["a": 1]))
         let response = try await stack(transport).data(request)
         #expect(transport.signatures == ["secret-1"])
@@ -27,8 +27,8 @@ struct SignedTests {
         #expect(response.request == request)
     }
 
-    /// The transport would say it later, and the signature would not cover it.
-    @Test func theTypeOfABodyThatCameLateIsThereToSign() async throws {
+    /// The transport would add the type after signing, so the signature would not cover it.
+    @Test func signsTheContentTypeOfABodySetByAModifier() async throws {
         struct Filling: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -42,7 +42,7 @@ struct SignedTests {
         #expect(signer.requests.map { $0.headerFields[.contentType] } == ["application/json"])
     }
 
-    @Test func eachAttemptGetsASignatureOfItsOwn() async throws {
+    @Test func signsEachAttempt() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
         let network = transport.signed(with: signer).retry(.immediate()).server(authority: "api.example.com")
         try await network.data(HTTPRequestData())
@@ -51,7 +51,7 @@ struct SignedTests {
     }
 
     @Test(arguments: [true, false])
-    func eachHopGetsASignatureOfItsOwn(isFollowedOutside: Bool) async throws {
+    func signsEachRedirectToTheSameOrigin(isFollowedOutside: Bool) async throws {
         let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "https://elsewhere.example/c"), .ok()])
         let network =
             isFollowedOutside
@@ -64,9 +64,9 @@ struct SignedTests {
         #expect(response.redirects.count == 2)
     }
 
-    /// Whoever follows the redirects.
+    /// The result is the same whether the signer or an outer modifier follows the redirects.
     @Test(arguments: [true, false])
-    func hopsMayGoWithout(isFollowedOutside: Bool) async throws {
+    func signsOnlyRedirectsThatTheExceptionAllows(isFollowedOutside: Bool) async throws {
         let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/public"), .ok()])
         let signed = transport.signed(with: signer) { $0.path?.hasPrefix("/public") == true }
         let network =
@@ -77,9 +77,9 @@ struct SignedTests {
         #expect(transport.signatures == [nil, "secret-1", nil])
     }
 
-    /// As if it stood further out.
+    /// The policy applies as if its modifier were outside the signer.
     @Test(arguments: [RedirectPolicy.never, .follow(upTo: 1)])
-    func aPolicyFurtherInCounts(policy: RedirectPolicy) async throws {
+    func followsTheRedirectPolicyOfAnInnerModifier(policy: RedirectPolicy) async throws {
         let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .ok()])
         let network = AnyNetworkingComponent(transport.timeout(.seconds(60)).redirected(policy))
             .signed(with: signer).server(authority: "api.example.com")
@@ -95,15 +95,15 @@ struct SignedTests {
         }
     }
 
-    @Test func thePolicyOfARequestComesBeforeThatOfTheStack() async throws {
+    @Test func redirectPolicyOfTheRequestOverridesTheStacks() async throws {
         let transport = MockTransport([.redirect(to: "/b"), .ok()])
         let network = transport.redirected(.never).signed(with: signer).server(authority: "api.example.com")
         #expect(try await network.data(HTTPRequestData(path: "a").with { $0.redirects = .follow }).status == .ok)
     }
 
-    // MARK: Where signatures go
+    // MARK: Destinations
 
-    @Test func otherOriginsGetNone() async throws {
+    @Test func signsOnlyRequestsToAllowedHosts() async throws {
         let network = transport.signed(with: signer, at: ["Files.example.com"]).server(authority: "api.example.com")
         for url in ["https://api.example.com", "https://files.example.com", "https://elsewhere.example"] {
             try await network.data(HTTPRequestData(url: try #require(URL(string: url))))
@@ -111,7 +111,7 @@ struct SignedTests {
         #expect(transport.signatures == ["secret-1", "secret-2", nil])
     }
 
-    @Test func someGoWithout() async throws {
+    @Test func skipsExceptedAndAnonymousRequests() async throws {
         let network = transport.signed(with: signer) { $0.path == "/public" }.server(authority: "api.example.com")
         try await network.data(HTTPRequestData(path: "public"))
         try await network.data(HTTPRequestData().with { $0.authenticationMethod = .anonymous })
@@ -119,7 +119,7 @@ struct SignedTests {
         #expect(transport.signatures == [nil, nil, "secret-1"])
     }
 
-    @Test func withoutAServerItIsNotKnownWhereTheyMayGo() async {
+    @Test func throwsWithoutAServer() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await transport.signed(with: signer).data(.lawful)
         }
@@ -128,7 +128,7 @@ struct SignedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func plainHTTPGetsNone() async {
+    @Test func refusesToSignPlainHTTP() async {
         let signer = NumberingSigner(scheme: "Ticket")
         let network = transport.signed(with: signer).server(authority: "api.example.com")
         let error = await #expect(throws: NetworkingError.self) {
@@ -141,7 +141,7 @@ struct SignedTests {
 
     // MARK: The Authorization field
 
-    @Test func whoHasTheAuthorizationFieldKeepsIt() async throws {
+    @Test func keepsAnExistingAuthorizationField() async throws {
         let signer = NumberingSigner(scheme: "Ticket")
         let network = transport.authenticated(with: BearerCredentials(token: "inner")).signed(with: signer)
             .server(authority: "api.example.com")
@@ -159,7 +159,7 @@ struct SignedTests {
         )
     }
 
-    @Test func aSignatureInAFieldOfItsOwnGoesWithAToken() async throws {
+    @Test func signatureInACustomFieldIsSentWithAToken() async throws {
         let network = transport.signed(with: signer).authenticated(with: BearerCredentials(token: "outer"))
             .server(authority: "api.example.com")
         try await network.data(HTTPRequestData())
@@ -167,9 +167,9 @@ struct SignedTests {
         #expect(transport.signatures == ["secret-1"])
     }
 
-    // MARK: Whose a response is
+    // MARK: Principals
 
-    @Test func whatComesBackBelongsToTheKey() async throws {
+    @Test func responseBelongsToTheKey() async throws {
         let network = stack(transport)
         let response = try await network.data(HTTPRequestData())
         #expect(response.principal == Principal(id: "key"))
@@ -179,7 +179,7 @@ struct SignedTests {
         #expect(try await network.data(anonymous).principal == nil)
     }
 
-    @Test func aCacheKeepsTheKeysApart() async throws {
+    @Test func cacheSeparatesKeys() async throws {
         let cache = ResponseCache()
         let transport = MockTransport { request in
             .ok(Data((request.headerFields[.xSignature] ?? "").utf8), headerFields: [.cacheControl: "max-age=60"])
@@ -194,18 +194,19 @@ struct SignedTests {
         #expect(bodies == [Data("secret-1".utf8), Data("secret-1".utf8), Data("secret-1".utf8)])
     }
 
-    @Test func thoseWhoShareAnExchangeShareItsSignature() async throws {
-        let flights = InFlightRequests()
+    @Test func deduplicatedCallsShareOneSignature() async throws {
+        let inFlightRequests = InFlightRequests()
         let gate = Suspension<Void>()
         let transport = MockTransport { _ in
             try await gate.value()
             return .ok()
         }
-        let network = transport.signed(with: signer).deduplicated(sharing: flights).server(authority: "api.example.com")
+        let network = transport.signed(with: signer).deduplicated(sharing: inFlightRequests)
+            .server(authority: "api.example.com")
         async let first = network.data(HTTPRequestData(path: "a"))
         async let second = network.data(HTTPRequestData(path: "a"))
-        try await eventually("!(flights.waiting < 2 || transport.requests.isEmpty)") {
-            !(flights.waiting < 2 || transport.requests.isEmpty)
+        try await eventually("!(inFlightRequests.waiting < 2 || transport.requests.isEmpty)") {
+            !(inFlightRequests.waiting < 2 || transport.requests.isEmpty)
         }
         gate.resume()
         #expect(try await first.status == .ok)
@@ -232,7 +233,7 @@ struct SignedTests {
         #expect(transport.signatures == ["secret-1", "secret-2"])
     }
 
-    @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
+    @Test func doesNotSignAgainIfTheBodyCannotBeSentAgain() async throws {
         let signer = NumberingSigner(again: { _ in true })
         let body = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         let network = transport.signed(with: signer).server(authority: "api.example.com")
@@ -240,18 +241,18 @@ struct SignedTests {
         #expect(transport.signatures == ["secret-1"])
     }
 
-    /// It would get the bodies of both responses.
-    @Test func aSinkThatHasTakenABodyIsNotUsedAgain() async throws {
+    /// The sink would receive the bodies of both responses.
+    @Test func doesNotSignAgainIfTheSinkHasReceivedABody() async throws {
         let signer = NumberingSigner(again: { $0.status == .forbidden })
         let transport = MockTransport([
-            // Pieces go to the sink at once.
+            // The transport passes the chunks on to the sink as they arrive.
             .pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")]),
         ])
         let network = transport.signed(with: signer).server(authority: "api.example.com")
-        let greedy = CollectingSink { _ in .take }
-        let response = try await network.data(HTTPRequestData().with { $0.sink = greedy })
+        let takingSink = CollectingSink { _ in .take }
+        let response = try await network.data(HTTPRequestData().with { $0.sink = takingSink })
         #expect(response.status == .forbidden)
-        #expect(greedy.data == Data("refused".utf8))
+        #expect(takingSink.data == Data("refused".utf8))
         let sink = CollectingSink()
         let skipped = MockTransport([.pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")])])
         try await skipped.signed(with: signer).server(authority: "api.example.com")
@@ -259,7 +260,7 @@ struct SignedTests {
         #expect(sink.data == Data("hello".utf8))
     }
 
-    /// Asks for the bytes after those that it has taken.
+    /// A sink that requests the bytes after those it has received.
     private struct ResumingSink: ForwardingSink {
         let collector: CollectingSink
 
@@ -278,7 +279,7 @@ struct SignedTests {
         }
     }
 
-    @Test func sinkAsksForTheRestWhenTheRequestIsSentAgain() async throws {
+    @Test func resumingSinkRequestsTheRestWhenSignedAgain() async throws {
         let signer = NumberingSigner(again: { $0.status == .forbidden })
         let transport = MockTransport([
             .pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")]),
@@ -288,8 +289,8 @@ struct SignedTests {
         #expect(transport.requests.map { $0.headerFields[.range] } == [nil, "bytes=7-"])
     }
 
-    /// What another server says of a request that came to it by a redirect is not about this signature.
-    @Test func theAnswerOfAnotherServerIsNotLookedAt() async throws {
+    /// A refusal by the target of a redirect says nothing about this signature.
+    @Test func ignoresRefusalsOfAnotherServer() async throws {
         let signer = NumberingSigner(again: { $0.status == .unauthorized })
         let transport = MockTransport([
             .redirect(to: "https://elsewhere.example/"), .status(.unauthorized), .status(.unauthorized),
@@ -302,7 +303,7 @@ struct SignedTests {
         #expect(transport.signatures == ["secret-1", nil, "secret-2"])
     }
 
-    /// Says that another server has answered, as a component does that follows redirects by itself.
+    /// Reports another server as the sender of the response, like a component that follows redirects by itself.
     private struct Straying: NetworkingModifier {
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
             var response = try await upstream.send(request)
@@ -315,7 +316,7 @@ struct SignedTests {
 
     private struct Mistake: Error {}
 
-    @Test func aSignerThatThrowsSendsNothing() async {
+    @Test func sendsNothingIfTheSignerThrows() async {
         let signer = NumberingSigner(before: { _ in throw Mistake() })
         await #expect(throws: Mistake.self) {
             try await transport.signed(with: signer).server(authority: "api.example.com").data(HTTPRequestData())
@@ -323,7 +324,7 @@ struct SignedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aResponseThatTheSignerRefusesIsNotHandedOn() async {
+    @Test func throwsTheSignersErrorAboutAResponse() async {
         let signer = NumberingSigner(again: { _ in throw Mistake() })
         await #expect(throws: Mistake.self) {
             try await transport.signed(with: signer).server(authority: "api.example.com").data(HTTPRequestData())
@@ -331,11 +332,11 @@ struct SignedTests {
         #expect(transport.requests.count == 1)
     }
 
-    /// Also by a signer that makes something else of it.
-    @Test func aCallerThatIsCancelledWhileItWaitsForASignatureHearsThat() async throws {
-        let begun = Suspension<Void>()
+    /// The caller gets `CancellationError` even if the signer throws another error.
+    @Test func cancelledCallerGetsCancellationErrorWhileSigning() async throws {
+        let started = Suspension<Void>()
         let signer = NumberingSigner(before: { _ in
-            begun.resume()
+            started.resume()
             do {
                 try await Suspension<Void>().value()
             } catch {
@@ -344,7 +345,7 @@ struct SignedTests {
         })
         let network = transport.signed(with: signer).server(authority: "api.example.com")
         let call = Task { try await network.data(HTTPRequestData()) }
-        try await begun.value()
+        try await started.value()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests.isEmpty)
@@ -352,7 +353,7 @@ struct SignedTests {
 
     // MARK: In a stack
 
-    @Test func diagnosticsReportOneOutsideRetry() {
+    @Test func diagnosticsReportASignerOutsideRetry() {
         let inside = transport.signed(with: signer).retry().server(authority: "api.example.com")
         #expect(inside.diagnostics.isEmpty)
         let outside = transport.retry().signed(with: signer).server(authority: "api.example.com")
@@ -382,7 +383,7 @@ struct SignedTests {
         #expect(transport.signed(with: signer).diagnostics(for: request) == [])
     }
 
-    @Test func signatureThatIsReadyAfterAChangeOfTheServerIsNotSent() async throws {
+    @Test func dropsASignatureIfTheServerChangedMeanwhile() async throws {
         let serverA = try #require(URL(string: "https://a.example"))
         let serverB = try #require(URL(string: "https://b.example"))
         let server = SwitchableServer(serverA)
@@ -408,7 +409,7 @@ struct SignedTests {
         #expect(transport.signed(with: signer).diagnostics(for: request).count == 1)
     }
 
-    @Test func outlinesShowTheSignerAndNoSecret() {
+    @Test func outlineShowsTheSignerAndNoSecret() {
         let network = transport.signed(with: signer, at: ["b.example", "A.example"])
             .server(authority: "api.example.com")
         #expect(network.outline.contains("signed(with: NumberingSigner, at: a.example, b.example)\nMockTransport"))

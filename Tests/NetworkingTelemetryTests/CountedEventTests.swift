@@ -8,7 +8,7 @@ import NetworkingTesting
 import Testing
 import Tracing
 
-/// Counters of what caches and token stores do.
+/// Counters for events of caches and token stores.
 @Suite(.timeLimit(.minutes(5)))
 struct CountedEventTests {
     private let metrics = TestMetrics()
@@ -17,7 +17,7 @@ struct CountedEventTests {
         metrics.counters(label: metric.rawValue).reduce(0) { $0 + $1.totalValue }
     }
 
-    @Test func whatACacheMakesRoomForIsCounted() async throws {
+    @Test func countsCacheEvictions() async throws {
         let transport = MockTransport { _ in
             .ok(Data(count: 40_000), headerFields: [.cacheControl: "max-age=60"])
         }
@@ -30,7 +30,7 @@ struct CountedEventTests {
         #expect(count(.cacheEvictions) == 3)
     }
 
-    @Test func refreshesAreCounted() async throws {
+    @Test func countsCredentialRefreshes() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(Session(accessToken: "new"))])
         let tokens = TokenStore(Session(accessToken: "old"), delegate: delegate)
         let transport = MockTransport { request in

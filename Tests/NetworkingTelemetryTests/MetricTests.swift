@@ -25,7 +25,7 @@ struct MetricTests {
         return network.telemetry(tracer: NoOpTracer(), metrics: metrics, options: options)
     }
 
-    /// What a distribution was told, by its dimensions in their order.
+    /// The recorded values of a distribution, keyed by its dimensions.
     private func values(_ metric: TelemetryMetric) -> [String: [Double]] {
         var values: [String: [Double]] = [:]
         for recorder in metrics.recorders(label: metric.rawValue) {
@@ -56,7 +56,7 @@ struct MetricTests {
 
     private static let server = "http.request.method=GET server.address=api.example.com server.port=443"
 
-    @Test func anExchangesDurationIsInSeconds() async throws {
+    @Test func recordsDurationsInSeconds() async throws {
         let transport = MockTransport([
             .ok().delayed(by: .milliseconds(250)), .status(.notFound).delayed(by: .seconds(2)),
         ])
@@ -73,19 +73,19 @@ struct MetricTests {
         #expect(values(.callAttempts) == expected.mapValues { _ in [1] })
         let areAggregated = metrics.recorders(label: "http.client.request.duration").map(\.aggregate)
         #expect(areAggregated == [true, true])
-        // What has to be asked for.
+        // These metrics are off by default.
         #expect(
             values(.requestBodySize).isEmpty && values(.responseBodySize).isEmpty && levels(.activeRequests).isEmpty
         )
     }
 
-    @Test func failuresHaveTheirKind() async throws {
+    @Test func recordsTheErrorKindOfAFailure() async throws {
         let transport = MockTransport { throw NetworkingError(.connectionLost, request: $0) }
         _ = try? await telemetry(transport).data(HTTPRequestData(authority: "api.example.com"))
         #expect(values(.requestDuration).keys.map { $0 } == ["\(Self.server) error.type=connectionLost"])
     }
 
-    @Test func whatIsAskedForIsRecorded() async throws {
+    @Test func recordsBodySizesAndActiveRequestsIfEnabled() async throws {
         let transport = MockTransport { _ in .ok(Data(count: 11)).delayed(by: .seconds(1)) }
         let network = telemetry(transport) {
             $0.recordsBodySizes = true
@@ -113,7 +113,7 @@ struct MetricTests {
         #expect(values(.responseBodySize) == ["\(server) http.response.status_code=200": [11]])
     }
 
-    @Test func retriesAndRedirectsAreCountedByReason() async throws {
+    @Test func countsRetriesAndRedirectsByReason() async throws {
         let transport = MockTransport([
             .status(.serviceUnavailable), .failure(NetworkingError(.connectionLost, request: .lawful)),
             .redirect(to: "https://api.example.com/b"), .ok(), .status(.badGateway), .status(.badGateway),
@@ -128,7 +128,7 @@ struct MetricTests {
         #expect(counts(.refusedRetries) == ["networking.retry.refusal=exhausted": 1])
     }
 
-    @Test func queuesAreMeasured() async throws {
+    @Test func recordsQueueLengthAndWaitDuration() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(3)) }
         let network = telemetry(transport.throttled(max: 1)).environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
@@ -139,7 +139,7 @@ struct MetricTests {
             metrics.meters(label: TelemetryMetric.waiting.rawValue).first?.lastValue
         }
         try await eventually("waiting() == 2") { waiting() == 2 }
-        // Who leaves the queue is no longer in it.
+        // A cancelled caller leaves the queue.
         third.cancel()
         _ = try? await third.value
         #expect(waiting() == 1)
@@ -152,7 +152,7 @@ struct MetricTests {
         #expect(values(.waitDuration) == ["networking.wait.reason=concurrency-limit": [0, 3]])
     }
 
-    @Test func theCacheIsMeasured() async throws {
+    @Test func countsCacheOutcomes() async throws {
         let transport = MockTransport { [clock] _ in
             .ok(headerFields: [.cacheControl: "max-age=60", .date: NetworkClock.manual(clock).date.httpDate])
         }
@@ -165,10 +165,10 @@ struct MetricTests {
         #expect(counts(.cacheOutcomes)["networking.cache.outcome=fresh"] == 2)
     }
 
-    @Test func aSharedExchangeIsCountedOnce() async throws {
-        let flights = InFlightRequests()
+    @Test func countsASharedExchangeOnce() async throws {
+        let inFlightRequests = InFlightRequests()
         let transport = MockTransport([.status(.serviceUnavailable).delayed(by: .seconds(1)), .ok()])
-        let network = telemetry(transport.retry(.immediate()).deduplicated(sharing: flights))
+        let network = telemetry(transport.retry(.immediate()).deduplicated(sharing: inFlightRequests))
             .environment(
                 \.clock,
                 .manual(clock)
@@ -178,7 +178,7 @@ struct MetricTests {
         for _ in 0..<4 {
             calls.append(Task { try await network.data(.lawful) })
         }
-        try await eventually("flights.waiting >= 5") { flights.waiting >= 5 }
+        try await eventually("inFlightRequests.waiting >= 5") { inFlightRequests.waiting >= 5 }
         clock.advance(by: .seconds(1))
         for call in calls {
             _ = try await call.value
@@ -190,7 +190,7 @@ struct MetricTests {
         #expect(values(.waitDuration).keys.map { $0 } == ["networking.wait.reason=sharing"])
     }
 
-    @Test func limitsOfTimeAreCounted() async throws {
+    @Test func countsTimeouts() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(9)) }
         let network = telemetry(transport.timeout(.seconds(2))).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -201,7 +201,7 @@ struct MetricTests {
         #expect(values(.requestDuration).values.flatMap { $0 } == [2])
     }
 
-    @Test func thereIsALimitToSeries() async throws {
+    @Test func limitsTheNumberOfSeries() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = telemetry(transport) { $0.maximumSeries = 3 }
         for index in 0..<10 {
@@ -215,7 +215,7 @@ struct MetricTests {
         #expect(recorded.values.map(\.count).sorted() == [2, 2, 2, 14])
     }
 
-    @Test func noLabelHoldsASecret() async throws {
+    @Test func labelsContainNoSecret() async throws {
         struct Failure: Error, CustomStringConvertible {
             var description: String { "s3cret" }
         }
@@ -241,7 +241,7 @@ struct MetricTests {
         #expect(labels.allSatisfy { label, _ in TelemetryMetric(rawValue: label) != nil })
     }
 
-    @Test func theBucketsAreOpenTelemetrys() {
+    @Test func durationBucketsAreThoseOfOpenTelemetry() {
         #expect(TelemetryMetric.durationBuckets.count == 14)
         #expect(TelemetryMetric.durationBuckets == TelemetryMetric.durationBuckets.sorted())
         #expect(TelemetryMetric.requestDuration.rawValue == "http.client.request.duration")

@@ -12,7 +12,7 @@ import Tracing
 
 import Networking
 
-/// Secrets in every place where one can stand, through the whole stack at the highest level: none comes out anywhere.
+/// Sends secrets in every part of a request and response through a whole stack, with all logging and recording enabled.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SecretsTests {
     private let tracer = W3CTracer()
@@ -21,7 +21,7 @@ struct SecretsTests {
     private let texts = Journal()
     private let clock = ManualClock()
 
-    /// No word of the test's own has one of these in it.
+    /// None of these values occurs in another text of the test.
     private enum Secret {
         static let all = [
             "hdr-5e1f", "qry-77aa", "usr-90c2", "pwd-3b6d", "jsn-c4d8", "frm-12e9", "cki-ab34", "set-88f0", "loc-6d21",
@@ -33,7 +33,7 @@ struct SecretsTests {
         Logger(label: "secrets") { [texts] _ in TextLogHandler(texts: texts) }
     }
 
-    /// Signs in with tokens that are secrets, and renews them.
+    /// Refreshes the credentials with another secret token.
     private struct Tokens: AuthenticationDelegate {
         func refresh(
             _ credentials: BearerCredentials,
@@ -68,7 +68,7 @@ struct SecretsTests {
 
     private var options: TelemetryOptions {
         var options = TelemetryOptions()
-        // Somebody names them all the same.
+        // The options name these fields although they are secret.
         options.requestHeaderFields = [.authorization, .cookie, .init("X-Api-Key")!, .init("X-Odd")!, .init("X-Ref")!]
         options.recordsUserAgent = true
         options.responseHeaderFields = [.setCookie, .location, .contentType]
@@ -76,7 +76,7 @@ struct SecretsTests {
         return options
     }
 
-    /// Everything that came out.
+    /// The whole output of the stack.
     private var output: String {
         var output = texts.entries
         output += tracer.spans.map(\.everything)
@@ -115,7 +115,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func noneComesOutAnywhere() async throws {
+    @Test func leaksNoSecret() async throws {
         let transport = MockTransport { request -> MockResponse in
             let json = Data(#"{"token":"rsp-19bc","name":"Emily","echo":"mrk-0f9a"}"#.utf8)
             switch request.path {
@@ -155,7 +155,7 @@ struct SecretsTests {
         inURL.url = URL(string: "https://usr-90c2:pwd-3b6d@api.example.com/users?sig=qry-77aa")
         await send(inURL, over: network)
 
-        // All of it happened.
+        // Every kind of request was sent.
         let paths = Set(transport.requests.compactMap(\.path))
         #expect(paths.isSuperset(of: ["/users", "/refused", "/elsewhere", "/landed", "/broken", "/missing", "/login"]))
         #expect(transport.requests.contains { $0.headerFields[.authorization] == "Bearer ref-b7c3" })
@@ -174,7 +174,7 @@ struct SecretsTests {
     }
 }
 
-/// Prints all that it hears, as somebody might.
+/// Prints every event and its request.
 private struct Printer: NetworkEventObserver {
     let texts: Journal
 

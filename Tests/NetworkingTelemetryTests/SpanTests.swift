@@ -17,7 +17,7 @@ struct SpanTests {
     private let tracer = W3CTracer()
     private let clock = ManualClock()
 
-    /// A stack over a script.
+    /// Returns a stack over scripted responses.
     private func stack(
         _ script: [MockResponse],
         _ options: TelemetryOptions = TelemetryOptions()
@@ -29,7 +29,7 @@ struct SpanTests {
 
     // MARK: One exchange
 
-    @Test func aCallIsASpanWithOneForItsExchange() async throws {
+    @Test func recordsASpanForTheCallAndOneForItsExchange() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .milliseconds(1_500)) }
         let network = transport.telemetry(tracer: tracer).environment(\.clock, .immediate())
         var request = HTTPRequestData(authority: "API.example.com:8443", path: "users/42")
@@ -63,7 +63,7 @@ struct SpanTests {
         #expect(attempt.startInstant.nanosecondsSinceEpoch / 1_000_000_000 == 1_700_000_000)
     }
 
-    @Test func theExchangesSpanGoesAlong() async throws {
+    @Test func sendsTheSpanOfTheExchangeAsTraceContext() async throws {
         let (network, transport) = stack([.ok()])
         var context = InstrumentationContext.topLevel
         context.user = "emily"
@@ -77,12 +77,12 @@ struct SpanTests {
         #expect(sent.headerFields[HTTPField.Name("baggage")!] == "user=emily")
     }
 
-    /// By OpenTelemetry's conventions for names.
+    /// The names follow the conventions of OpenTelemetry.
     @Test(arguments: [
         (HTTPRequest.Method.get, "GET", nil), (.post, "POST", nil), (.patch, "PATCH", nil),
         (HTTPRequest.Method("PURGE")!, "HTTP", "PURGE"), (HTTPRequest.Method("get")!, "HTTP", "get"),
     ])
-    func methodsAreBounded(method: HTTPRequest.Method, name: String, original: String?) async throws {
+    func namesUnknownMethodsHTTP(method: HTTPRequest.Method, name: String, original: String?) async throws {
         let (network, _) = stack([.ok()])
         try await network.data(.lawful.with { $0.method = method })
         let attempt = try #require(tracer.attempts.first)
@@ -91,7 +91,7 @@ struct SpanTests {
         #expect(attempt.text("http.request.method_original") == original)
     }
 
-    @Test func moreMethodsCanBeKnown() async throws {
+    @Test func namesAdditionalKnownMethods() async throws {
         var options = TelemetryOptions()
         let purge = HTTPRequest.Method("PURGE")!
         options.knownMethods.insert(purge)
@@ -101,13 +101,13 @@ struct SpanTests {
     }
 
     @Test(arguments: [("https://a.example/", "443"), ("http://localhost/", "80"), ("https://[::1]:99/", "99")])
-    func thePortIsNamedOrImplied(url: String, port: String) async throws {
+    func recordsTheNamedOrDefaultPort(url: String, port: String) async throws {
         let (network, _) = stack([.ok()])
         try await network.data(HTTPRequestData(url: try #require(URL(string: url))))
         #expect(tracer.attempts.first?.text("server.port") == port)
     }
 
-    @Test func theConnectionIsDescribed() async throws {
+    @Test func recordsTheConnection() async throws {
         struct Measured: NetworkingTransport {
             func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
                 var metrics = ConnectionMetrics()
@@ -127,7 +127,7 @@ struct SpanTests {
 
     // MARK: Options
 
-    @Test func fieldsAreRecordedWhereTheyAreNamed() async throws {
+    @Test func recordsOnlyNamedFields() async throws {
         let fields: HTTPFields = [.contentType: "text/plain", .setCookie: "secret=1", .location: "/a?token=secret"]
         var request = HTTPRequestData.lawful
         request.headerFields[values: .accept] = ["a/b", "c/d"]
@@ -162,7 +162,7 @@ struct SpanTests {
         }
     }
 
-    @Test func secretsAreNowhere() async throws {
+    @Test func spansContainNoSecret() async throws {
         var options = TelemetryOptions()
         options.redaction = .standard.addingQueryItems("ticket").addingHeaderFields("X-Mine")
         options.requestHeaderFields = [HTTPField.Name("X-Mine")!]
@@ -199,14 +199,14 @@ struct SpanTests {
         #expect(tracer.spans.contains { $0.text("error.type") == "Failure" })
     }
 
-    /// No stack sends a URL with userinfo, but what shows it must not rely on that.
+    /// No stack sends a URL with user information, but redaction must not rely on that.
     @Test(arguments: [
         ("user:s3cret@api.example.com", "/", "https://REDACTED:REDACTED@api.example.com/"),
         ("s3cret@api.example.com:99", "/a?b=1", "https://REDACTED:REDACTED@api.example.com:99/a?b=1"),
         ("a@s3cret@api.example.com", "/?sig=s3cret#", "https://REDACTED:REDACTED@api.example.com/?sig=REDACTED"),
         ("api.example.com", "/?SIG=s3cret&sig&sig=&x=1", "https://api.example.com/?SIG=REDACTED&sig&sig=REDACTED&x=1"),
     ])
-    func urlsAreRedacted(authority: String, path: String, url: String) {
+    func redactsURLs(authority: String, path: String, url: String) {
         let request = HTTPRequestData(authority: authority, path: path)
         #expect(request.telemetryURL(hidingWith: .standard).hasPrefix(url))
         #expect(!request.telemetryURL(hidingWith: .standard).contains("s3cret"))
@@ -215,7 +215,7 @@ struct SpanTests {
 
     // MARK: Several exchanges
 
-    @Test func retriesRedirectsAndResendsAreCounted() async throws {
+    @Test func countsRetriesAndRedirectsAsResends() async throws {
         let (network, transport) = stack([
             .status(.serviceUnavailable), .redirect(to: "https://api.example.com/elsewhere"), .ok(),
         ])
@@ -228,13 +228,13 @@ struct SpanTests {
         #expect(attempts.map { $0.status?.code } == [.error, nil, nil])
         #expect(attempts.allSatisfy { $0.parentSpanID == call.spanID && $0.traceID == call.traceID })
         #expect(transport.requests.map { $0.parentID?.description } == attempts.map(\.spanID))
-        // What was tried again with success is no error of the call.
+        // A failed attempt is not an error of the call if the retry succeeded.
         #expect(call.status == nil)
         #expect(call.text("networking.attempts") == "3")
         #expect(call.events.map(\.name) == ["networking.retry", "networking.redirect"])
     }
 
-    @Test func redirectedHopsAreExchanges() async throws {
+    @Test func recordsAnExchangeForEachRedirect() async throws {
         let transport = MockTransport([.redirect(to: "https://api.example.com/elsewhere"), .ok()])
         try await transport.redirected().telemetry(tracer: tracer).data(.lawful)
         #expect(tracer.attempts.map { $0.text("http.request.resend_count") } == [nil, "1"])
@@ -244,7 +244,7 @@ struct SpanTests {
     // MARK: Failures
 
     @Test(arguments: [404, 500])
-    func aStatusOfFourHundredAndMoreIsAnError(code: Int) async throws {
+    func statusOf400AndAboveIsAnErrorUnlessAccepted(code: Int) async throws {
         let transport = MockTransport { _ in .status(.init(code: code)) }
         let network = transport.telemetry(tracer: tracer)
         try await network.data(.lawful)
@@ -259,7 +259,7 @@ struct SpanTests {
         #expect(tracer.spans.count == 2)
     }
 
-    @Test func anErrorIsNamedByItsKind() async throws {
+    @Test func namesAnErrorByItsKind() async throws {
         let transport = MockTransport { throw NetworkingError(.connection, request: $0) }
         await #expect(throws: NetworkingError.self) { try await transport.telemetry(tracer: tracer).data(.lawful) }
         #expect(tracer.spans.map { $0.text("error.type") } == ["connection", "connection"])
@@ -267,8 +267,8 @@ struct SpanTests {
         #expect(tracer.memory.activeSpans.isEmpty)
     }
 
-    @Test func aRequestThatIsNotSentEndsItsSpans() async throws {
-        /// Makes a request that no transport sends, which is found out last.
+    @Test func requestThatIsNotSentEndsItsSpans() async throws {
+        /// Makes the request invalid after all checks of the stack, so no transport sends it.
         struct Spoiled: NetworkingModifier {
             func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
                 try await upstream.send(request.with { $0.headerFields[.contentLength] = "1" })
@@ -282,7 +282,7 @@ struct SpanTests {
         #expect(tracer.spans.map { $0.text("error.type") } == ["invalidRequest", "invalidRequest"])
     }
 
-    @Test func aCancellationIsAnErrorOfItsOwn() async throws {
+    @Test func recordsCancellationAsAnError() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
         let network = transport.telemetry(tracer: tracer).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -293,7 +293,7 @@ struct SpanTests {
         #expect(tracer.spans.allSatisfy { $0.text("error.type") == "cancelled" && $0.status?.code == .error })
     }
 
-    @Test func anExchangeThatATimeoutEndedSaysSo() async throws {
+    @Test func recordsATimeoutAsTheErrorOfItsExchange() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(9)) }
         let network = transport.timeout(.seconds(2)).telemetry(tracer: tracer).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -305,16 +305,16 @@ struct SpanTests {
         #expect(tracer.calls.first?.events.map(\.name) == ["networking.timeout"])
     }
 
-    // MARK: Where a trace comes from
+    // MARK: Parent traces
 
-    @Test func aCallIsAChildOfTheCurrentSpan() async throws {
+    @Test func callIsAChildOfTheCurrentSpan() async throws {
         let (network, _) = stack([.ok()])
         let outer = tracer.startSpan("outer")
         try await InstrumentationContext.withValue(outer.context) { _ = try await network.data(.lawful) }
         #expect(tracer.calls.first?.parentSpanID == outer.spanID)
     }
 
-    @Test func aRequestsOwnTraceIsGoneOn() async throws {
+    @Test func continuesTheTraceOfTheRequest() async throws {
         let (network, transport) = stack([.ok()])
         try await network.data(.lawful.with { $0.headerFields[.traceParent] = Self.valid })
         #expect(tracer.calls.first?.parentSpanID == "b7ad6b7169203331")
@@ -322,14 +322,14 @@ struct SpanTests {
         #expect(transport.requests[0].headerFields[values: .traceParent].count == 1)
     }
 
-    @Test func theEnvironmentsTraceIsGoneOn() async throws {
+    @Test func continuesTheTraceOfTheEnvironment() async throws {
         let context = try #require(TraceContext(headerFields: [.traceParent: Self.valid]))
         let (network, _) = stack([.ok()])
         try await network.environment(\.traceContext, context).data(.lawful)
         #expect(tracer.calls.first?.parentSpanID == "b7ad6b7169203331")
     }
 
-    @Test func withoutAPropagatorATraceIsSentAnyway() async throws {
+    @Test func sendsATraceWithoutAPropagator() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok(), .ok(), .ok()])
         let network = transport.retry(.immediate()).telemetry(tracer: NoOpTracer())
         try await network.data(.lawful)
@@ -338,18 +338,18 @@ struct SpanTests {
         #expect(Set(transport.requests.map(\.parentID)).count == 2)
         try await network.data(.lawful.with { $0.headerFields[.traceParent] = Self.valid })
         #expect(transport.requests[2].headerFields[values: .traceParent] == [Self.valid])
-        // Nothing is bootstrapped here.
+        // No instrumentation system is bootstrapped here.
         try await transport.telemetry().data(.lawful)
         #expect(transport.requests[3].traceID != nil)
     }
 
-    @Test func tracedAddsNothingInAnyOrder() async throws {
+    @Test func tracedAddsNoSecondTraceInEitherOrder() async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.traced().telemetry(tracer: tracer).data(.lawful)
         try await transport.telemetry(tracer: tracer).traced().data(.lawful)
         #expect(transport.requests.map { $0.parentID?.description } == tracer.attempts.map(\.spanID))
         #expect(transport.requests.allSatisfy { $0.headerFields[values: .traceParent].count == 1 })
-        // Without spans that go along, the outer one's trace does.
+        // A tracer without propagation sends the trace of the outer modifier.
         try await transport.telemetry(tracer: NoOpTracer()).traced()
             .data(
                 .lawful.with { $0.headerFields[.traceParent] = Self.valid }
@@ -357,7 +357,7 @@ struct SpanTests {
         #expect(transport.requests[2].headerFields[values: .traceParent] == [Self.valid])
     }
 
-    @Test func aThousandCallsHaveATraceEach() async throws {
+    @Test func concurrentCallsHaveSeparateTraces() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.telemetry(tracer: tracer)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -373,7 +373,7 @@ struct SpanTests {
         #expect(Set(transport.requests.compactMap { $0.parentID?.description }) == Set(tracer.attempts.map(\.spanID)))
     }
 
-    @Test func oneOfSeveralRecords() async throws {
+    @Test func onlyOneOfTwoTelemetryModifiersRecords() async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.telemetry(tracer: tracer).retry().telemetry(tracer: tracer).data(.lawful)
         #expect(tracer.spans.count == 2)
@@ -381,7 +381,7 @@ struct SpanTests {
 
     // MARK: Upstream
 
-    /// Tells in which span it runs.
+    /// Records the ID of the current span.
     private struct SpanProbe: NetworkingComponent {
         let seen: Journal
 
@@ -391,13 +391,13 @@ struct SpanTests {
         }
     }
 
-    @Test func theCallsSpanIsTheCurrentOneUpstream() async throws {
+    @Test func callSpanIsCurrentUpstream() async throws {
         let seen = Journal()
         try await SpanProbe(seen: seen).telemetry(tracer: tracer).data(.lawful)
         #expect(seen.entries == tracer.calls.map(\.spanID))
     }
 
-    @Test func whatIsSharedRunsInNobodysSpan() async throws {
+    @Test func sharedOperationRunsWithoutACurrentSpan() async throws {
         let seen = Journal()
         try await SpanProbe(seen: seen).deduplicated().telemetry(tracer: tracer).data(.lawful)
         #expect(seen.entries == ["none"])
@@ -405,7 +405,7 @@ struct SpanTests {
 
     // MARK: The stack
 
-    @Test func aHitIsACallWithoutExchange() async throws {
+    @Test func cacheHitIsACallWithoutExchange() async throws {
         let transport = MockTransport { [clock] _ in
             .ok(headerFields: [.cacheControl: "max-age=60", .date: NetworkClock.manual(clock).date.httpDate])
         }
@@ -417,15 +417,15 @@ struct SpanTests {
         #expect(tracer.calls.map { $0.text("networking.attempts") } == ["1", "0"])
     }
 
-    @Test func aSharedExchangeIsASpanOfWhoWasAsked() async throws {
-        let flights = InFlightRequests()
+    @Test func sharedExchangeIsASpanOfTheFirstCall() async throws {
+        let inFlightRequests = InFlightRequests()
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
-        let network = transport.deduplicated(sharing: flights).telemetry(tracer: tracer)
+        let network = transport.deduplicated(sharing: inFlightRequests).telemetry(tracer: tracer)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
+        try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
         clock.advance(by: .seconds(1))
         _ = try await (first.value, second.value)
         let attempt = try #require(tracer.attempts.first)
@@ -439,15 +439,15 @@ struct SpanTests {
         #expect(owner.events.isEmpty)
     }
 
-    @Test func whoLeavesASharedExchangeEndsItsSpan() async throws {
-        let flights = InFlightRequests()
+    @Test func cancelledCallOfASharedExchangeEndsItsSpan() async throws {
+        let inFlightRequests = InFlightRequests()
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
-        let network = transport.deduplicated(sharing: flights).telemetry(tracer: tracer)
+        let network = transport.deduplicated(sharing: inFlightRequests).telemetry(tracer: tracer)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
+        try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(1))

@@ -25,7 +25,7 @@ struct TelemetryLawsTests {
     }
 
     /// A hop off the caller's actor and back costs more than the rest of a stack.
-    @Test func aCallHopsNowhere() async throws {
+    @Test func staysOnTheCallersActor() async throws {
         let network = MockTransport { _ in .ok() }.telemetry(tracer: W3CTracer(), metrics: TestMetrics())
         #expect(try await CountingActor().jobs(during: network) == 0)
     }

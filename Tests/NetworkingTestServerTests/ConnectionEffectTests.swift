@@ -5,10 +5,12 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Connections that break before anything was said.
+/// Connections that break before the server sends anything.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ConnectionEffectTests {
-    /// Connects and tells how the connection ends; a reset may be there before connecting is over.
+    /// Connects and returns whether the server resets the connection.
+    ///
+    /// The reset can arrive while the client still connects.
     private func isNextConnectionReset(of server: TestServer) async throws -> Bool {
         do {
             var client = try await RawClient(connectedAtOnceTo: server)
@@ -22,7 +24,7 @@ struct ConnectionEffectTests {
     }
 
     @Test(arguments: [(.close, false), (.reset, true), (.halfClose, false)] as [(TestServer.ConnectionEffect, Bool)])
-    func endsAConnectionThatWasAccepted(effect: TestServer.ConnectionEffect, isReset: Bool) async throws {
+    func endsAnAcceptedConnection(effect: TestServer.ConnectionEffect, isReset: Bool) async throws {
         try await withTestServer { server in
             server.route("/") { _ in .text("served") }
             server.enqueueConnections(effect)
@@ -34,12 +36,12 @@ struct ConnectionEffectTests {
         }
     }
 
-    @Test func aStalledConnectionSaysNothingUntilTheClientHangsUp() async throws {
+    @Test func stalledConnectionStaysOpenUntilTheClientDisconnects() async throws {
         try await withTestServer { server in
             server.enqueueConnections(.stall)
             try await withClient(of: server) { client in
                 try await client.send(get("/"))
-                // A client is connected before its server has accepted.
+                // A client is connected before its server has accepted the connection.
                 try await eventually("server.openConnections != 0") { server.openConnections != 0 }
             }
             try await server.waitForOpenConnections(0)
@@ -47,8 +49,8 @@ struct ConnectionEffectTests {
         }
     }
 
-    /// A record of TLS: an alert, its version, two bytes, fatal, handshake_failure.
-    @Test func aHandshakeFails() async throws {
+    /// The bytes of a TLS alert: its record type, version, two bytes of length, fatal, handshake_failure.
+    @Test func failsATLSHandshake() async throws {
         try await withTestServer { server in
             server.enqueueConnections(.failHandshake)
             try await withClient(of: server) { client in
@@ -59,7 +61,7 @@ struct ConnectionEffectTests {
         }
     }
 
-    @Test func aNumberedConnectionComesBeforeTheQueue() async throws {
+    @Test func effectOfANumberedConnectionPrecedesTheQueue() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .ok }
             server.onConnection(2, .close)

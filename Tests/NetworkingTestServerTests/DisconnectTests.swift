@@ -4,7 +4,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Exchanges that break off, at each point and in each way.
+/// Disconnects at each stage of an exchange and in each way.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DisconnectTests {
     private static let upload = "POST /upload HTTP/1.1\r\nContent-Length: 10\r\n\r\n"
@@ -21,7 +21,7 @@ struct DisconnectTests {
     ]
 
     @Test(arguments: stages)
-    func aCloseComesBehindWhatWasSent(stage: TestResponse.Stage, sent: String) async throws {
+    func closesAfterTheStage(stage: TestResponse.Stage, sent: String) async throws {
         try await withTestServer { server in
             server.enqueue(.text("0123456789").disconnecting(.close, at: stage))
             try await withClient(of: server) { client in
@@ -36,7 +36,7 @@ struct DisconnectTests {
     }
 
     @Test(arguments: stages)
-    func aResetComesBehindWhatWasSent(stage: TestResponse.Stage, sent: String) async throws {
+    func resetsAfterTheStage(stage: TestResponse.Stage, sent: String) async throws {
         try await withTestServer { server in
             let gate = Gate()
             server.enqueue(.text("0123456789").disconnecting(.reset, at: stage, gate: gate))
@@ -52,7 +52,7 @@ struct DisconnectTests {
     }
 
     @Test(arguments: stages)
-    func aHalfCloseLeavesTheClientItsSide(stage: TestResponse.Stage, sent: String) async throws {
+    func halfCloseKeepsTheClientsSideOpen(stage: TestResponse.Stage, sent: String) async throws {
         try await withTestServer { server in
             server.enqueue(.text("0123456789").disconnecting(.halfClose, at: stage))
             try await withClient(of: server) { client in
@@ -65,7 +65,7 @@ struct DisconnectTests {
     }
 
     @Test(arguments: stages)
-    func aStallLastsUntilTheClientHangsUp(stage: TestResponse.Stage, sent: String) async throws {
+    func stallLastsUntilTheClientDisconnects(stage: TestResponse.Stage, sent: String) async throws {
         try await withTestServer { server in
             server.enqueue(.text("0123456789").disconnecting(.stall, at: stage))
             try await withClient(of: server) { client in
@@ -82,7 +82,7 @@ struct DisconnectTests {
         (0, ""), (3, "5\r\nabc"), (5, "5\r\nabcde\r\n"), (6, "5\r\nabcde\r\n3\r\nf"), (8, "5\r\nabcde\r\n3\r\nfgh\r\n"),
         (9, "5\r\nabcde\r\n3\r\nfgh\r\n0\r\n\r\n"),
     ])
-    func aChunkThatIsCutAnnouncesAllThatItWasToHave(count: Int, sent: String) async throws {
+    func truncatedChunkAnnouncesItsFullSize(count: Int, sent: String) async throws {
         try await withTestServer { server in
             let response = TestResponse(body: .chunks(["abcde", "fgh"]))
             server.enqueue(response.disconnecting(.close, at: .responseBody(after: count)))
@@ -94,7 +94,7 @@ struct DisconnectTests {
         }
     }
 
-    @Test func anEchoBreaksOffToo() async throws {
+    @Test func disconnectsWithinAnEcho() async throws {
         try await withTestServer { server in
             server.routeAtHead(.post, "/upload") { _ in
                 TestResponse(body: .echo).disconnecting(.halfClose, at: .responseBody(after: 3))
@@ -107,7 +107,7 @@ struct DisconnectTests {
         }
     }
 
-    /// The three ways in which an answer can be known when the head of its request arrives.
+    /// The three ways to script a response before the head of its request arrives.
     static let scripts: [@Sendable (TestServer, TestResponse) -> Void] = [
         { server, response in server.enqueue(response) },
         { server, response in server.route(.post, "/upload", responses: response) },
@@ -115,7 +115,7 @@ struct DisconnectTests {
     ]
 
     @Test(arguments: scripts)
-    func theHeadOfARequestIsEnough(script: @Sendable (TestServer, TestResponse) -> Void) async throws {
+    func disconnectsAfterTheRequestHead(script: @Sendable (TestServer, TestResponse) -> Void) async throws {
         try await withTestServer { server in
             script(server, TestResponse.ok.disconnecting(.close, at: .requestHead))
             try await withClient(of: server) { client in
@@ -130,7 +130,7 @@ struct DisconnectTests {
     }
 
     @Test(arguments: scripts)
-    func aRequestBreaksOffWithinItsBody(script: @Sendable (TestServer, TestResponse) -> Void) async throws {
+    func disconnectsWithinTheRequestBody(script: @Sendable (TestServer, TestResponse) -> Void) async throws {
         try await withTestServer { server in
             script(server, TestResponse.ok.disconnecting(.reset, at: .requestBody(after: 4)))
             try await withClient(of: server) { client in
@@ -153,7 +153,7 @@ struct DisconnectTests {
         ("Transfer-Encoding: chunked\r\n\r\n4\r\n0123", 4, "0123", false),
         ("Transfer-Encoding: chunked\r\n\r\n1\r\n0\r\n0\r\n\r\n", 4, "0", true),
     ])
-    func recordsWhatHasArrivedUntilThen(
+    func recordsTheBodyReceivedBeforeTheDisconnect(
         rest: String,
         count: Int,
         body: String,
@@ -172,8 +172,8 @@ struct DisconnectTests {
         }
     }
 
-    /// Nobody reads the body, but nothing is sent either, and the server can stop.
-    @Test func aRequestThatStallsDoesNotKeepTheServerFromStopping() async throws {
+    /// The server neither reads the body nor sends a response, but it can still stop.
+    @Test func stopEndsAStalledRequest() async throws {
         let server = try await TestServer.start()
         server.enqueue(TestResponse.ok.disconnecting(.stall, at: .requestBody(after: 2)))
         var client = try await RawClient(to: server)
@@ -185,7 +185,7 @@ struct DisconnectTests {
         await client.close()
     }
 
-    @Test func aRequestWithoutABodyThatStallsEndsWithItsClient() async throws {
+    @Test func stalledRequestWithoutBodyEndsWhenTheClientDisconnects() async throws {
         try await withTestServer { server in
             server.enqueue(TestResponse.ok.disconnecting(.stall, at: .requestHead))
             try await withClient(of: server) { client in
@@ -196,7 +196,7 @@ struct DisconnectTests {
         }
     }
 
-    @Test func anAnswerThatIsKnownTooLateSaysSo() async throws {
+    @Test func responseCreatedTooLateToDisconnectIsAnError() async throws {
         try await withTestServer { server in
             server.route(.post, "/upload") { _ in .ok.disconnecting(.close, at: .requestHead) }
             let answer = try await response(of: server, to: Self.upload + "0123456789")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct GateTests {
-    @Test func letsEverybodyGoWhoWaitsWhenItOpens() async throws {
+    @Test func openingResumesEveryWaiter() async throws {
         let gate = Gate()
         async let first: Void = gate.wait()
         async let second: Void = gate.wait()
@@ -32,7 +32,7 @@ struct GateTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func throwsWhenTheTaskWasCancelledBeforeItWaited() async throws {
+    @Test func throwsIfTheTaskIsAlreadyCancelled() async throws {
         let gate = Gate()
         let waiting = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -41,7 +41,7 @@ struct GateTests {
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
-    @Test func letsOthersGoWhenOneWasCancelled() async throws {
+    @Test func resumesOtherWaitersAfterOneWasCancelled() async throws {
         let gate = Gate()
         let leaving = Task { try await gate.wait() }
         let staying = Task { try await gate.wait() }
@@ -51,8 +51,8 @@ struct GateTests {
         try await staying.value
     }
 
-    /// Whoever wins the race, each waiter is resumed exactly once.
-    @Test func survivesOpeningAndCancellingAtTheSameTime() async {
+    /// The gate resumes each waiter exactly once, whether it opens or the waiter is cancelled first.
+    @Test func openingAndCancellingConcurrentlyResumesOnce() async {
         for _ in 0..<200 {
             let gate = Gate()
             let waiting = Task { try await gate.wait() }
@@ -64,7 +64,7 @@ struct GateTests {
             case .success, .failure(is CancellationError): break
             case .failure(let error): Issue.record(error)
             }
-            // It is open by now, whatever became of the waiter.
+            // The gate is open by now, however the waiter ended.
             await #expect(throws: Never.self) { try await gate.wait() }
         }
     }

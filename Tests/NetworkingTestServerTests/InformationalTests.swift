@@ -4,13 +4,13 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// What is sent before and behind an answer: informational responses, the go-ahead for a body, and trailers.
+/// Informational responses, the 100 response to an expectation, and trailers.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct InformationalTests {
-    private static let asking = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
-    private static let goAhead = "HTTP/1.1 100 Continue\r\n\r\n"
+    private static let expectingHead = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
+    private static let continueResponse = "HTTP/1.1 100 Continue\r\n\r\n"
 
-    @Test func informationalResponsesComeFirst() async throws {
+    @Test func sendsInformationalResponsesFirst() async throws {
         try await withTestServer { server in
             let hints = TestResponse.Informational.earlyHints("</a.css>; rel=preload", "</b.js>; rel=preload")
             server.enqueue(.text("page").preceded(by: .continue, .processing).preceded(by: hints), .text("next"))
@@ -32,7 +32,7 @@ struct InformationalTests {
                     page
                     """
                 #expect(try await client.receive(expected.utf8.count) == expected)
-                // The connection goes on.
+                // The connection stays usable.
                 try await client.send(get("/"))
                 let next = try await client.receiveResponse()
                 #expect(next.hasSuffix("next"))
@@ -40,7 +40,7 @@ struct InformationalTests {
         }
     }
 
-    @Test func theAnswerCanWaitBehindThem() async throws {
+    @Test func gateDelaysALaterInformationalResponse() async throws {
         try await withTestServer { server in
             let gate = Gate()
             server.enqueue(.ok.preceded(by: .processing, .init(.earlyHints, gate: gate)))
@@ -55,14 +55,14 @@ struct InformationalTests {
         }
     }
 
-    @Test func aRefusedBodyGetsTheAnswerInItsPlace() async throws {
+    @Test func refusedExpectationGetsTheFinalResponse() async throws {
         try await withTestServer { server in
             server.enqueue(.status(.contentTooLarge).onExpectation(.refused))
             try await withClient(of: server) { client in
-                try await client.send(Self.asking)
+                try await client.send(Self.expectingHead)
                 let expected = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 #expect(try await client.receiveToEnd() == expected)
-                // A client that sends all the same is no reset for itself.
+                // A client that sends its body anyway does not get a reset.
                 try await client.send("body")
             }
             try await server.waitForOpenConnections(0)
@@ -74,7 +74,7 @@ struct InformationalTests {
         }
     }
 
-    @Test func aClientThatDoesNotAskIsNotRefused() async throws {
+    @Test func acceptsABodySentWithoutExpectation() async throws {
         try await withTestServer { server in
             server.enqueue(.text("taken").onExpectation(.refused))
             let answer = try await response(of: server, to: "PUT / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
@@ -84,13 +84,13 @@ struct InformationalTests {
         }
     }
 
-    @Test func anExpectationCanBeIgnored() async throws {
+    @Test func ignoredExpectationGetsNoContinue() async throws {
         try await withTestServer { server in
             server.route(.put, "/file", responses: .text("taken").onExpectation(.ignored))
             server.route("/other") { _ in .ok }
             try await withClient(of: server) { client in
-                try await client.send(Self.asking)
-                // Requests of others that are answered in the meantime give the server time to tell the client to send.
+                try await client.send(Self.expectingHead)
+                // The responses to other requests give the server time to send a 100 response, which it must not do.
                 for _ in 0..<5 { _ = try await response(of: server, to: get("/other")) }
                 try await client.send("body")
                 let answer = try await client.receiveResponse()
@@ -100,24 +100,24 @@ struct InformationalTests {
         }
     }
 
-    /// A client that is told to send behind its answer would take that for the answer to its next request.
-    @Test func anAnswerAtTheHeadIsNotFollowedByAGoAhead() async throws {
+    /// A client would take a late 100 response for the response to its next request.
+    @Test func responseAtTheHeadIsNotFollowedByContinue() async throws {
         try await withTestServer { server in
             server.routeAtHead(.put, "/file") { _ in .status(.expectationFailed) }
             try await withClient(of: server) { client in
-                try await client.send(Self.asking)
+                try await client.send(Self.expectingHead)
                 let expected = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 #expect(try await client.receiveToEnd() == expected)
             }
         }
     }
 
-    @Test func anEchoTellsItsClientToSend() async throws {
+    @Test func echoSendsContinueFirst() async throws {
         try await withTestServer { server in
             server.routeAtHead(.put, "/file") { _ in TestResponse(body: .echo).trailers([.eTag: "\"1\""]) }
             try await withClient(of: server) { client in
-                try await client.send(Self.asking)
-                #expect(try await client.receive(through: "\r\n\r\n") == Self.goAhead)
+                try await client.send(Self.expectingHead)
+                #expect(try await client.receive(through: "\r\n\r\n") == Self.continueResponse)
                 let head = try await client.receive(through: "\r\n\r\n")
                 #expect(head == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
                 try await client.send("body")
@@ -132,7 +132,7 @@ struct InformationalTests {
         (.sized(["a", "b"]), "1\r\na\r\n1\r\nb\r\n"),
         (.chunks(["ab"]), "2\r\nab\r\n"),
     ])
-    func trailersComeBehindTheBody(body: TestResponse.Body, coded: String) async throws {
+    func sendsTrailersAfterTheBody(body: TestResponse.Body, coded: String) async throws {
         try await withTestServer { server in
             server.enqueue(TestResponse(body: body).trailers([.eTag: "\"1\"", .age: "2"]), .text("next"))
             try await withClient(of: server) { client in
@@ -148,7 +148,7 @@ struct InformationalTests {
         }
     }
 
-    @Test func theAnswerToHeadHasNoTrailers() async throws {
+    @Test func responseToHeadHasNoTrailers() async throws {
         try await withTestServer { server in
             server.enqueue(.text("ab").trailers([.age: "2"]), .ok)
             try await withClient(of: server) { client in

@@ -4,15 +4,15 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Requests of which the second begins before the first has ended, where a response says how its request is received.
+/// Overlapping requests when a response controls how its request is received.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OverlappingRequestsTests {
-    private static let asking = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
-    private static let goAhead = "HTTP/1.1 100 Continue\r\n\r\n"
+    private static let expectingHead = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
+    private static let continueResponse = "HTTP/1.1 100 Continue\r\n\r\n"
     private static let plain = TestResponse.text("plain")
     private static let refusal = TestResponse.status(.contentTooLarge).onExpectation(.refused)
 
-    /// The ways in which the first request gets a plain answer, and the second one is refused at its head.
+    /// The ways to script a plain response for the first request and a refusal at the head of the second.
     static let scripts: [@Sendable (TestServer) -> Void] = [
         { server in server.enqueue(plain, refusal) },
         { server in server.route(.put, "/file", responses: plain, refusal) },
@@ -31,14 +31,14 @@ struct OverlappingRequestsTests {
     ]
 
     @Test(arguments: scripts)
-    func eachOfTwoTakesItsAnswerAtItsHead(script: @Sendable (TestServer) -> Void) async throws {
+    func eachRequestTakesItsResponseWhenItsHeadArrives(script: @Sendable (TestServer) -> Void) async throws {
         try await withTestServer { server in
             script(server)
             try await withClient(of: server) { first in
-                try await first.send(Self.asking)
-                #expect(try await first.receive(Self.goAhead.utf8.count) == Self.goAhead)
+                try await first.send(Self.expectingHead)
+                #expect(try await first.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
                 try await withClient(of: server) { second in
-                    try await second.send(Self.asking)
+                    try await second.send(Self.expectingHead)
                     let answer = try await second.receive(through: "\r\n\r\n")
                     #expect(answer.hasPrefix("HTTP/1.1 413 "))
                 }
@@ -51,13 +51,14 @@ struct OverlappingRequestsTests {
         }
     }
 
-    /// Where nothing says how a request is received, the one that has arrived first takes the first answer.
-    @Test func plainAnswersAreTakenAtTheEnd() async throws {
+    /// If no response controls how its request is received, the request that is complete first takes the first
+    /// response.
+    @Test func plainResponsesAreTakenWhenTheRequestEnds() async throws {
         try await withTestServer { server in
             server.enqueue(.text("1"), .text("2"))
             try await withClient(of: server) { first in
-                try await first.send(Self.asking)
-                #expect(try await first.receive(Self.goAhead.utf8.count) == Self.goAhead)
+                try await first.send(Self.expectingHead)
+                #expect(try await first.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
                 let second = try await response(of: server, to: get("/"))
                 #expect(second.hasSuffix("\r\n\r\n1"))
                 try await first.send("body")
@@ -67,13 +68,15 @@ struct OverlappingRequestsTests {
         }
     }
 
-    /// A route that is used up before its list says how a request is received takes nothing at the head.
-    @Test func aListCountsAsFarAsItIsUsed() async throws {
+    /// A route can have too few uses to reach the response that controls how the request is received.
+    ///
+    /// It then takes nothing at the head.
+    @Test func ignoresResponsesBeyondTheUsesOfARoute() async throws {
         try await withTestServer { server in
             server.route(.put, "/file", times: 1, responses: Self.plain, Self.refusal)
             try await withClient(of: server) { client in
-                try await client.send(Self.asking)
-                #expect(try await client.receive(Self.goAhead.utf8.count) == Self.goAhead)
+                try await client.send(Self.expectingHead)
+                #expect(try await client.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
             }
             try await server.waitForOpenConnections(0)
             let answer = try await response(of: server, to: "PUT /file HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
@@ -81,11 +84,11 @@ struct OverlappingRequestsTests {
         }
     }
 
-    @Test func aResponseThatIsScriptedTooLateSaysSo() async throws {
+    @Test func responseScriptedTooLateIsAnError() async throws {
         try await withTestServer { server in
             try await withClient(of: server) { client in
-                try await client.send(Self.asking)
-                #expect(try await client.receive(Self.goAhead.utf8.count) == Self.goAhead)
+                try await client.send(Self.expectingHead)
+                #expect(try await client.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
                 server.enqueue(Self.refusal)
                 try await client.send("body")
                 let answer = try await client.receiveResponse()

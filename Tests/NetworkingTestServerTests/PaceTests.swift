@@ -4,10 +4,10 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Answers and readers that take their time, on a clock that takes none.
+/// Throttled responses and throttled reading, on a clock that does not wait.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PaceTests {
-    /// Returns an answer as it was on the wire, and how long the server slept for it.
+    /// Returns the bytes of a response as text, and the durations that the server slept.
     private func answer(
         _ response: TestResponse,
         to request: String = get("/")
@@ -24,22 +24,22 @@ struct PaceTests {
     }
 
     @Test(arguments: [(1, 9), (3, 3), (4, 2), (5, 1), (9, 1), (10, 0), (100, 0)])
-    func aThrottledBodyComesInPortions(byteCount: Int, pauses: Int) async throws {
+    func sendsAThrottledBodyInParts(byteCount: Int, pauses: Int) async throws {
         let response = TestResponse.text("0123456789").throttled(to: byteCount, every: .milliseconds(100))
         let (text, sleeps) = try await answer(response)
         #expect(text.hasSuffix("\r\nContent-Length: 10\r\n\r\n0123456789"))
         #expect(sleeps == Array(repeating: .milliseconds(100), count: pauses))
     }
 
-    /// The chunks go across the chunks, and count what is on the wire: two chunks of eight bytes, and an end of five.
-    @Test func theCodingOfAThrottledBodyCountsToo() async throws {
+    /// Throttling ignores chunk boundaries and counts bytes on the wire: two chunks of eight bytes, and an end of five.
+    @Test func throttlingCountsTheChunkedCoding() async throws {
         let body = TestResponse.Body.chunks(["abc", TestResponse.Chunk("def", delay: .seconds(1))])
         let (text, sleeps) = try await answer(TestResponse(body: body).throttled(to: 8, every: .seconds(10)))
         #expect(text.hasSuffix("\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"))
         #expect(sleeps == [.seconds(11), .seconds(10)])
     }
 
-    @Test func theHeadTheBodyAndTheTrailersAreLate() async throws {
+    @Test func delaysHeadBodyAndTrailers() async throws {
         let response = TestResponse.text("ab").preceded(by: .init(.earlyHints, delay: .seconds(1)))
             .trailers([.eTag: "\"1\""]).delayed(head: .seconds(2), body: .seconds(3), trailers: .seconds(4))
         let (text, sleeps) = try await answer(response)
@@ -47,8 +47,8 @@ struct PaceTests {
         #expect(sleeps == [.seconds(1), .seconds(2), .seconds(3), .seconds(4)])
     }
 
-    /// A slow server sends nothing early: what comes behind a delay is not there before it is over.
-    @Test func nothingComesBeforeItsDelayIsOver() async throws {
+    /// Bytes after a delay are not sent before the delay is over.
+    @Test func sendsNothingBeforeItsDelayIsOver() async throws {
         let clock = HeldClock()
         try await withTestServer(clock: clock) { server in
             server.enqueue(.text("body").delayed(body: .seconds(60)))
@@ -64,8 +64,8 @@ struct PaceTests {
         }
     }
 
-    /// The delay of a client that left, or of a server that stops, is cut short.
-    @Test func aDelayEndsWithItsClient() async throws {
+    /// The delay ends early if the client disconnects or the server stops.
+    @Test func clientDisconnectEndsADelay() async throws {
         let clock = HeldClock()
         try await withTestServer(clock: clock) { server in
             server.enqueue(TestResponse(delay: .seconds(60)))
@@ -84,7 +84,7 @@ struct PaceTests {
         ("Content-Length: 3\r\n\r\n012", "012", 0),
         ("Transfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n0\r\n\r\n", "012345", 2),
     ])
-    func aSlowReaderTakesABodyInPortions(rest: String, body: String, pauses: Int) async throws {
+    func throttledReadingReadsABodyInParts(rest: String, body: String, pauses: Int) async throws {
         let clock = RecordingClock()
         try await withTestServer(clock: clock) { server in
             server.enqueue(.text("read").readingThrottled(to: 3, every: .seconds(5)))
@@ -96,14 +96,14 @@ struct PaceTests {
         #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
     }
 
-    /// An echo reads slowly too; a chunk that was read to its end may be the last one, which only its pause brings to
-    /// light.
+    /// The server also pauses after a chunk that turns out to be the last one, because only the next read reports the
+    /// end.
     @Test(arguments: [
         ("Content-Length: 7\r\n\r\n0123456", ["012", "345", "6"], 2),
         ("Content-Length: 3\r\n\r\n012", ["012"], 0),
         ("Transfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n1\r\n6\r\n0\r\n\r\n", ["012", "345", "6"], 2),
     ])
-    func anEchoReadsSlowlyToo(rest: String, chunks: [String], pauses: Int) async throws {
+    func echoReadsThrottledToo(rest: String, chunks: [String], pauses: Int) async throws {
         let clock = RecordingClock()
         try await withTestServer(clock: clock) { server in
             server.routeAtHead(.post, "/") { _ in
@@ -116,15 +116,15 @@ struct PaceTests {
         #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
     }
 
-    /// A client is held back: what the server does not read fills the buffers of the system, and sending more waits.
-    @Test func aSlowReaderHoldsItsClientBack() async throws {
+    /// Unread bytes fill the system's buffers, so the client blocks while it sends.
+    @Test func throttledReadingBlocksTheClient() async throws {
         let clock = HeldClock()
         let server = try await TestServer.start(clock: clock)
         server.enqueue(.text("read").readingThrottled(to: 10_000, every: .seconds(5)))
         let client = try await RawClient(to: server)
         let sent = Gate()
         async let sending: Void = {
-            // More than the buffers of a loopback connection hold.
+            // The body is larger than the buffers of a loopback connection.
             let count = 16_000_000
             try await client.send("POST / HTTP/1.1\r\nContent-Length: \(count)\r\n\r\n")
             try await client.send(String(repeating: "x", count: count))
@@ -133,13 +133,13 @@ struct PaceTests {
         try await clock.asked.wait()
         #expect(server.requests.isEmpty)
         await server.stop()
-        // Sending still waited when the server stopped, which resets what nobody has read.
+        // The client was still sending when the server stopped, which resets a connection with unread bytes.
         try? await sending
         #expect(!sent.isOpen)
         await client.close()
     }
 
-    @Test func aSlowReaderMayHangUpToo() async throws {
+    @Test func throttledReadingCanDisconnect() async throws {
         let clock = RecordingClock()
         try await withTestServer(clock: clock) { server in
             server.enqueue(

@@ -4,10 +4,10 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Fixed ports, and servers that come back on theirs.
+/// Fixed ports, and servers that restart on their port.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PortTests {
-    @Test func aPortThatIsTakenIsNamed() async throws {
+    @Test func errorNamesThePortInUse() async throws {
         try await withTestServer { server in
             let error = await #expect(throws: TestServerError.self) { try await TestServer.start(port: server.port) }
             #expect(error?.kind == .portTaken)
@@ -20,9 +20,9 @@ struct PortTests {
         }
     }
 
-    /// Connections that the server has closed hold the port for a while, which must not keep anybody off it.
-    @Test func aServerStartsOnThePortOfOneThatStopped() async throws {
-        try await withPortOfItsOwn {
+    /// Connections that the server closed stay in the system for some time, but do not block the port.
+    @Test func startsOnThePortOfAStoppedServer() async throws {
+        try await retryingTakenPort {
             let port = try await withTestServer { server in
                 server.enqueue(.ok)
                 _ = try await response(of: server, to: "GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
@@ -37,8 +37,8 @@ struct PortTests {
         }
     }
 
-    @Test func aServerRestartsOnItsPort() async throws {
-        try await withPortOfItsOwn {
+    @Test func restartsOnItsPort() async throws {
+        try await retryingTakenPort {
             try await withTestServer { server in
                 server.route("/") { _ in .text("\(server.acceptedConnections)") }
                 var kept = try await RawClient(to: server)
@@ -63,8 +63,8 @@ struct PortTests {
         }
     }
 
-    @Test func restartingStopsAServerThatRuns() async throws {
-        try await withPortOfItsOwn {
+    @Test func restartStopsARunningServer() async throws {
+        try await retryingTakenPort {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 try await withClient(of: server) { client in
@@ -77,8 +77,8 @@ struct PortTests {
         }
     }
 
-    @Test func aServerCannotRestartOnAPortThatIsTakenMeanwhile() async throws {
-        try await withPortOfItsOwn {
+    @Test func restartFailsIfThePortIsInUse() async throws {
+        try await retryingTakenPort {
             let server = try await TestServer.start()
             await server.stop()
             try await withTestServer(port: server.port) { _ in
@@ -89,10 +89,12 @@ struct PortTests {
         }
     }
 
-    /// Somebody who takes the port that a scenario has given up does not fail it.
-    @Test func aScenarioThatLosesItsPortIsPlayedAgain() async throws {
+    /// Another process can take a port that the scenario released.
+    ///
+    /// The scenario then runs again.
+    @Test func runsAScenarioAgainIfItsPortWasTaken() async throws {
         var ports: [Int] = []
-        try await withPortOfItsOwn {
+        try await retryingTakenPort {
             let server = try await TestServer.start()
             await server.stop()
             ports.append(server.port)

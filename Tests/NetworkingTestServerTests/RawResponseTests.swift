@@ -4,7 +4,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Answers in bytes of the test's choice, as they arrive.
+/// Responses in bytes that the test chooses.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RawResponseTests {
     private func answer(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
@@ -20,26 +20,26 @@ struct RawResponseTests {
         }
     }
 
-    @Test func bytesAreSentAsTheyAre() async throws {
+    @Test func sendsBytesUnchanged() async throws {
         let head = "HTTP/9.9 teapot\r\nX:y\r\n\r\n"
         let (text, isReset) = try await answer("\(head)", .bytes(Data([0x68, 0x69])), .text("!\n"))
         #expect(text == "\(head)hi!\n")
         #expect(!isReset)
     }
 
-    @Test func nothingAtAllIsAnAnswerToo() async throws {
+    @Test func sendsAnEmptyRawResponse() async throws {
         let (text, isReset) = try await answer()
         #expect(text.isEmpty)
         #expect(!isReset)
     }
 
-    @Test func aResetIsNoEnd() async throws {
+    @Test func resetsTheConnection() async throws {
         let (text, isReset) = try await answer(.reset)
         #expect(text.isEmpty)
         #expect(isReset)
     }
 
-    @Test func aResetMayComeWithinTheBody() async throws {
+    @Test func resetsWithinTheBody() async throws {
         try await withTestServer { server in
             let gate = Gate()
             server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .gate(gate), .reset))
@@ -55,12 +55,12 @@ struct RawResponseTests {
         }
     }
 
-    @Test func aDripComesInPieces() async throws {
+    @Test func dripSendsAllBytes() async throws {
         let (text, _) = try await answer(.drip("HTTP/1.1 200 OK\r\n\r\n", by: 3), .drip(Data("abc".utf8)))
         #expect(text == "HTTP/1.1 200 OK\r\n\r\nabc")
     }
 
-    @Test func aStallLastsUntilTheClientHangsUp() async throws {
+    @Test func stallLastsUntilTheClientDisconnects() async throws {
         try await withTestServer { server in
             server.enqueue(.raw("HTTP/1.1 200 OK\r\n", .stall))
             var client = try await RawClient(to: server)
@@ -73,7 +73,7 @@ struct RawResponseTests {
         }
     }
 
-    @Test func aStallDoesNotKeepTheServerFromStopping() async throws {
+    @Test func stopEndsAStall() async throws {
         let server = try await TestServer.start()
         server.enqueue(.raw(.stall))
         let client = try await RawClient(to: server)
@@ -84,7 +84,7 @@ struct RawResponseTests {
         await client.close()
     }
 
-    @Test func aHalfClosedConnectionIsAnEndForTheClientAlone() async throws {
+    @Test func halfCloseKeepsTheClientsSideOpen() async throws {
         try await withTestServer { server in
             server.enqueue(.raw("bye", .halfClose))
             var client = try await RawClient(to: server)
@@ -98,7 +98,7 @@ struct RawResponseTests {
         }
     }
 
-    @Test func aConnectionCanGoOn() async throws {
+    @Test func keepAliveLeavesTheConnectionOpen() async throws {
         try await withTestServer { server in
             server.enqueue(.raw("HTTP/1.1 204 No Content\r\n\r\n", .keepAlive), .text("second"))
             var client = try await RawClient(to: server)
@@ -111,7 +111,7 @@ struct RawResponseTests {
         }
     }
 
-    @Test func connectionsAreCounted() async throws {
+    @Test func countsConnections() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .ok }
             let clients = [try await RawClient(to: server), try await RawClient(to: server)]
@@ -129,7 +129,7 @@ struct RawResponseTests {
         }
     }
 
-    @Test func connectingToAnUnresponsiveServerNeverEnds() async throws {
+    @Test func connectingToAnUnresponsiveServerBlocks() async throws {
         try await withUnresponsiveServer { url in
             let port = UInt16(try #require(url.port))
             let isConnected = try await RawClient.connects(toPort: port, within: .milliseconds(200))

@@ -12,7 +12,7 @@ import Foundation
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RecordedRequestTests {
-    @Test func holdsTheRequestAsItWasSent() async throws {
+    @Test func recordsTheRequestAsSent() async throws {
         let request = """
             POST /a%20b/c?x=1&y=%26 HTTP/1.1\r
             Host: example.com\r
@@ -58,7 +58,7 @@ struct RecordedRequestTests {
         ("a+b=%2B%26%3D", ["a+b=+&="]),
         ("a=b=c&&%C3%A9=1", ["a=b=c", "\u{e9}=1"]),
     ])
-    func readsTheItemsOfTheQuery(query: String, items: [String]) async throws {
+    func readsQueryItems(query: String, items: [String]) async throws {
         let recorded = try await #require(record([get("/?\(query)")]).first)
         #expect(recorded.queryItems.map { item in item.value.map { "\(item.name)=\($0)" } ?? item.name } == items)
     }
@@ -79,7 +79,7 @@ struct RecordedRequestTests {
     }
 
     @Test(arguments: bodies)
-    func readsARequestThatComesByteByByte(rest: String, body: String) async throws {
+    func readsARequestByteByByte(rest: String, body: String) async throws {
         try await withTestServer { server in
             server.enqueue(.ok)
             try await withClient(of: server) { client in
@@ -90,8 +90,8 @@ struct RecordedRequestTests {
         }
     }
 
-    /// The end of one request is the start of the next one, also when they come together.
-    @Test func readsRequestsThatComeTogether() async throws {
+    /// The end of one request is the start of the next one, even if both arrive in one read.
+    @Test func readsPipelinedRequests() async throws {
         let requests = Self.bodies.enumerated().map { "PUT /\($0) HTTP/1.1\r\n\($1.0)" } + ["\r\n" + get("/last")]
         let recorded = try await record(requests)
         #expect(recorded.map(\.path) == ["/0", "/1", "/2", "/3", "/4", "/5", "/last"])
@@ -99,8 +99,10 @@ struct RecordedRequestTests {
         #expect(Set(recorded.map(\.connection)) == [1])
     }
 
-    /// The server reads ahead while it answers, to notice a client that hangs up; what it reads is not lost.
-    @Test func readsARequestThatComesWhileAnotherOneIsAnswered() async throws {
+    /// The server reads ahead while it responds, to notice a disconnect.
+    ///
+    /// It must keep those bytes.
+    @Test func readsARequestDuringTheResponseToAnother() async throws {
         try await withTestServer { server in
             let gate = Gate()
             server.route("/*") { .text($0.path) }
@@ -112,7 +114,7 @@ struct RecordedRequestTests {
                 try await client.send(get("/held"))
                 try await server.waitForRequests(1)
                 try await client.send(get("/next"))
-                // Requests of others that are answered in the meantime give the server time to read ahead.
+                // The responses to other requests give the server time to read ahead.
                 for _ in 0..<5 { _ = try await response(of: server, to: get("/other")) }
                 gate.open()
                 let held = try await client.receiveResponse()
@@ -129,7 +131,7 @@ struct RecordedRequestTests {
         #expect(recorded.map(\.body) == [Data(body.utf8)])
     }
 
-    @Test func numbersTheConnections() async throws {
+    @Test func numbersConnections() async throws {
         try await withTestServer { server in
             try await withClient(of: server) { first in
                 try await withClient(of: server) { second in
@@ -145,7 +147,7 @@ struct RecordedRequestTests {
         }
     }
 
-    @Test func asksAClientThatWaitsToContinue() async throws {
+    @Test func sendsContinueToAWaitingClient() async throws {
         try await withTestServer { server in
             server.enqueue(.ok)
             try await withClient(of: server) { client in
@@ -173,7 +175,7 @@ struct RecordedRequestTests {
         "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",
     ])
-    func refusesWhatIsNotARequest(bytes: String) async throws {
+    func rejectsInvalidRequests(bytes: String) async throws {
         try await withTestServer { server in
             server.enqueue(.ok)
             try await withClient(of: server) { client in
@@ -187,7 +189,7 @@ struct RecordedRequestTests {
         }
     }
 
-    /// Returns what a server records of requests that are sent together on one connection.
+    /// Returns the recorded requests of a server after they are sent together on one connection.
     private func record(_ requests: [String]) async throws -> [RecordedRequest] {
         try await withTestServer { server in
             try await withClient(of: server) { client in

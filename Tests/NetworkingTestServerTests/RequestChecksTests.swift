@@ -4,7 +4,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// What a recorded request says about itself, and how it is checked.
+/// The properties of a recorded request, and its checks.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RequestChecksTests {
     private struct User: Decodable, Equatable {
@@ -22,7 +22,7 @@ struct RequestChecksTests {
         var value: String
     }
 
-    /// Returns what a server records of one request.
+    /// Returns the record of one request.
     private func record(_ request: String) async throws -> RecordedRequest {
         try await withTestServer { server in
             server.enqueue(.ok)
@@ -35,7 +35,7 @@ struct RequestChecksTests {
         try await record("POST /users HTTP/1.1\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
     }
 
-    @Test func knowsItsPlaceOnItsConnection() async throws {
+    @Test func numbersRequestsOnTheirConnection() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .ok }
             try await withClient(of: server) { client in
@@ -52,7 +52,7 @@ struct RequestChecksTests {
         }
     }
 
-    @Test func holdsChunksAndTrailers() async throws {
+    @Test func recordsChunkSizesAndTrailers() async throws {
         let request = try await record(
             "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\na\r\n0123456789\r\n0\r\nX-Sum: 1\r\nx-sum:  2\r\n\r\n"
         )
@@ -62,7 +62,7 @@ struct RequestChecksTests {
         #expect(request.trailerFields.map(\.name.rawName) == ["X-Sum", "x-sum"])
     }
 
-    @Test func chunksOfOneRequestAreNotThoseOfTheNext() async throws {
+    @Test func recordsChunksOfEachRequestSeparately() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .ok }
             try await withClient(of: server) { client in
@@ -75,7 +75,7 @@ struct RequestChecksTests {
         }
     }
 
-    @Test func anAnswerAtTheHeadFindsTheRequestIncomplete() async throws {
+    @Test func responseAtTheHeadLeavesTheRequestIncomplete() async throws {
         try await withTestServer { server in
             server.routeAtHead(.post, "/") { _ in .ok }
             server.routeAtHead(.get, "/") { _ in .ok }
@@ -98,7 +98,7 @@ struct RequestChecksTests {
         ("secret", "the value at the top level cannot be read"),
         ("", "the value at the top level cannot be read"),
     ])
-    func saysWhereABodyIsNotTheJSONThatWasExpected(body: String, reason: String) async throws {
+    func errorSaysWhereJSONDoesNotDecode(body: String, reason: String) async throws {
         let request = try await post(body)
         let error = #expect(throws: TestServerError.self) { try request.json(as: User.self) }
         #expect(error?.kind == .unexpectedRequest)
@@ -106,8 +106,8 @@ struct RequestChecksTests {
         #expect(error?.description.contains("secret") == false)
     }
 
-    /// What an app throws at a value that it cannot use may well hold that value.
-    @Test func anErrorOfTheAppIsNamedByItsType() async throws {
+    /// An error thrown by the app's decoder can contain the value, so only its type is reported.
+    @Test func errorNamesOnlyTheTypeOfADecoderError() async throws {
         let request = try await post(#""secret""#)
         let error = #expect(throws: TestServerError.self) { try request.json(as: Picky.self) }
         #expect(
@@ -116,12 +116,12 @@ struct RequestChecksTests {
         )
     }
 
-    @Test func checksItself() async throws {
+    @Test func expectAcceptsAMatchingRequest() async throws {
         let request = try await post("body")
         try request.expect(.post, "/:any", headerFields: [.contentLength: "4"], text: "body").expect()
     }
 
-    @Test func saysWhatIsNotAsExpected() async throws {
+    @Test func expectReportsEveryDifference() async throws {
         let request = try await record(
             "GET /a HTTP/1.1\r\nAccept: text/html\r\nAuthorization: Bearer secret\r\nContent-Length: 3\r\n\r\nabc"
         )
@@ -149,7 +149,7 @@ struct RequestChecksTests {
         )
     }
 
-    @Test func describesItselfWithoutSecrets() async throws {
+    @Test func descriptionsRedactSecrets() async throws {
         let request = try await record(
             """
             POST /a?page=2&access_token=hidden&flag&sig=hidden HTTP/1.1\r

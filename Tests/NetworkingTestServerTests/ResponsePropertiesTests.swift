@@ -4,10 +4,10 @@ import Testing
 
 @testable import NetworkingTestServer
 
-/// What can be read of a response, and of a server's errors.
+/// The properties of responses and of a server's errors.
 @Suite(.timeLimit(.minutes(5)))
 struct ResponsePropertiesTests {
-    @Test func aResponseSaysHowItIsSent() {
+    @Test func responseExposesItsPacing() {
         let plain = TestResponse.text("page")
         #expect(plain.throttle == nil)
         #expect(plain.readingThrottle == nil)
@@ -40,7 +40,7 @@ struct ResponsePropertiesTests {
         #expect(slow.expectation == .refused)
     }
 
-    @Test func aClientThatAsksIsToldToSendItsBodyUnlessSaidOtherwise() async throws {
+    @Test func laterExpectationReplacesAnEarlierOne() async throws {
         try await withTestServer { server in
             server.enqueue(.text("taken").onExpectation(.refused).onExpectation(.continued))
             try await withClient(of: server) { client in
@@ -53,7 +53,7 @@ struct ResponsePropertiesTests {
         }
     }
 
-    @Test func informationalResponsesHaveFields() async throws {
+    @Test func sendsFieldsOfInformationalResponses() async throws {
         try await withTestServer { server in
             server.enqueue(.ok.preceded(by: .init(.earlyHints, headerFields: [.server: "test"])))
             try await withClient(of: server) { client in
@@ -66,7 +66,7 @@ struct ResponsePropertiesTests {
         }
     }
 
-    @Test func aServerKeepsAsMuchOfBodiesAsItIsTold() async throws {
+    @Test func recordsBodiesUpToTheLimit() async throws {
         let server = try await TestServer.start(keepingBodiesUpTo: 4)
         server.route("/") { _ in .ok }
         _ = try await response(of: server, to: "PUT / HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123456789")
@@ -76,7 +76,7 @@ struct ResponsePropertiesTests {
         await server.stop()
     }
 
-    @Test func anErrorSaysTheSameToEverybody() async throws {
+    @Test func errorDescriptionEqualsItsDescription() async throws {
         let forbidden = TestServerError.portForbidden(80)
         #expect(forbidden.kind == .portForbidden)
         #expect(forbidden.errorDescription == forbidden.description)

@@ -3,29 +3,30 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Stops and restarts of one server that overlap.
+/// Overlapping stops and restarts of one server.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RestartTests {
-    /// Runs a server with a request whose handler goes on until a gate opens, so that whoever stops the server has to
-    /// wait.
+    /// Runs a server with a handler that waits for a gate.
+    ///
+    /// A stop has to wait for the handler.
     private func withBusyServer(
         _ body: (_ server: TestServer, _ cancelled: Gate, _ end: Gate) async throws -> Void
     ) async throws {
-        try await withPortOfItsOwn {
+        try await retryingTakenPort {
             try await withTestServer { server in
                 let cancelled = Gate()
                 let end = Gate()
                 server.route("/") { _ in .ok }
                 server.route("/busy") { _ in
                     do { try await Gate().wait() } catch { cancelled.open() }
-                    // In a task of its own, which is not cancelled with the handler.
+                    // An unstructured task, because it must not be cancelled with the handler.
                     try await Task { try await end.wait() }.value
                     return .ok
                 }
                 try await withClient(of: server) { client in
                     try await client.send(get("/busy"))
                     try await server.waitForRequests(1)
-                    // Else a scenario that fails would wait for it for ever.
+                    // A failed scenario would otherwise wait for the handler without end.
                     defer { end.open() }
                     try await body(server, cancelled, end)
                 }
@@ -33,17 +34,17 @@ struct RestartTests {
         }
     }
 
-    @Test func restartsThatOverlapAreMadeOneAfterTheOther() async throws {
+    @Test func overlappingRestartsRunOneAfterTheOther() async throws {
         try await withBusyServer { server, _, end in
             try await withThrowingDiscardingTaskGroup { group in
-                let begun = (1...5).map { _ in Gate() }
-                for gate in begun {
+                let started = (1...5).map { _ in Gate() }
+                for gate in started {
                     group.addTask {
                         gate.open()
                         try await server.restart()
                     }
                 }
-                for gate in begun { try await gate.wait() }
+                for gate in started { try await gate.wait() }
                 end.open()
             }
             let answer = try await response(of: server, to: get("/"))
@@ -51,30 +52,30 @@ struct RestartTests {
         }
     }
 
-    /// The last word counts: a server that was stopped while it restarts does not run.
-    @Test func aStopDuringARestartLeavesTheServerStopped() async throws {
+    /// The last call decides: a server that is stopped during its restart does not run.
+    @Test func stopDuringARestartStopsTheServer() async throws {
         try await withBusyServer { server, cancelled, end in
             async let restarted: Void = server.restart()
-            // The restart is at its stop.
+            // The restart has started to stop the server.
             try await cancelled.wait()
-            let begun = Gate()
+            let started = Gate()
             async let stopped: Void = {
-                begun.open()
+                started.open()
                 await server.stop()
             }()
-            try await begun.wait()
+            try await started.wait()
             end.open()
             try await restarted
             await stopped
             let isRefused = (try? await RawClient(to: server)) == nil
-            // Nobody else answered: the port is free.
+            // If another process had the port, this server could not start on it.
             try await withTestServer(port: server.port) { _ in }
             #expect(isRefused)
         }
     }
 
-    /// A caller that is cancelled does not leave the server between two states.
-    @Test func aRestartIsMadeThoughItsCallerIsCancelled() async throws {
+    /// A cancelled caller does not leave the server half restarted.
+    @Test func cancelledCallerDoesNotInterruptARestart() async throws {
         try await withBusyServer { server, cancelled, end in
             let restarting = Task { try await server.restart() }
             try await cancelled.wait()

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Answers that begin before the body of their request has arrived.
+/// Responses that start before the body of their request has arrived.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RouteAtHeadTests {
     private static let chunkedHead = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -26,7 +26,7 @@ struct RouteAtHeadTests {
                 #expect(try await client.receive(through: "hello\r\n") == "5\r\nhello\r\n")
                 try await client.send("3\r\nyou\r\n0\r\n\r\n")
                 #expect(try await client.receive(through: "0\r\n\r\n") == "3\r\nyou\r\n0\r\n\r\n")
-                // The connection goes on.
+                // The connection stays usable.
                 try await client.send("POST /echo HTTP/1.1\r\nContent-Length: 2\r\n\r\nok")
                 let second = try await client.receiveResponse()
                 #expect(second.hasSuffix("2\r\nok\r\n0\r\n\r\n"))
@@ -35,7 +35,7 @@ struct RouteAtHeadTests {
         }
     }
 
-    @Test func echoesWhatHasArrivedOnAnOrdinaryRoute() async throws {
+    @Test func echoesTheBodyOnAnOrdinaryRoute() async throws {
         try await withTestServer { server in
             server.route(.post, "/") { _ in TestResponse(body: .echo) }
             let response = try await response(of: server, to: "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nok")
@@ -43,7 +43,7 @@ struct RouteAtHeadTests {
         }
     }
 
-    @Test func answersBeforeTheBodyAndDropsIt() async throws {
+    @Test func respondsBeforeTheBodyAndDropsIt() async throws {
         try await withTestServer { server in
             server.routeAtHead(.post, "/files/:name") { request in .text(request.parameters["name"] ?? "") }
             try await withClient(of: server) { client in
@@ -58,7 +58,7 @@ struct RouteAtHeadTests {
         }
     }
 
-    @Test func aQueuedResponseComesFirstAndWaitsForTheBody() async throws {
+    @Test func queuedResponsePrecedesTheRouteAndWaitsForTheBody() async throws {
         try await withTestServer { server in
             server.routeAtHead(.post, "/echo") { _ in TestResponse(body: .echo) }
             server.enqueue(.text("queued"))
@@ -69,7 +69,7 @@ struct RouteAtHeadTests {
         }
     }
 
-    @Test func theEchoOfAClientThatLeavesEnds() async throws {
+    @Test func clientDisconnectEndsAnEcho() async throws {
         try await withTestServer { server in
             server.routeAtHead(.post, "/echo") { _ in TestResponse(body: .echo) }
             try await withClient(of: server) { client in

@@ -4,10 +4,10 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Routes that answer for a while, and what answers behind them.
+/// Routes with a limited number of uses, and the routes, queue and dispatcher around them.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ScriptedRouteTests {
-    /// Sends requests in turn and returns the bodies of the answers.
+    /// Sends requests in turn and returns the bodies of the responses.
     private func bodies(of server: TestServer, to paths: String...) async throws -> [String] {
         var bodies: [String] = []
         for path in paths {
@@ -17,7 +17,7 @@ struct ScriptedRouteTests {
         return bodies
     }
 
-    @Test func aRouteAnswersAsOftenAsItWasTold() async throws {
+    @Test func routeRespondsTheGivenNumberOfTimes() async throws {
         try await withTestServer { server in
             server.route("/*") { _ in .text("fixture") }
             let route = server.route(.get, "/a", times: 2) { _ in .text("test") }
@@ -28,7 +28,7 @@ struct ScriptedRouteTests {
         }
     }
 
-    @Test func responsesComeInTurnAndTheLastOneStays() async throws {
+    @Test func sendsResponsesInOrderAndRepeatsTheLast() async throws {
         try await withTestServer { server in
             server.route(.get, "/a", responses: .text("1"), .text("2"))
             let answers = try await bodies(of: server, to: "/a", "/a", "/a")
@@ -36,7 +36,7 @@ struct ScriptedRouteTests {
         }
     }
 
-    @Test func aRouteIsTakenBack() async throws {
+    @Test func removesARoute() async throws {
         try await withTestServer { server in
             server.route("/a") { _ in .text("old") }
             let route = server.route("/a") { _ in .text("new") }
@@ -49,7 +49,7 @@ struct ScriptedRouteTests {
         }
     }
 
-    @Test func theDispatcherAnswersWhatNoRouteDoes() async throws {
+    @Test func dispatcherHandlesUnroutedRequests() async throws {
         try await withTestServer { server in
             server.dispatch { _ in .text("replaced") }
             server.dispatch { request in request.path == "/nobody" ? nil : .text("dispatched \(request.path)") }
@@ -57,12 +57,12 @@ struct ScriptedRouteTests {
             server.enqueue(.text("queue"))
             let answers = try await bodies(of: server, to: "/route", "/route", "/a")
             #expect(answers == ["queue", "route", "dispatched /a"])
-            let nobody = try await response(of: server, to: get("/nobody"))
-            #expect(nobody.hasPrefix("HTTP/1.1 501 "))
+            let unhandled = try await response(of: server, to: get("/nobody"))
+            #expect(unhandled.hasPrefix("HTTP/1.1 501 "))
         }
     }
 
-    @Test func saysForWhichMethodsAPathIsScripted() async throws {
+    @Test func missingRouteListsTheMethodsOfItsPath() async throws {
         try await withTestServer { server in
             server.route(.get, "/users/:id") { _ in .ok }
             server.route(.delete, "/users/*") { _ in .ok }
@@ -73,7 +73,7 @@ struct ScriptedRouteTests {
         }
     }
 
-    @Test func theQueueCanBeSeenAndCleared() async throws {
+    @Test func exposesAndClearsTheQueue() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .text("route") }
             server.enqueue(.status(.notFound), .status(.gone))

@@ -12,7 +12,7 @@ import Foundation
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TestResponseTests {
-    static let answers: [(TestResponse, String)] = [
+    static let responses: [(TestResponse, String)] = [
         (.ok, "200 OK\r\nContent-Length: 0\r\n\r\n"),
         (.status(.notFound), "404 Not Found\r\nContent-Length: 0\r\n\r\n"),
         (.text("hello"), "200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n\r\nhello"),
@@ -45,11 +45,11 @@ struct TestResponseTests {
         ),
     ]
 
-    /// Everything is sent on one connection, so an answer that was too long or too short would spoil the next.
+    /// All responses share one connection, so a response of the wrong length would corrupt the next one.
     @Test func sendsExactlyTheseBytes() async throws {
         try await withTestServer { server in
             try await withClient(of: server) { client in
-                for (answer, expected) in Self.answers + Self.answers {
+                for (answer, expected) in Self.responses + Self.responses {
                     server.enqueue(answer)
                     try await client.send(get("/"))
                     #expect(try await client.receive("HTTP/1.1 \(expected)".utf8.count) == "HTTP/1.1 \(expected)")
@@ -58,11 +58,11 @@ struct TestResponseTests {
         }
     }
 
-    /// The answer to HEAD has the framing of the body and not the body.
-    @Test func sendsOnlyTheHeadToHead() async throws {
+    /// The response to HEAD has the framing fields of the body, but no body.
+    @Test func sendsOnlyTheHeadForHeadRequests() async throws {
         try await withTestServer { server in
             try await withClient(of: server) { client in
-                for (answer, expected) in Self.answers {
+                for (answer, expected) in Self.responses {
                     server.enqueue(answer)
                     try await client.send("HEAD / HTTP/1.1\r\n\r\n")
                     let head = try await client.receive(through: "\r\n\r\n")
@@ -88,7 +88,7 @@ struct TestResponseTests {
         }
     }
 
-    @Test func keepsTheOrderTheSpellingAndTheRepetitionOfFields() async throws {
+    @Test func keepsOrderSpellingAndRepetitionOfFields() async throws {
         try await withTestServer { server in
             var fields = HTTPFields()
             fields.append(HTTPField(name: .setCookie, value: "b=1"))
@@ -136,7 +136,7 @@ struct TestResponseTests {
         ),
         (.hangUp, ""),
     ])
-    func closesTheConnectionBehind(answer: TestResponse, expected: String) async throws {
+    func closesTheConnectionAfterTheResponse(answer: TestResponse, expected: String) async throws {
         try await withTestServer { server in
             server.enqueue(answer)
             try await withClient(of: server) { client in
@@ -147,7 +147,7 @@ struct TestResponseTests {
         }
     }
 
-    @Test func closesTheConnectionWhenTheRequestAsksForIt() async throws {
+    @Test func closesTheConnectionIfTheRequestAsksForIt() async throws {
         try await withTestServer { server in
             server.enqueue(.ok)
             try await withClient(of: server) { client in
@@ -160,14 +160,14 @@ struct TestResponseTests {
         }
     }
 
-    /// The second piece cannot be there before the test opens the gate, and the first is not held back with it.
+    /// The second chunk cannot arrive before the test opens the gate, but the first one can.
     @Test(
         arguments: [
             (TestResponse.Body.chunks, "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n", "1\r\nb\r\n0\r\n\r\n"),
             (TestResponse.Body.sized, "Content-Length: 2\r\n\r\na", "b"),
         ] as [(@Sendable ([TestResponse.Chunk]) -> TestResponse.Body, String, String)]
     )
-    func holdsAPieceUntilItsGateOpens(
+    func holdsAChunkUntilItsGateOpens(
         body: @Sendable ([TestResponse.Chunk]) -> TestResponse.Body,
         start: String,
         end: String
@@ -187,14 +187,14 @@ struct TestResponseTests {
         }
     }
 
-    /// A busy machine only makes an answer later, so the fastest of some has to show the delay.
+    /// A busy machine can only make a response later, so the fastest of several must still show the delay.
     @Test(arguments: [
         TestResponse(delay: .milliseconds(20)),
         TestResponse(body: .chunks(["a", TestResponse.Chunk("b", delay: .milliseconds(20))])),
         TestResponse(body: .sized([.init("a", delay: .milliseconds(10)), .init("b", delay: .milliseconds(10))])),
         TestResponse(body: .hangUp, delay: .milliseconds(20)),
     ])
-    func takesItsTime(answer: TestResponse) async throws {
+    func delaysResponsesAndChunks(answer: TestResponse) async throws {
         try await withTestServer { server in
             server.route("/") { _ in answer }
             var fastest = Duration.seconds(60)

@@ -17,7 +17,7 @@ struct TestServerRequestsTests {
         }
     }
 
-    @Test func doesNotWaitForRequestsThatHaveBeenReported() async throws {
+    @Test func doesNotWaitForZeroRequests() async throws {
         try await withTestServer { server in
             let none = try await server.waitForRequests(0)
             #expect(none == [])
@@ -58,12 +58,12 @@ struct TestServerRequestsTests {
         }
     }
 
-    /// The server may not be late: a client that sends its next request when it has read an answer is one request.
+    /// The server must count a request as complete before the client can read its response and send the next one.
     @Test(arguments: [
         .ok, .text("data"), .status(.noContent), TestResponse(body: .chunks(["a", "b"])),
         TestResponse(body: .sized(["a", "b"])),
     ])
-    func aRequestThatWasAnsweredIsNotInFlight(response answer: TestResponse) async throws {
+    func completedRequestIsNotInFlight(response answer: TestResponse) async throws {
         try await withTestServer { server in
             server.route("/") { _ in answer }
             try await withClient(of: server) { first in

@@ -58,7 +58,7 @@ struct TestServerScriptTests {
         }
     }
 
-    @Test func theNewestRouteAnswers() async throws {
+    @Test func newestRouteTakesPrecedence() async throws {
         try await withTestServer { server in
             server.route("/*") { _ in .text("fixture") }
             server.route(.get, "/a") { _ in .text("test") }
@@ -69,7 +69,7 @@ struct TestServerScriptTests {
         }
     }
 
-    @Test func queuedResponsesAnswerInOrderBeforeRoutes() async throws {
+    @Test func queuedResponsesPrecedeRoutes() async throws {
         try await withTestServer { server in
             server.route(.get, "/a") { _ in .text("route") }
             server.enqueue(.text("one"), .text("two"))
@@ -81,7 +81,7 @@ struct TestServerScriptTests {
         }
     }
 
-    @Test func saysWhatNobodyScripted() async throws {
+    @Test func unscriptedRequestGets501() async throws {
         try await withTestServer { server in
             let response = try await response(of: server, to: "PUT /users/1?x=1 HTTP/1.1\r\n\r\n")
             #expect(response.hasPrefix("HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain; charset=utf-8\r\n"))
@@ -94,7 +94,7 @@ struct TestServerScriptTests {
         }
     }
 
-    @Test func answersTheErrorOfAHandler() async throws {
+    @Test func errorOfAHandlerIsA500Response() async throws {
         struct Broken: Error {}
         try await withTestServer { server in
             server.route(.get, "/a") { _ in throw Broken() }
@@ -104,7 +104,7 @@ struct TestServerScriptTests {
         }
     }
 
-    @Test func givesTheRequestToTheHandler() async throws {
+    @Test func passesTheRequestToTheHandler() async throws {
         try await withTestServer { server in
             server.route(.post, "/echo") { TestResponse(body: .data($0.body)) }
             let request = "POST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nping"

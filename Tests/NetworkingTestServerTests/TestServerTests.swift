@@ -27,11 +27,11 @@ struct TestServerTests {
     }
 
     @Test func refusesConnectionsOnceStopped() async throws {
-        try await withPortOfItsOwn {
+        try await retryingTakenPort {
             let server = try await TestServer.start()
             await server.stop()
             let isRefused = (try? await RawClient(to: server)) == nil
-            // Nobody else answered: the port is free.
+            // If another process had the port, this server could not start on it.
             try await withTestServer(port: server.port) { _ in }
             #expect(isRefused)
         }
@@ -43,7 +43,7 @@ struct TestServerTests {
         await server.stop()
     }
 
-    @Test func stopClosesConnectionsThatAreIdle() async throws {
+    @Test func stopClosesIdleConnections() async throws {
         let server = try await TestServer.start()
         server.route("/") { _ in .ok }
         var client = try await RawClient(to: server)
@@ -54,7 +54,7 @@ struct TestServerTests {
         await client.close()
     }
 
-    @Test func stopCancelsHandlersThatStillWait() async throws {
+    @Test func stopCancelsWaitingHandlers() async throws {
         let server = try await TestServer.start()
         let cancelled = Gate()
         server.route("/") { _ in try await neverOpened(reporting: cancelled) }
@@ -68,7 +68,7 @@ struct TestServerTests {
         await client.close()
     }
 
-    @Test func stopEndsABodyThatIsHeld() async throws {
+    @Test func stopEndsAHeldBody() async throws {
         let server = try await TestServer.start()
         let gate = Gate()
         server.enqueue(TestResponse(body: .chunks(["a", TestResponse.Chunk("b", gate: gate)])))
@@ -80,14 +80,14 @@ struct TestServerTests {
         await client.close()
     }
 
-    @Test func keepsItsRecordWhenStopped() async throws {
+    @Test func keepsRecordedRequestsAfterStopping() async throws {
         let server = try await TestServer.start()
         _ = try await response(of: server, to: get("/kept"))
         await server.stop()
         #expect(server.requests.map(\.path) == ["/kept"])
     }
 
-    @Test func cancelsTheHandlerOfAClientThatHangsUp() async throws {
+    @Test func clientDisconnectCancelsTheHandler() async throws {
         try await withTestServer { server in
             let cancelled = Gate()
             server.route("/") { _ in try await neverOpened(reporting: cancelled) }
@@ -96,7 +96,7 @@ struct TestServerTests {
                 try await server.waitForRequests(1)
             }
             try await cancelled.wait()
-            // The connection that broke takes nobody else with it.
+            // Other connections still work.
             server.enqueue(.ok)
             let answer = try await response(of: server, to: get("/"))
             #expect(answer.hasPrefix("HTTP/1.1 200"))
@@ -137,8 +137,8 @@ struct TestServerTests {
         }
     }
 
-    /// The system gives the number of a closed socket to the next one, so nothing may be left over from the old one.
-    @Test func servesConnectionsThatComeAndGo() async throws {
+    /// The system reuses the number of a closed socket for the next one, so no state of the old one may remain.
+    @Test func servesManyShortConnections() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .text("ok") }
             try await withThrowingDiscardingTaskGroup { group in
@@ -157,7 +157,7 @@ struct TestServerTests {
     }
 }
 
-/// Waits until the task is cancelled and opens a gate then.
+/// Waits until the task is cancelled, then opens a gate.
 private func neverOpened(reporting cancelled: Gate) async throws -> TestResponse {
     defer { cancelled.open() }
     try await Gate().wait()

@@ -4,17 +4,21 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Checks of what arrived, and that each one fails when it should.
+/// Checks of the requests that arrived.
+///
+/// Each check must fail when it should.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct VerificationTests {
-    /// Returns what a check says, and fails the test when it says nothing.
-    private func complaint(of check: () throws -> Void) throws -> String {
+    /// Returns the description of a failed check.
+    ///
+    /// The test fails if the check passes.
+    private func failureDescription(of check: () throws -> Void) throws -> String {
         let error = #expect(throws: TestServerError.self) { try check() }
         return try #require(error).description
     }
 
-    /// A whole test: what goes wrong first, what is asked for again, and that nothing else was.
-    @Test func aTestIsAConversation() async throws {
+    /// A whole test: a reset connection, a truncated response, a successful retry, and no other request.
+    @Test func verifiesAWholeScenario() async throws {
         try await withTestServer { server in
             server.enqueueConnections(.reset)
             server.route(
@@ -25,7 +29,7 @@ struct VerificationTests {
             )
             var answers: [String] = []
             for _ in 1...3 {
-                // A client that connects while the server resets may fail at that already.
+                // The client can already fail while it connects, because the server resets the connection.
                 guard var client = try? await RawClient(to: server) else { continue }
                 try? await client.send(get("/report"))
                 answers.append((try? await client.receive(through: "\"1\"\r\n\r\n")) ?? "")
@@ -37,7 +41,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func requestsAreTakenInTurn() async throws {
+    @Test func takesRequestsInOrder() async throws {
         try await withTestServer { server in
             server.route("/*") { _ in .ok }
             async let first = server.takeRequest()
@@ -52,7 +56,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func eachOfSeveralTakersGetsARequestOfItsOwn() async throws {
+    @Test func concurrentTakersGetDifferentRequests() async throws {
         try await withTestServer { server in
             server.route("/*") { _ in .ok }
             async let first = server.takeRequest()
@@ -63,18 +67,18 @@ struct VerificationTests {
         }
     }
 
-    @Test func aTakerCanBeCancelled() async throws {
+    @Test func cancelledTakeRequestThrowsCancellationError() async throws {
         try await withTestServer { server in
             let taking = Task { try await server.takeRequest() }
-            let patient = Task { try await server.takeRequest(within: .seconds(600)) }
+            let takingWithTimeLimit = Task { try await server.takeRequest(within: .seconds(600)) }
             taking.cancel()
-            patient.cancel()
+            takingWithTimeLimit.cancel()
             await #expect(throws: CancellationError.self) { try await taking.value }
-            await #expect(throws: CancellationError.self) { try await patient.value }
+            await #expect(throws: CancellationError.self) { try await takingWithTimeLimit.value }
         }
     }
 
-    @Test func aTakerLosesItsPatience() async throws {
+    @Test func takeRequestTimesOut() async throws {
         try await withTestServer(clock: RecordingClock()) { server in
             server.route("/*") { _ in .ok }
             _ = try await response(of: server, to: get("/other"))
@@ -91,7 +95,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func aPatientTakerGetsWhatComes() async throws {
+    @Test func takeRequestReturnsARequestWithinItsTimeLimit() async throws {
         try await withTestServer(clock: HeldClock()) { server in
             server.route("/*") { _ in .ok }
             async let taken = server.takeRequest(within: .seconds(3))
@@ -100,7 +104,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func aTakerDoesNotWaitForAServerThatStopped() async throws {
+    @Test func takeRequestThrowsIfTheServerStops() async throws {
         let server = try await TestServer.start()
         let taking = Task { try await server.takeRequest() }
         await server.stop()
@@ -111,7 +115,7 @@ struct VerificationTests {
         await #expect(throws: TestServerError.self) { try await server.takeRequest() }
     }
 
-    @Test func saysWhatNobodyTook() async throws {
+    @Test func verifyReportsRequestsThatWereNotTaken() async throws {
         try await withTestServer { server in
             server.route("/*") { _ in .ok }
             try await withClient(of: server) { client in
@@ -128,14 +132,14 @@ struct VerificationTests {
                   2. POST /2?token=<redacted>&page=3, 4 bytes (connection 1, request 2)
                 Take each request with takeRequest(), or call forgetRequests() if they do not matter.
                 """
-            #expect(try complaint { try server.verifyAllClaimed() } == expected)
-            #expect(try complaint { try server.verify() } == expected)
+            #expect(try failureDescription { try server.verifyAllClaimed() } == expected)
+            #expect(try failureDescription { try server.verify() } == expected)
             server.forgetRequests()
             try server.verify()
         }
     }
 
-    @Test func saysWhatNobodyUsed() async throws {
+    @Test func verifyReportsUnusedResponses() async throws {
         try await withTestServer { server in
             server.route(.get, "/unlimited") { _ in .ok }
             server.route(.get, "/users/:id", times: 3) { _ in .ok }
@@ -157,12 +161,12 @@ struct VerificationTests {
                   7. the route GET /report, once more
                 Script only responses that the client requests, or call clearQueue() if they do not matter.
                 """
-            #expect(try complaint { try server.verifyAllUsed() } == expected)
-            #expect(try complaint { try server.verify() } == expected)
+            #expect(try failureDescription { try server.verifyAllUsed() } == expected)
+            #expect(try failureDescription { try server.verify() } == expected)
         }
     }
 
-    @Test func aRouteWithASingleResponseIsToBeUsedToo() async throws {
+    @Test func verifyReportsAnUnusedSingleResponse() async throws {
         try await withTestServer { server in
             server.route(.get, "/report", responses: .ok)
             let expected = """
@@ -170,7 +174,7 @@ struct VerificationTests {
                   1. the route GET /report, once more
                 Script only responses that the client requests, or call clearQueue() if they do not matter.
                 """
-            #expect(try complaint { try server.verifyAllUsed() } == expected)
+            #expect(try failureDescription { try server.verifyAllUsed() } == expected)
             for _ in 0..<2 {
                 _ = try await response(of: server, to: get("/report"))
                 try server.verifyAllUsed()
@@ -178,7 +182,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func saysWhatNobodyScripted() async throws {
+    @Test func verifyReportsUnscriptedRequests() async throws {
         struct Broken: Error {}
         try await withTestServer { server in
             server.route("/broken") { _ in throw Broken() }
@@ -193,13 +197,13 @@ struct VerificationTests {
                   3. bytes on connection 3 got 400: they are not a request
                 Add a route or enqueue a response for each expected request.
                 """
-            #expect(try complaint { try server.verifyAllScripted() } == expected)
-            #expect(try complaint { try server.verify() } == expected)
+            #expect(try failureDescription { try server.verifyAllScripted() } == expected)
+            #expect(try failureDescription { try server.verify() } == expected)
         }
     }
 
-    /// A client that hangs up cancels its handler, which is no mistake of the script.
-    @Test func aHandlerThatWasCancelledIsNoMiss() async throws {
+    /// A client disconnect cancels its handler, which is no mistake in the script.
+    @Test func cancelledHandlerIsNotReported() async throws {
         try await withTestServer { server in
             server.route("/") { _ in
                 try await Gate().wait()

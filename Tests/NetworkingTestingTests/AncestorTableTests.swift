@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `Documentation/AncestorTests.md` names tests of this package; what it says stays true.
+/// `Documentation/AncestorTests.md` names only tests that exist in this package.
 struct AncestorTableTests {
     private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
 
@@ -21,7 +21,7 @@ struct AncestorTableTests {
         }
     }
 
-    /// The rows of each section, by its heading.
+    /// The rows of each section, with its heading.
     private static func sections() throws -> [(heading: String, rows: [Row])] {
         let text = try String(contentsOf: root.appending(path: "Documentation/AncestorTests.md"), encoding: .utf8)
         return text.components(separatedBy: "\n## ").dropFirst()
@@ -31,7 +31,9 @@ struct AncestorTableTests {
             }
     }
 
-    /// The files of this package's suites, by the suites' names; several targets may have one of a name.
+    /// The files of this package's suites, keyed by suite name.
+    ///
+    /// Several targets can have a suite of the same name.
     private static func suites() throws -> [String: [URL]] {
         let files = FileManager.default.enumerator(
             at: root.appending(path: "Tests"),
@@ -45,7 +47,7 @@ struct AncestorTableTests {
         return suites
     }
 
-    @Test func eachTestOfTheAncestorHasARow() throws {
+    @Test func everyAncestorTestHasARow() throws {
         let sections = try Self.sections()
         #expect(sections.map(\.heading) == ["HelpersTests: 6", "NetworkingTests: 94", "OAuthTests: 18"])
         #expect(sections.map(\.rows.count) == [6, 94, 18])
@@ -54,7 +56,7 @@ struct AncestorTableTests {
         }
     }
 
-    @Test func eachTestThatIsNamedExists() throws {
+    @Test func everyNamedTestExists() throws {
         let suites = try Self.suites()
         var sources: [String: String] = [:]
         for row in try Self.sections().flatMap(\.rows) {
@@ -71,7 +73,7 @@ struct AncestorTableTests {
         }
     }
 
-    @Test func whatHasNoTestHereSaysWhy() throws {
+    @Test func everyRowWithoutATestHasAReason() throws {
         for row in try Self.sections().flatMap(\.rows) where row.here.isEmpty {
             let isExplained = !row.remark.isEmpty
             #expect(isExplained, "\(row.name) has neither a test here nor a reason.")

@@ -6,10 +6,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// For each law a modifier that breaks that one and no other.
+/// Modifiers that break exactly one law each.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CheckLawsTests {
-    @Test func modifierThatKeepsThemPasses() async throws {
+    @Test func acceptsAModifierThatKeepsTheLaws() async throws {
         try await checkLaws(of: Passing())
         try await checkLaws { AnyNetworkingComponent($0.modified(Passing()).modified(Passing?.none)) }
     }
@@ -175,7 +175,7 @@ struct CheckLawsTests {
         },
         Breaking("The sink is notified 0 times, not once, that its body breaks off.") { request, upstream in
             var request = request
-            request.sink = request.sink.map { Deaf(sink: $0) }
+            request.sink = request.sink.map { IgnoringFailures(sink: $0) }
             return try await upstream.send(request)
         },
         Breaking("A body that breaks off on its way to the sink causes no error.") {
@@ -218,14 +218,14 @@ struct CheckLawsTests {
     ]
 
     @Test(arguments: breaking)
-    func brokenLawIsNamed(modifier: Breaking) async {
+    func reportsTheBrokenLaw(modifier: Breaking) async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: modifier) }
 
         #expect(violations?.sentences == modifier.sentences)
     }
 
     @Test(.patience(.seconds(1)))
-    func upstreamThatIsNotCancelledIsNamed() async {
+    func reportsAnUpstreamThatIsNotCancelled() async {
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws(
                 of: Breaking("nothing") { request, upstream in
@@ -243,8 +243,8 @@ struct CheckLawsTests {
         )
     }
 
-    /// What a broken law looks like in a test that fails.
-    @Test func violationSaysWhichLawWhatWasSeenAndWhatToDo() async {
+    /// The description of a violation in a failed test.
+    @Test func violationDescribesTheLawTheObservationAndTheFix() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
 
         #expect(
@@ -254,7 +254,7 @@ struct CheckLawsTests {
         )
     }
 
-    @Test func lawThatIsExceptedIsNotLookedAt() async throws {
+    @Test func skipsExceptedLaws() async throws {
         try await checkLaws(of: Hiding(), except: [.principal: "it is the whole point"])
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws(of: Hiding(), except: [.oneSend: "something else"])
@@ -266,8 +266,8 @@ struct CheckLawsTests {
         )
     }
 
-    /// Its memory is filled by the first law that sends, so that one has to be this.
-    @Test func modifierThatGivesItsFirstAnswerToAllIsNamed() async {
+    /// The first law that sends a request fills the modifier's memory, so this one has to be the first.
+    @Test func reportsAModifierThatReturnsItsFirstResponseToAll() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: FirstForAll()) }
         #expect(
             violations?.sentences
@@ -276,7 +276,7 @@ struct CheckLawsTests {
         )
     }
 
-    @Test func memoryThatForgetsTheQueryIsNamed() async {
+    @Test func reportsACacheThatIgnoresTheQuery() async {
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { AnyNetworkingComponent($0.modified(ByPath())) }
         }
@@ -286,15 +286,15 @@ struct CheckLawsTests {
         )
     }
 
-    /// It hears of nothing upstream, so nothing of what it does not pass on is broken.
-    @Test func modifierThatAnswersByItselfBreaksNoMoreThanItSays() async throws {
+    /// The modifier sends nothing upstream, so it cannot break the laws about the upstream.
+    @Test func acceptsAModifierThatNeverSendsWithOneException() async throws {
         try await checkLaws(except: [.oneSend: "it answers by itself"]) { upstream in
             AnyNetworkingComponent(upstream.mocked(where: { _ in true }, with: .text("hello")))
         }
     }
 
     @Test(.patience(.milliseconds(100)))
-    func requestThatNeverEndsIsNamed() async {
+    func reportsARequestThatNeverEnds() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stuck()) }
 
         let sentence = "The request never ends, although nothing blocks it."
@@ -315,7 +315,7 @@ struct CheckLawsTests {
         )
     }
 
-    @Test func checkThatIsCancelledEndsAtOnce() async throws {
+    @Test func cancelledCheckThrowsCancellationError() async throws {
         let (arrival, end) = (Suspension<Void>(), Suspension<Void>())
         let check = Task {
             try await checkLaws(
@@ -326,7 +326,7 @@ struct CheckLawsTests {
                     } catch {
                         end.resume()
                     }
-                    // It stays there even so.
+                    // The modifier does not return even after its cancellation.
                     return try await Stuck.wait()
                 }
             )
@@ -353,7 +353,7 @@ struct CheckLawsTests {
     ]
 
     @Test(.patience(.seconds(1)), arguments: keeping.indices)
-    func brokenStateIsNamed(index: Int) async throws {
+    func reportsBrokenState(index: Int) async throws {
         let (law, sentence, make) = Self.keeping[index]
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { AnyNetworkingComponent($0.modified(Erased(base: make()))) }
@@ -364,14 +364,14 @@ struct CheckLawsTests {
     }
 
     @Test(.patience(.seconds(1)))
-    func callerThatNeverComesBackIsNamed() async {
+    func reportsACallThatNeverReturns() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stubborn()) }
 
         #expect(violations?.sentences == ["A cancelled caller does not return, although the upstream has returned."])
     }
 
     @Test(.patience(.seconds(1)))
-    func upstreamThatIsKeptIsNamed() async {
+    func reportsARetainedUpstream() async {
         let kept = Mutex<[AnyNetworkingComponent]>([])
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { upstream in
@@ -383,13 +383,13 @@ struct CheckLawsTests {
         #expect(violations?.sentences == ["The upstream is kept after the stack is gone."])
     }
 
-    @Test func impureResolveIsNamed() async {
+    @Test func reportsAnImpureResolve() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Counting()) }
 
         #expect(violations?.sentences == ["resolve is not pure: it returns different results for the same request."])
     }
 
-    @Test func hiddenPrincipalIsNamed() async {
+    @Test func reportsAHiddenPrincipal() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
 
         #expect(
@@ -399,7 +399,7 @@ struct CheckLawsTests {
         )
     }
 
-    @Test func resolveThatIsNotForwardedIsNamed() async {
+    @Test func reportsAResolveThatIsNotForwarded() async {
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { AnyNetworkingComponent(Forgetful(upstream: $0)) }
         }
@@ -411,7 +411,7 @@ struct CheckLawsTests {
         )
     }
 
-    @Test func requestOfOnesOwnIsSent() async throws {
+    @Test func sendsTheGivenRequest() async throws {
         let seen = Mutex<[String]>([])
         let request = HTTPRequestData(method: .delete, authority: "own.example", path: "thing")
 
@@ -431,7 +431,7 @@ struct CheckLawsTests {
         #expect(lines.allSatisfy { $0.prefix { $0 != "?" } == "DELETE https://own.example/thing" })
     }
 
-    @Test func everyBrokenLawIsNamedASentenceALine() async {
+    @Test func reportsEveryBrokenLawOnItsOwnLine() async {
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { AnyNetworkingComponent($0.modified(Hiding()).modified(Counting())) }
         }
@@ -444,7 +444,7 @@ struct CheckLawsTests {
 // MARK: - Components
 
 extension CheckLawsTests {
-    @Test func componentsAndStacksKeepTheLaws() async throws {
+    @Test func acceptsComponentsAndStacks() async throws {
         try await checkLaws(of: MockTransport { _ in .text("hello") })
         try await checkLaws(of: MockTransport { _ in .text("hello") }.retry().cached().numbered())
         try await checkLaws(
@@ -504,7 +504,7 @@ extension CheckLawsTests {
     ]
 
     @Test(arguments: components.indices)
-    func brokenLawOfAComponentIsNamed(index: Int) async throws {
+    func reportsTheBrokenLawOfAComponent(index: Int) async throws {
         let (law, sentence, component) = Self.components[index]
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: component()) }
 
@@ -513,7 +513,7 @@ extension CheckLawsTests {
     }
 
     @Test(.patience(.milliseconds(100)))
-    func componentThatNeverAnswersIsNamed() async {
+    func reportsAComponentThatNeverReturns() async {
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws(of: Bare { _ in try await Stuck.wait() })
         }
@@ -531,14 +531,14 @@ extension CheckLawsTests {
     }
 
     @Test(.patience(.seconds(1)))
-    func componentThatDoesNotHearOfACancellationIsNamed() async {
+    func reportsAComponentThatIgnoresCancellation() async {
         let calls = Mutex(0)
         let component = Bare { request in
             let call = calls.withLock { calls in
                 calls += 1
                 return calls
             }
-            // Eight callers want a response. The first one after them is there until it is cancelled, and longer.
+            // The check sends eight requests before this one, which ignores its cancellation.
             guard call == 9 else { return HTTPResponseData(request: request) }
             while !Task.isCancelled {
                 await Task.yield()
@@ -553,7 +553,7 @@ extension CheckLawsTests {
         #expect(violations?.sentences == ["A cancelled caller does not return."])
     }
 
-    @Test func componentThatIsStuckAfterACancellationIsNamed() async throws {
+    @Test func reportsAComponentThatFailsAfterACancellation() async throws {
         let isBroken = Mutex(false)
         let component = Bare { request in
             do {
@@ -573,7 +573,7 @@ extension CheckLawsTests {
     }
 }
 
-/// A component without anything that the library does for one.
+/// A component without the guarantees that the library adds to transports.
 private struct Bare: NetworkingComponent {
     let answer: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
 
@@ -609,7 +609,7 @@ extension CheckLawsTests {
 
 private struct Passing: NetworkingModifier {}
 
-/// Never comes back to a caller that gives up while it waits.
+/// Never returns to a cancelled caller.
 private struct Stubborn: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try Task.checkCancellation()
@@ -621,14 +621,14 @@ private struct Stubborn: NetworkingModifier {
     }
 }
 
-/// Never comes back, whatever happens.
+/// Never returns.
 private struct Stuck: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await Self.wait()
     }
 
     static func wait() async throws -> HTTPResponseData {
-        // Nobody's cancellation reaches a task of its own.
+        // Cancellation does not reach a detached task.
         try await Task.detached { try await Suspension<HTTPResponseData>().value() }.value
     }
 }
@@ -641,7 +641,7 @@ private struct Erased: NetworkingModifier {
     }
 }
 
-/// Keeps requests, or their progress handlers.
+/// Retains requests, or only their progress handlers.
 private final class Hoarding: NetworkingModifier {
     private let keepsSinks: Bool
     private let requests = Mutex<[HTTPRequestData]>([])
@@ -660,7 +660,7 @@ private final class Hoarding: NetworkingModifier {
     }
 }
 
-/// Lets one request through at a time, and forgets to go on when one is cancelled or fails.
+/// Sends one request at a time, and stays locked after one that is cancelled or fails.
 private final class Locking: NetworkingModifier {
     private let forgetsCancelled: Bool
     private let isLocked = Mutex(false)
@@ -682,7 +682,7 @@ private final class Locking: NetworkingModifier {
     }
 }
 
-/// Answers everybody with what somebody got.
+/// Returns the first response with a body to every caller.
 private final class Confusing: NetworkingModifier {
     private let last = Mutex<HTTPResponseData?>(nil)
 
@@ -696,8 +696,8 @@ private final class Confusing: NetworkingModifier {
     }
 }
 
-/// A sink that keeps to itself that a body breaks off.
-private struct Deaf: ResponseSink {
+/// A sink that does not forward the failure of a body.
+private struct IgnoringFailures: ResponseSink {
     let sink: any ResponseSink
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
@@ -723,7 +723,7 @@ extension HTTPResponse.Status {
     fileprivate static let teapot = HTTPResponse.Status(code: 418, reasonPhrase: "I'm a teapot")
 }
 
-/// Its `resolve` counts.
+/// Counts in `resolve`, so it returns different results.
 private final class Counting: NetworkingModifier {
     private let count = Mutex(0)
 
@@ -757,8 +757,9 @@ private struct Forgetful: NetworkingComponent {
 
 // MARK: - Patience
 
-/// Gives broken laws less time to turn out kept after all, where a test waits for that to run out; the others do not
-/// need to.
+/// Shortens the time that the checks wait for a law to be kept.
+///
+/// Only tests in which that time runs out need it.
 private struct Patience: TestTrait, TestScoping {
     let duration: Duration
 
@@ -777,7 +778,7 @@ extension Trait where Self == Patience {
     }
 }
 
-/// Keeps its first response for everybody.
+/// Returns its first response to every request.
 private final class FirstForAll: NetworkingModifier {
     private let first = Mutex<Data?>(nil)
 
@@ -795,7 +796,7 @@ private final class FirstForAll: NetworkingModifier {
     }
 }
 
-/// Keeps responses by their paths, whatever the query.
+/// Caches responses by path and ignores the query.
 private final class ByPath: NetworkingModifier {
     private let memory = Mutex<(answers: [String: Data], sends: [String: Int])>(([:], [:]))
 
@@ -805,7 +806,8 @@ private final class ByPath: NetworkingModifier {
         let remembered = memory.withLock { memory -> Data? in
             let url = request.url?.absoluteString ?? ""
             memory.sends[url, default: 0] += 1
-            // Two callers ask for the same at the same time, and have to get past it for the law of what comes again.
+            // The concurrency law sends the same request twice. Both have to be sent, so the law about repeated
+            // requests is the one that fails.
             return memory.sends[url, default: 0] > 2 ? memory.answers[path] : nil
         }
         if let remembered { return HTTPResponseData(request: request, data: remembered) }

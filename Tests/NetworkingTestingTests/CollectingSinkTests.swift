@@ -8,7 +8,7 @@ import Testing
 struct CollectingSinkTests {
     private struct Failure: Error {}
 
-    @Test func keepsChunksAsTheyCome() async throws {
+    @Test func recordsChunksInOrder() async throws {
         let sink = CollectingSink()
 
         try await sink.receive(Data("one".utf8))
@@ -20,7 +20,7 @@ struct CollectingSinkTests {
         #expect(sink.finished == 1)
     }
 
-    @Test func keepsTheErrorsItHearsOf() {
+    @Test func recordsErrors() {
         let sink = CollectingSink()
 
         sink.fail(Failure())
@@ -34,7 +34,7 @@ struct CollectingSinkTests {
             (200, .take), (299, .take), (302, .collect(upTo: 1 << 20)), (404, .collect(upTo: 1 << 20)),
         ] as [(Int, SinkAnswer)]
     )
-    func answersAsSinksDoByDefault(code: Int, expected: SinkAnswer) async throws {
+    func offersTheDefaultDecision(code: Int, expected: SinkAnswer) async throws {
         let sink = CollectingSink()
         let head = HTTPResponse(status: .init(code: code))
 
@@ -44,7 +44,7 @@ struct CollectingSinkTests {
     }
 
     @Test(arguments: [CollectingSink.Step.offer, .receive, .finish])
-    func failsWhereItIsToldTo(step: CollectingSink.Step) async throws {
+    func failsAtTheGivenStep(step: CollectingSink.Step) async throws {
         let sink = CollectingSink(failingAt: step)
         let request = HTTPRequestData.lawful.with { $0.sink = sink }
 
@@ -53,13 +53,13 @@ struct CollectingSinkTests {
         }
 
         #expect(failure == CollectingSink.Failure(step: step))
-        // What comes before that step still happens, and what comes after does not.
+        // Earlier steps still run; later ones do not.
         #expect(sink.heads.count == 1)
         #expect(sink.data == (step == .finish ? Data("body".utf8) : Data()))
         #expect(sink.finished == 0)
     }
 
-    @Test func answersAsItIsTold() async throws {
+    @Test func returnsTheDecisionOfItsClosure() async throws {
         let sink = CollectingSink { head in head.status == .ok ? .refuse : .take }
 
         #expect(try await sink.offer(HTTPResponse(status: .ok)) == .refuse)
@@ -67,7 +67,7 @@ struct CollectingSinkTests {
     }
 }
 
-/// A sink with all of the defaults.
+/// A sink with the default implementations.
 private struct Plain: ResponseSink {
     func receive(_ chunk: Data) async throws {}
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import NetworkingTesting
 
 @Suite(.tags(.memory)) struct CountWaitsTests {
-    @Test func waitsAreTakenOnceTheirCountIsReached() {
+    @Test func takesWaitsWhoseCountIsReached() {
         var waits = CountWaits()
         let (first, second, third) = (Suspension<Void>(), Suspension<Void>(), Suspension<Void>())
         _ = waits.add(first, until: 1, current: 0)
@@ -19,7 +19,7 @@ import Testing
         #expect(first.isPending && second.isPending && third.isPending)
     }
 
-    @Test func aWaitForAReachedCountEndsAtOnce() {
+    @Test func waitForAReachedCountEndsAtOnce() {
         var waits = CountWaits()
         let wait = Suspension<Void>()
 
@@ -29,7 +29,7 @@ import Testing
         #expect(waits.takeReached(.max).isEmpty)
     }
 
-    @Test func aRemovedWaitIsNotTaken() {
+    @Test func removedWaitIsNotTaken() {
         var waits = CountWaits()
         let (kept, removed) = (Suspension<Void>(), Suspension<Void>())
         let id = waits.add(removed, until: 1, current: 0)

@@ -7,7 +7,7 @@ import Testing
 struct EnvironmentRecorderTests {
     private struct Failure: Error {}
 
-    @Test func remembersWhatAValueIsAtItsPlace() async throws {
+    @Test func recordsTheValueAtItsPositionInTheStack() async throws {
         let (inner, outer) = (EnvironmentRecorder<String>(), EnvironmentRecorder<String>())
         let network = MockTransport { _ in .ok() }
             .recorded(\.tenant, by: inner).environment(\.tenant, "blue")
@@ -20,7 +20,7 @@ struct EnvironmentRecorderTests {
         #expect(outer.starts == ["public"])
     }
 
-    @Test func remembersWhatItIsAtTheEndAlsoOfAFailure() async throws {
+    @Test func recordsTheValueAtTheEndOfAFailedRequest() async throws {
         let times = EnvironmentRecorder<Duration>()
         let network = MockTransport { _ in throw Failure() }.delayed(by: .seconds(3)).recorded(\.clock.now, by: times)
             .environment(\.clock, .immediate())

@@ -8,7 +8,7 @@ import Testing
 struct ImmediateClockTests {
     private let clock = NetworkClock.immediate()
 
-    @Test func everyWaitIsOverAtOnceAndTimeHasPassed() async throws {
+    @Test func sleepReturnsAtOnceAndAdvancesTheClock() async throws {
         try await clock.sleep(for: .seconds(3))
         try await clock.sleep(for: .seconds(3_600))
 
@@ -16,14 +16,14 @@ struct ImmediateClockTests {
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_003_603))
     }
 
-    @Test func timeDoesNotGoBack() async throws {
+    @Test func timeNeverDecreases() async throws {
         try await clock.sleep(until: .seconds(5))
         try await clock.sleep(until: .seconds(2))
 
         #expect(clock.now == .seconds(5))
     }
 
-    @Test func cancelledCallerDoesNotMoveTime() async {
+    @Test func cancelledSleepDoesNotAdvanceTheClock() async {
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await clock.sleep(for: .seconds(3))
@@ -33,14 +33,14 @@ struct ImmediateClockTests {
         #expect(clock.now == .zero)
     }
 
-    @Test func alarmsNeverRing() async throws {
+    @Test func alarmsNeverFire() async throws {
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3_600)).timeout(.seconds(1))
             .environment(\.clock, clock)
 
         #expect(try await network.data(.lawful).status == .ok)
     }
 
-    @Test func clocksAreApart() async throws {
+    @Test func clocksAreIndependent() async throws {
         let other = NetworkClock.immediate()
 
         try await clock.sleep(for: .seconds(1))

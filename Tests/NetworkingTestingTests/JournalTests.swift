@@ -6,7 +6,7 @@ import Testing
 struct JournalTests {
     private let journal = Journal()
 
-    @Test func keepsTheOrderInWhichItWasTold() {
+    @Test func keepsEntriesInOrder() {
         #expect(journal.entries.isEmpty)
         #expect(journal.text.isEmpty)
 
@@ -17,7 +17,7 @@ struct JournalTests {
         #expect(journal.text == "one\ntwo")
     }
 
-    @Test func losesNothingThatIsToldAtOnce() async {
+    @Test func keepsConcurrentEntries() async {
         await withDiscardingTaskGroup { group in
             for number in 0..<200 {
                 group.addTask { [journal] in journal.note("\(number)") }

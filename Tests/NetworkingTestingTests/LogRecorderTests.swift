@@ -8,7 +8,7 @@ import Testing
 struct LogRecorderTests {
     private let log = LogRecorder()
 
-    @Test func remembersWhatItsLoggersAreToldInOrder() {
+    @Test func recordsMessagesInOrder() {
         var logger = log.logger()
         logger[metadataKey: "user"] = "emily"
         logger.info("one", metadata: ["number": "1"])
@@ -19,7 +19,7 @@ struct LogRecorderTests {
         #expect(log.lines.map(\.metadata) == [["user": "emily", "number": "1"], [:]])
     }
 
-    @Test func aLoggerLetsThroughWhatItsLevelDoes() {
+    @Test func recordsMessagesFromTheLevelOfTheLogger() {
         log.logger(.notice).info("not this")
         log.logger(.notice).error("this")
         log.logger(.trace).trace("this too")
@@ -27,8 +27,8 @@ struct LogRecorderTests {
         #expect(log.messages == ["this", "this too"])
     }
 
-    /// A secret is found wherever somebody who reads the log would find it.
-    @Test func theTextIsAllThatThereIsToSee() {
+    /// A test for secrets searches this text, so it has to contain all that a log shows.
+    @Test func textContainsMessagesAndMetadata() {
         log.logger().info("a message", metadata: ["field": "of metadata"])
         var logger = log.logger()
         logger[metadataKey: "session"] = "of the logger"
@@ -39,7 +39,7 @@ struct LogRecorderTests {
         }
     }
 
-    @Test func aStackWritesIntoIt() async throws {
+    @Test func recordsTheMessagesOfAStack() async throws {
         try await MockTransport { _ in .ok() }.logged(using: log.logger()).data(.lawful)
 
         #expect(log.messages.first == "→ GET https://laws.example/check")

@@ -9,7 +9,7 @@ import Testing
 struct ManualClockTests {
     private let clock = ManualClock()
 
-    @Test func standsStillUntilItIsAdvanced() {
+    @Test func advancesOnlyWhenTold() {
         #expect(clock.now.offset == .zero)
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_000))
 
@@ -20,7 +20,7 @@ struct ManualClockTests {
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_001.5))
     }
 
-    @Test func instantsAreMomentsOnALine() {
+    @Test func instantsCanBeComparedAndAdvanced() {
         let start = clock.now
         let later = start.advanced(by: .seconds(3))
 
@@ -29,7 +29,7 @@ struct ManualClockTests {
         #expect(later.duration(to: start) == .seconds(-3))
     }
 
-    @Test func knowsWhoSleepsAndUntilWhen() async throws {
+    @Test func countsSleepersAndReportsTheNextDeadline() async throws {
         #expect(clock.sleepers == 0)
         #expect(clock.nextDeadline == nil)
         let late = Task { try await sleep(.seconds(5)) }
@@ -45,7 +45,7 @@ struct ManualClockTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func wakesThoseThatAreDueAndNoOthers() async throws {
+    @Test func wakesOnlySleepersThatAreDue() async throws {
         let sleeps = (1...3).map { second in Task { try await sleep(.seconds(second)) } }
         try await clock.waitForSleepers(3)
 
@@ -60,46 +60,46 @@ struct ManualClockTests {
         #expect(clock.now.offset == .seconds(3))
     }
 
-    @Test func ringsAlarmsEarliestFirstAndEqualOnesInOrder() {
-        let rung = Rung()
+    @Test func firesAlarmsByDeadlineThenByCreation() {
+        let fired = FiredAlarms()
         let network = NetworkClock.manual(clock)
         for (name, second) in [("c", 3), ("a", 1), ("d", 3), ("b", 2)] {
-            _ = network.alarm(at: .seconds(second)) { rung.note(name) }
+            _ = network.alarm(at: .seconds(second)) { fired.note(name) }
         }
 
         clock.advance(by: .seconds(3))
 
-        #expect(rung.names == ["a", "b", "c", "d"])
+        #expect(fired.names == ["a", "b", "c", "d"])
     }
 
-    @Test func alarmIsRungOutsideTheLock() {
-        let rung = Rung()
+    @Test func firesAlarmsOutsideTheLock() {
+        let fired = FiredAlarms()
         let network = NetworkClock.manual(clock)
         _ = network.alarm(at: .seconds(1)) { [clock] in
-            rung.note("\(clock.now.offset)")
-            _ = network.alarm(at: .seconds(2)) { rung.note("second") }
+            fired.note("\(clock.now.offset)")
+            _ = network.alarm(at: .seconds(2)) { fired.note("second") }
         }
 
         clock.advance(by: .seconds(1))
-        #expect(rung.names == ["1.0 seconds"])
+        #expect(fired.names == ["1.0 seconds"])
         clock.advance(by: .seconds(1))
 
-        #expect(rung.names == ["1.0 seconds", "second"])
+        #expect(fired.names == ["1.0 seconds", "second"])
     }
 
-    @Test func cancelledAlarmIsNoSleeper() {
-        let rung = Rung()
-        let alarm = NetworkClock.manual(clock).alarm(at: .seconds(1)) { rung.note("rang") }
+    @Test func doesNotCountACancelledAlarm() {
+        let fired = FiredAlarms()
+        let alarm = NetworkClock.manual(clock).alarm(at: .seconds(1)) { fired.note("rang") }
         #expect(clock.sleepers == 1)
 
         alarm.cancel()
         #expect(clock.sleepers == 0)
         clock.advance(by: .seconds(1))
 
-        #expect(rung.names.isEmpty)
+        #expect(fired.names.isEmpty)
     }
 
-    @Test func advancingToTheNextDeadlineDoesNothingWhenNobodySleeps() {
+    @Test func advancingToTheNextDeadlineDoesNothingWithoutSleepers() {
         clock.advance(by: .seconds(1))
 
         clock.advanceToNextDeadline()
@@ -107,7 +107,7 @@ struct ManualClockTests {
         #expect(clock.now.offset == .seconds(1))
     }
 
-    @Test func sleepThatIsCancelledBeforeItBeginsThrows() async {
+    @Test func sleepThrowsIfTheTaskIsAlreadyCancelled() async {
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await sleep(.seconds(1))
@@ -117,7 +117,7 @@ struct ManualClockTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func sleepThatIsCancelledThrowsAtOnce() async throws {
+    @Test func cancelledSleepThrowsAtOnce() async throws {
         let call = Task { try await sleep(.seconds(1)) }
         try await clock.waitForSleepers()
 
@@ -128,17 +128,17 @@ struct ManualClockTests {
         #expect(clock.now.offset == .zero)
     }
 
-    @Test func cancellationAfterTheSleepChangesNothing() async throws {
+    @Test func cancellationAfterTheSleepIsIgnored() async throws {
         let call = Task { try await sleep(.seconds(1)) }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
 
         call.cancel()
 
-        // It was over before.
+        // The sleep had already ended.
         try await call.value
     }
 
-    @Test func waitersAreServedByTheirNumberOfSleepers() async throws {
+    @Test func waitReturnsAtItsNumberOfSleepers() async throws {
         let one = Task { try await clock.waitForSleepers(1) }
         let two = Task { try await clock.waitForSleepers(2) }
         let first = Task { try await sleep(.seconds(1)) }
@@ -151,14 +151,14 @@ struct ManualClockTests {
         try await second.value
     }
 
-    @Test func waiterForSleepersThatAreThereReturnsAtOnce() async throws {
+    @Test func waitReturnsAtOnceIfThereAreEnoughSleepers() async throws {
         try await clock.waitForSleepers(0)
         _ = NetworkClock.manual(clock).alarm(at: .seconds(1)) {}
 
         try await clock.waitForSleepers(1)
     }
 
-    @Test func cancelledWaiterThrowsAndTheOthersWaitOn() async throws {
+    @Test func cancelledWaiterThrowsAndOtherWaitersContinue() async throws {
         let leaving = Task { try await clock.waitForSleepers(1) }
         let staying = Task { try await clock.waitForSleepers(1) }
         leaving.cancel()
@@ -171,7 +171,7 @@ struct ManualClockTests {
         try await sleeper.value
     }
 
-    @Test func isAdvancedToADate() async throws {
+    @Test func advancesToADate() async throws {
         let call = Task { try await sleep(.seconds(90)) }
         try await clock.waitForSleepers()
 
@@ -179,15 +179,15 @@ struct ManualClockTests {
 
         try await call.value
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_090))
-        // What was written down as it stood there before is now, and so is what a `Date` cannot tell from it.
+        // Advancing to the current date is allowed, as is a date that differs by less than the precision of `Date`.
         clock.advance(to: clock.date)
         let other = ManualClock()
         other.advance(to: other.date.addingTimeInterval(-0.000_000_3))
         #expect(other.now.offset == .zero)
     }
 
-    /// Sums and differences of a `Date` are a fraction of a microsecond off.
-    @Test func dateIsTakenToTheMicrosecond() async throws {
+    /// Arithmetic with `Date` is inexact by a fraction of a microsecond.
+    @Test func roundsDatesToTheMicrosecond() async throws {
         let call = Task { try await sleep(.milliseconds(1_100)) }
         try await clock.waitForSleepers()
 
@@ -197,7 +197,7 @@ struct ManualClockTests {
         #expect(clock.now.offset == .milliseconds(1_100))
     }
 
-    @Test func saysWhoWaitsAndUntilWhen() async throws {
+    @Test func descriptionListsTheWaits() async throws {
         #expect("\(clock)" == "0.0 seconds; no waits")
         clock.advance(by: .seconds(1))
         let alarm = NetworkClock.manual(clock).alarm(at: .seconds(10)) {}
@@ -211,7 +211,7 @@ struct ManualClockTests {
         _ = await call.result
     }
 
-    @Test func runMovesTimeOnThroughEachSleep() async throws {
+    @Test func runAdvancesThroughEachSleep() async throws {
         let network = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
             .delayed(by: .seconds(2)).timeout(.seconds(3)).retry(.constant(.seconds(5)))
             .environment(\.clock, .manual(clock))
@@ -223,10 +223,10 @@ struct ManualClockTests {
         #expect(clock.sleepers == 0)
     }
 
-    /// Whether a timeout is set before or after the work begins to sleep is a matter of the platform.
-    @Test func timeoutsDoNotRingDuringARun() async throws {
-        let rung = Rung()
-        let alarm = NetworkClock.manual(clock).alarm(at: .seconds(2)) { rung.note("rang") }
+    /// The order of a timeout and the first sleep of the work depends on the platform.
+    @Test func timeoutsDoNotFireDuringARun() async throws {
+        let fired = FiredAlarms()
+        let alarm = NetworkClock.manual(clock).alarm(at: .seconds(2)) { fired.note("rang") }
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).timeout(.seconds(1))
             .environment(\.clock, .manual(clock))
 
@@ -235,11 +235,11 @@ struct ManualClockTests {
         #expect(clock.now.offset == .seconds(3))
         #expect(clock.sleepers == 1)
         clock.advance(by: .zero)
-        #expect(rung.names == ["rang"])
+        #expect(fired.names == ["rang"])
         alarm.cancel()
     }
 
-    @Test func runEndsTheWaitsThatWereThere() async throws {
+    @Test func runEndsExistingWaits() async throws {
         let before = Task { try await sleep(.seconds(4)) }
         try await clock.waitForSleepers()
 
@@ -252,8 +252,8 @@ struct ManualClockTests {
         try await after.value
     }
 
-    /// Whether a sleep begins before or after a run is a matter of luck; it ends in either case.
-    @Test func sleepThatBeginsAsARunDoesEnds() async throws {
+    /// The sleep can start before or during the run; it ends in both cases.
+    @Test func runEndsASleepThatStartsAtTheSameTime() async throws {
         for _ in 0..<2_000 {
             let clock = ManualClock()
             let call = Task.detached { try await clock.sleep(until: ManualClock.Instant(offset: .seconds(5))) }
@@ -261,7 +261,7 @@ struct ManualClockTests {
         }
     }
 
-    @Test func cancelledSleepDuringARunMovesNothing() async throws {
+    @Test func cancelledSleepDuringARunDoesNotAdvanceTheClock() async throws {
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await clock.run { try await sleep(.seconds(1)) }
@@ -271,7 +271,7 @@ struct ManualClockTests {
         #expect(clock.now.offset == .zero)
     }
 
-    @Test func servesAsAClockOfTheStandardLibrary() async throws {
+    @Test func worksAsAClockOfTheStandardLibrary() async throws {
         let call = Task { try await Task.sleep(for: .seconds(1), clock: clock) }
 
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
@@ -279,12 +279,11 @@ struct ManualClockTests {
         try await call.value
     }
 
-    @Test func thousandsSleepAndAreCancelled() async throws {
+    @Test func manySleepersCanBeCancelledAndWoken() async throws {
         let calls = (0..<2_000)
             .map { number in
                 Task { () -> Int? in
-                    // An error that is kept makes the end of every other test slower: Swift Testing looks through all
-                    // of them.
+                    // A stored error would slow down every other test, because Swift Testing looks through all of them.
                     guard (try? await sleep(.seconds(number % 10 + 1))) != nil else { return nil }
                     return number
                 }
@@ -312,7 +311,7 @@ struct ManualClockTests {
     }
 }
 
-private final class Rung: Sendable {
+private final class FiredAlarms: Sendable {
     private let state = Mutex<[String]>([])
 
     var names: [String] {

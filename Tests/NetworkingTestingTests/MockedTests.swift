@@ -17,9 +17,9 @@ struct MockedTests {
         return String(decoding: response.data, as: UTF8.self)
     }
 
-    // MARK: What is answered
+    // MARK: Matching
 
-    @Test func everythingIsAnswered() async throws {
+    @Test func mocksEveryRequest() async throws {
         let network = transport.mocked(all: .text("mock"))
 
         #expect(try await text("/one", over: network) == "mock")
@@ -27,7 +27,7 @@ struct MockedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func equalRequestIsAnsweredAndOthersArePassedOn() async throws {
+    @Test func mocksAnEqualRequestOnly() async throws {
         let network = transport.mocked(HTTPRequestData(authority: "a.example", path: "/one"), with: .text("mock"))
 
         #expect(try await text("/one", over: network) == "mock")
@@ -35,21 +35,21 @@ struct MockedTests {
         #expect(transport.requests.map(\.closedTarget) == ["/one?page=2"])
     }
 
-    @Test func matchingRequestsAreAnsweredAndOthersArePassedOn() async throws {
+    @Test func mocksMatchingRequestsOnly() async throws {
         let network = transport.mocked(.path("/users/*"), with: .text("mock"))
 
         #expect(try await text("/users/42", over: network) == "mock")
         #expect(try await text("/posts/42", over: network) == "upstream")
     }
 
-    @Test func requestsThatPassACheckAreAnsweredAndOthersArePassedOn() async throws {
+    @Test func mocksRequestsThatSatisfyAPredicateOnly() async throws {
         let network = transport.mocked(where: { $0.path == "/one" }, with: .text("mock"))
 
         #expect(try await text("/one", over: network) == "mock")
         #expect(try await text("/two", over: network) == "upstream")
     }
 
-    @Test func closureAnswersFailsOrPassesOn() async throws {
+    @Test func closureReturnsAResponseThrowsOrPassesTheRequestOn() async throws {
         let network = transport.mocked(by: { request in
             switch request.path {
             case "/one": .text("mock")
@@ -64,7 +64,7 @@ struct MockedTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func closureMaySendUpstreamItself() async throws {
+    @Test func closureCanSendUpstream() async throws {
         let network = transport.mocked(withUpstream: { request, upstream in
             var response = try await upstream.send(request)
             response.data += Data(", changed".utf8)
@@ -76,7 +76,7 @@ struct MockedTests {
 
     // MARK: As a transport
 
-    @Test func stackUpstreamStillRewritesTheRequest() async throws {
+    @Test func upstreamModifiersStillResolveTheRequest() async throws {
         let seen = Mutex<[String?]>([])
         let network = transport.server(authority: "a.example")
             .mocked(by: { request in
@@ -88,7 +88,7 @@ struct MockedTests {
         #expect(seen.withLock { $0 } == ["a.example"])
     }
 
-    @Test func redirectIsFollowedToTheMockAndUpstream() async throws {
+    @Test func followsRedirectsToMocksAndUpstream() async throws {
         let network = transport.mocked(by: { request in
             switch request.path {
             case "/one": .redirect(to: "/two")
@@ -104,7 +104,7 @@ struct MockedTests {
         #expect(transport.requests.map(\.path) == ["/three"])
     }
 
-    @Test func sinkGetsAMockedBodyInItsPieces() async throws {
+    @Test func sinkReceivesTheChunksOfAMockedBody() async throws {
         let sink = CollectingSink()
         var request = HTTPRequestData.lawful
         request.sink = sink
@@ -116,7 +116,7 @@ struct MockedTests {
         #expect(sink.finished == 1)
     }
 
-    @Test func bodyThatIsLookedAtIsStillSent() async throws {
+    @Test func bodyReadByAMatcherIsStillSent() async throws {
         let body = RequestBody.stream(
             AsyncStream { continuation in
                 continuation.yield(Data("streamed".utf8))
@@ -131,7 +131,7 @@ struct MockedTests {
         #expect(transport.requests.first?.body?.data == Data("streamed".utf8))
     }
 
-    @Test func closuresFindTheBodyInMemory() async throws {
+    @Test func closuresGetTheBodyInMemory() async throws {
         let network = transport.mocked(where: { $0.body?.data == Data("one".utf8) }, with: .text("where"))
             .mocked(by: { $0.body?.data == Data("two".utf8) ? .text("by") : nil })
         func answer(to text: String) async throws -> String {
@@ -152,7 +152,7 @@ struct MockedTests {
         #expect(transport.requests.map(\.body?.data) == [Data("three".utf8)])
     }
 
-    @Test func retryIsTriedOverAMock() async throws {
+    @Test func retryWorksOverAMock() async throws {
         let count = Atomic(0)
         let clock = NetworkClock.immediate()
         let network =
@@ -179,7 +179,7 @@ struct MockedTests {
 
     // MARK: Laws
 
-    @Test func lawsAreKeptForWhatIsPassedOn() async throws {
+    @Test func keepsTheLawsForUnmatchedRequests() async throws {
         try await checkLaws { AnyNetworkingComponent($0.mocked(.path("/other"), with: .ok())) }
         try await checkLaws { AnyNetworkingComponent($0.mocked(.lawful.other, with: .ok())) }
         try await checkLaws { AnyNetworkingComponent($0.mocked(where: { _ in false }, with: .ok())) }
@@ -187,7 +187,7 @@ struct MockedTests {
         try await checkLaws { AnyNetworkingComponent($0.mocked(withUpstream: { try await $1.send($0) })) }
     }
 
-    @Test func outlineNamesWhatIsMocked() {
+    @Test func outlineNamesTheMocks() {
         let network = transport.mocked(all: .ok()).mocked(.path("/users/:id"), with: .ok())
 
         #expect(network.outline.contains("mocked(/users/:id)"))
@@ -201,12 +201,12 @@ extension HTTPRequestData {
     }
 }
 
-/// The scope that verifies.
+/// The function that verifies the mocks at its end.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WithMockTransportTests {
     private struct Failure: Error {}
 
-    @Test func resultComesThrough() async throws {
+    @Test func returnsTheResultOfTheClosure() async throws {
         let status = try await withMockTransport { transport in
             transport.on(.get, "/check", uses: .once, .status(.created))
             return try await transport.data(.lawful).status
@@ -215,7 +215,7 @@ struct WithMockTransportTests {
         #expect(status == .created)
     }
 
-    @Test func whatWasNotUsedIsThrown() async {
+    @Test func throwsForUnusedMocks() async {
         let error = await #expect(throws: UnusedMocks.self) {
             try await withMockTransport { $0.on(.get, "/users", .ok()) }
         }
@@ -223,7 +223,7 @@ struct WithMockTransportTests {
         #expect(error?.description == "GET /users was not used; expected at least once.")
     }
 
-    @Test func errorOfTheTestComesFirst() async {
+    @Test func errorOfTheTestTakesPrecedence() async {
         await #expect(throws: Failure.self) {
             try await withMockTransport { transport in
                 transport.on(.get, "/users", .ok())

@@ -4,12 +4,12 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// What only this package's own suites use.
+/// Helpers that only this package's own suites use.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OwnSuitesTests {
     private struct Broken: Error {}
 
-    @Test func aTemporaryDirectoryGoesWithItsScope() async throws {
+    @Test func temporaryDirectoryIsRemovedAfterItsScope() async throws {
         let left = try await withTemporaryDirectory { directory in
             try Data("x".utf8).write(to: directory.appending(path: "file"))
             return directory
@@ -27,8 +27,8 @@ struct OwnSuitesTests {
         #expect(failed != left)
     }
 
-    /// Each of these has shown a secret once, where the others did not.
-    @Test func everyPrintIsEveryWayToPrint() {
+    /// Each way to print a value has exposed a secret before that the other ways did not.
+    @Test func everyPrintIncludesDescriptionsAndDumps() {
         struct Open {
             let secret = "hunter2"
         }
@@ -42,13 +42,13 @@ struct OwnSuitesTests {
             var customMirror: Mirror { Mirror(self, children: []) }
         }
         #expect(everyPrint(of: Open()).contains("hunter2"))
-        // Its description hides it, and a dump does not ask for that.
+        // The description omits the secret, but a dump does not use it.
         #expect(everyPrint(of: Described()).contains("hunter2"))
         #expect(!everyPrint(of: Closed()).contains("hunter2"))
         #expect(everyPrint(of: Closed()).contains("closed"))
     }
 
-    @Test func aCopyWithAChangeLeavesItsOriginal() {
+    @Test func withReturnsAChangedCopy() {
         let request = HTTPRequestData.lawful
         let other = request.with { $0.method = .put }
 
@@ -56,7 +56,7 @@ struct OwnSuitesTests {
         #expect(request.method == .get)
     }
 
-    @Test func aCountingActorSeesEachHop() async throws {
+    @Test func countingActorCountsEachHop() async throws {
         #expect(try await CountingActor().jobs(during: Hopping()) == 1)
         #expect(try await CountingActor().jobs(during: MockTransport { _ in .ok() }) == 0)
     }
@@ -68,7 +68,7 @@ private struct Hopping: NetworkingComponent {
         return HTTPResponseData(request: request)
     }
 
-    // It does something, or the compiler would leave out the hop.
+    // The function has to do some work, or the compiler removes the hop.
     @concurrent
     private func elsewhere() async -> ObjectIdentifier {
         currentThread()

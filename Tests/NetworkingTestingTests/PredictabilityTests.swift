@@ -4,10 +4,10 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Labels, ids and chance that a test can say beforehand.
+/// Labels, IDs and random values that a test can predict.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PredictabilityTests {
-    @Test func requestsAreNumberedFromOneInAScope() async throws {
+    @Test func numbersRequestsFromOneInAScope() async throws {
         try await withIncrementingIDs {
             let transport = MockTransport { _ in .ok() }
             try await transport.data(HTTPRequestData(authority: "a.example", path: "one"))
@@ -17,19 +17,19 @@ struct PredictabilityTests {
         }
     }
 
-    @Test func childTasksCountOnAndOthersDoNot() async {
+    @Test func childTasksContinueTheCountButDetachedTasksDoNot() async {
         await withIncrementingIDs {
             async let child = "\(HTTPRequestData().id)"
             #expect(await child == "000001")
             #expect(await Task { "\(HTTPRequestData().id)" }.value == "000002")
             #expect(await Task.detached { "\(HTTPRequestData().id)" }.value != "000003")
-            // One in the other is a scope of its own.
+            // A nested scope has its own count.
             await withIncrementingIDs { #expect("\(HTTPRequestData().id)" == "000001") }
             #expect("\(HTTPRequestData().id)" == "000003")
         }
     }
 
-    @Test func taskThatOutlivesItsScopeCountsOn() async throws {
+    @Test func taskThatOutlivesItsScopeContinuesTheCount() async throws {
         let gate = Suspension<Void>()
         let task = await withIncrementingIDs {
             #expect("\(HTTPRequestData().id)" == "000001")
@@ -43,7 +43,7 @@ struct PredictabilityTests {
         #expect(try await task.value == "000002")
     }
 
-    @Test func scopesDoNotKnowOfEachOther() async {
+    @Test func scopesCountIndependently() async {
         await withTaskGroup { group in
             for _ in 0..<64 {
                 group.addTask { await withIncrementingIDs { (0..<100).map { _ in "\(HTTPRequestData().id)" } } }
@@ -56,7 +56,7 @@ struct PredictabilityTests {
         }
     }
 
-    @Test func drawsOfAnIncrementingSourceAreNumbered() {
+    @Test func incrementingSourceNumbersItsDraws() {
         let source = SecureRandomSource.incrementing()
         let copy = source
 
@@ -67,7 +67,7 @@ struct PredictabilityTests {
         #expect(SecureRandomSource.incrementing(from: 0x0102).bytes(3) == [0, 1, 2])
     }
 
-    @Test func traceIDsAreKnownBeforehand() async throws {
+    @Test func traceIDsArePredictable() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.traced().environment(\.secureRandom, .incrementing())
 
@@ -77,11 +77,11 @@ struct PredictabilityTests {
         #expect(parent.hasPrefix("00-00000000000000000000000000000001-00000000000000"))
     }
 
-    @Test func repeatingSourceGivesThePatternOverAndOver() {
+    @Test func repeatingSourceRepeatsItsPattern() {
         #expect(SecureRandomSource.repeating([1, 2, 3]).bytes(7) == [1, 2, 3, 1, 2, 3, 1])
     }
 
-    @Test func chanceIsConstantOrACycle() {
+    @Test func randomSourceCanBeConstantOrCyclic() {
         let cycle = RandomSource.cycling([1, 2])
         #expect((0..<5).map { _ in cycle.next() } == [1, 2, 1, 2, 1])
         #expect(RandomSource.constant(7).next() == 7)

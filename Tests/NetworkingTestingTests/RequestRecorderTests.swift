@@ -10,7 +10,7 @@ struct RequestRecorderTests {
 
     private let recorder = RequestRecorder()
 
-    @Test func remembersRequestsAsTheyWereAtItsPlace() async throws {
+    @Test func recordsRequestsAtItsPositionInTheStack() async throws {
         let network = MockTransport { _ in .ok() }.recorded(by: recorder).numbered().server(authority: "a.example")
 
         try await network.data(HTTPRequestData(path: "one"))
@@ -22,7 +22,7 @@ struct RequestRecorderTests {
         #expect(recorder.peakActive == 1)
     }
 
-    @Test func keepsNoSinkAlive() async throws {
+    @Test func doesNotRetainSinks() async throws {
         let network = MockTransport([.text("body")]).recorded(by: recorder)
         var request = HTTPRequestData.lawful
         request.sink = CollectingSink()
@@ -35,7 +35,7 @@ struct RequestRecorderTests {
         #expect(recorder.first?.progressHandler == nil)
     }
 
-    @Test func remembersWhatBecameOfThem() async {
+    @Test func recordsResults() async {
         let network = MockTransport([.status(.notFound), .failure(Failure())]).recorded(by: recorder)
 
         _ = try? await network.data(.lawful)
@@ -46,7 +46,7 @@ struct RequestRecorderTests {
         #expect(throws: Failure.self) { try recorder.results.last?.get() }
     }
 
-    @Test func tellsResponsesAndErrorsApart() async throws {
+    @Test func separatesResponsesAndErrors() async throws {
         let network = MockTransport([.ok(), .failure(Failure()), .status(.notFound)]).recorded(by: recorder)
             .server(authority: "a.example")
         #expect(recorder.first == nil)
@@ -62,7 +62,7 @@ struct RequestRecorderTests {
         #expect(recorder.errors.first is Failure)
     }
 
-    @Test func verifiesWhatCameBy() async throws {
+    @Test func verifiesReceivedRequests() async throws {
         let network = MockTransport { _ in .ok() }.recorded(by: recorder).server(authority: "a.example")
         try recorder.verify()
         try recorder.verify(count: 0)
@@ -84,7 +84,7 @@ struct RequestRecorderTests {
         #expect(throws: UnexpectedRequests.self) { try recorder.verify() }
     }
 
-    @Test func countsThoseUnderWay() async throws {
+    @Test func countsActiveRequests() async throws {
         let gate = Suspension<Void>()
         let network = MockTransport { _ in
             try await gate.value()
@@ -103,7 +103,7 @@ struct RequestRecorderTests {
         #expect(recorder.results.count == 1)
     }
 
-    @Test func waitsForSoManyRequests() async throws {
+    @Test func waitsForANumberOfRequests() async throws {
         let network = MockTransport { _ in .ok() }.recorded(by: recorder)
         let waiter = Task { try await recorder.waitForRequests(2) }
 
@@ -115,7 +115,7 @@ struct RequestRecorderTests {
         try await recorder.waitForRequests(0)
     }
 
-    @Test func cancelledWaiterThrowsAndTheOthersWaitOn() async throws {
+    @Test func cancelledWaiterThrowsAndOtherWaitersContinue() async throws {
         let leaving = Task { try await recorder.waitForRequests(1) }
         let staying = Task { try await recorder.waitForRequests(1) }
         leaving.cancel()
@@ -126,7 +126,7 @@ struct RequestRecorderTests {
         try await staying.value
     }
 
-    @Test func countsThousandsThatAreUnderWayAtOnce() async throws {
+    @Test func countsConcurrentActiveRequests() async throws {
         let clock = ManualClock()
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(1)).recorded(by: recorder)
             .environment(\.clock, .manual(clock))

@@ -23,7 +23,7 @@ struct ScriptedAuthenticationDelegateTests {
             .server(authority: "api.example.com")
     }
 
-    @Test func givesEachAnswerOnceAndTellsWhatItWasAskedFor() async throws {
+    @Test func returnsEachResultOnceAndRecordsItsCalls() async throws {
         let delegate = ScriptedAuthenticationDelegate(authorizing: [.success(old)], refreshing: [.success(new)])
 
         #expect(try await network(delegate, nil).data(HTTPRequestData(path: "me")).status == .ok)
@@ -38,7 +38,7 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(delegate.active == 0)
     }
 
-    @Test func scriptThatIsUsedUpSaysWhatToAdd() async throws {
+    @Test func exhaustedScriptSaysWhatToAdd() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>()
 
         let error = await #expect(throws: NetworkingError.self) {
@@ -53,7 +53,7 @@ struct ScriptedAuthenticationDelegateTests {
         )
     }
 
-    @Test func failureOfTheScriptIsThrown() async throws {
+    @Test func throwsTheFailureOfTheScript() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>(authorizing: [.failure(Refused())])
 
         let error = await #expect(throws: NetworkingError.self) {
@@ -64,7 +64,7 @@ struct ScriptedAuthenticationDelegateTests {
         await #expect(throws: AuthenticationScriptEnd.self) { try await delegate.authorize(over: MockTransport()) }
     }
 
-    @Test func asksClosures() async throws {
+    @Test func callsClosures() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session> { session, response, _ in
             session.renewed(accessToken: response == nil ? "other" : "new")
         }
@@ -77,7 +77,7 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(error?.description.contains("has no result for authorize") == true)
     }
 
-    @Test func heldCallsGoOnWhenTheyAreLetGo() async throws {
+    @Test func heldCallsContinueWhenReleased() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(new), .success(new)])
         let network = network(delegate, old)
         delegate.hold()
@@ -90,13 +90,13 @@ struct ScriptedAuthenticationDelegateTests {
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
-        // A request that was refused after the refresh may have had the old token: it is not refreshed again.
+        // A request that is refused after the refresh can have carried the old token, so there is no second refresh.
         #expect(delegate.refreshes == 1)
         delegate.letGo()
         _ = try await delegate.refresh(new, after: nil, over: MockTransport())
     }
 
-    @Test func heldCallThatIsCancelledEndsAtOnce() async throws {
+    @Test func cancelledHeldCallEndsAtOnce() async throws {
         let delegate = ScriptedAuthenticationDelegate(authorizing: [.success(new)])
         delegate.hold()
         let call = Task { try await delegate.authorize(over: MockTransport()) }
@@ -108,7 +108,7 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(delegate.active == 0)
     }
 
-    @Test func callThatIsHeldDeaflyHearsNoCancellation() async throws {
+    @Test func deaflyHeldCallIgnoresCancellation() async throws {
         let delegate = ScriptedAuthenticationDelegate(authorizing: [.success(new)])
         delegate.hold(deafly: true)
         let call = Task { try await delegate.authorize(over: MockTransport()) }
@@ -120,7 +120,7 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(try await call.value == new)
     }
 
-    @Test func cancelledWaiterThrowsAndTheOthersWaitOn() async throws {
+    @Test func cancelledWaiterThrowsAndOtherWaitersContinue() async throws {
         let delegate = ScriptedAuthenticationDelegate(authorizing: [.success(new)])
         let leaving = Task { try await delegate.waitForCalls() }
         let staying = Task { try await delegate.waitForCalls() }

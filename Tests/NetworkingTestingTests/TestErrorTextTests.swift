@@ -4,10 +4,10 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Errors that a test shows by `localizedDescription` say all that they know.
+/// The `localizedDescription` of a test's error contains all of its details.
 @Suite(.timeLimit(.minutes(5)))
 struct TestErrorTextTests {
-    @Test func aCassetteThatIsNotThere() async throws {
+    @Test func missingCassetteErrorHasItsReason() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "missing.har")
             let error = await #expect(throws: CassetteError.self) {
@@ -18,7 +18,7 @@ struct TestErrorTextTests {
         }
     }
 
-    @Test func lawsThatAreBroken() async throws {
+    @Test func lawViolationsErrorListsItsSentences() async throws {
         struct Swallowing: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -33,7 +33,7 @@ struct TestErrorTextTests {
         #expect(error?.errorDescription?.contains(violation.sentence) == true)
     }
 
-    @Test func requestsThatWereNotExpected() async throws {
+    @Test func unexpectedRequestsErrorListsTheRequests() async throws {
         let recorder = RequestRecorder()
         try await MockTransport { _ in .ok() }.recorded(by: recorder).data(.lawful)
         let error = try #require(throws: UnexpectedRequests.self) { try recorder.verify(count: 2) }
@@ -41,7 +41,7 @@ struct TestErrorTextTests {
         #expect(error.errorDescription?.contains("laws.example/check") == true)
     }
 
-    @Test func aScriptThatIsAtItsEnd() async throws {
+    @Test func scriptEndErrorNamesTheMissingResult() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [])
         let error = await #expect(throws: AuthenticationScriptEnd.self) {
             try await delegate.refresh(Session(accessToken: "a"), after: nil, over: MockTransport())
@@ -51,7 +51,7 @@ struct TestErrorTextTests {
     }
 
     #if TestServer
-    @Test func aTransportThatDoesNotConform() async throws {
+    @Test func conformanceFailureHasExpectationAndOutcome() async throws {
         let check = try #require(TransportCheck.all.first { $0.name == "methods" })
         let error = await #expect(throws: ConformanceFailure.self) {
             try await check.run(on: MockTransport { _ in .status(.notFound) })

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The helpers that the test targets share.
+/// Helpers shared by the test targets.
 @Suite(.timeLimit(.minutes(5)))
 struct TestSupportTests {
     // MARK: Waiting
@@ -26,7 +26,7 @@ struct TestSupportTests {
         #expect(checks == 50)
     }
 
-    @Test func waitForAConditionThatStaysFalseIsAnIssueWithItsSentence() async throws {
+    @Test func waitForAFalseConditionRecordsAnIssue() async throws {
         let issues = Mutex<[(sentence: String, file: String?)]>([])
         try await withKnownIssue {
             try await eventually("the call is waiting", within: .milliseconds(1)) { false }
@@ -47,24 +47,24 @@ struct TestSupportTests {
         }
     }
 
-    @Test func waitEndsWithItsTest() async {
+    @Test func waitEndsWithItsTask() async {
         let call = Task { try await eventually("it is true") { false } }
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    // MARK: Chance
+    // MARK: Random numbers
 
-    @Test func equalSeedsGiveEqualNumbers() {
+    @Test func equalSeedsGiveEqualNumbersOnEveryMachine() {
         var (one, two, other) = (SeededRandom(seed: 1), SeededRandom(seed: 1), SeededRandom(seed: 2))
         let numbers = (0..<4).map { _ in one.next() }
         #expect(numbers == (0..<4).map { _ in two.next() })
         #expect(numbers != (0..<4).map { _ in other.next() })
-        // The reference implementation's, so that a seed from another machine means the same here.
+        // The value of the reference implementation, so a seed gives the same numbers on every machine.
         #expect(numbers.first == 0x910A_2DEC_8902_5CC1)
     }
 
-    @Test func seedOfATestIsItsOwnUnlessTheEnvironmentNamesOne() {
+    @Test func seedIsRandomUnlessTheEnvironmentSetsIt() {
         let given = ProcessInfo.processInfo.environment["TEST_SEED"].flatMap { UInt64($0) }
         let seeds = (0..<3).map { _ in withSeed(\.seed) }
         if let given {
@@ -76,8 +76,8 @@ struct TestSupportTests {
 
     // MARK: Skips
 
-    /// CI fails on a reason that is not in the file.
-    @Test func skipsThatCIAllowsAreReasonsOfTheList() throws {
+    /// CI fails for a skip reason that is not in the file.
+    @Test func allowedSkipsAreListedReasons() throws {
         let allowed = try Repository.text(at: "Tests/Skips.txt").split(separator: "\n").filter { !$0.hasPrefix("#") }
         #expect(!allowed.isEmpty)
         for sentence in allowed {
@@ -85,7 +85,7 @@ struct TestSupportTests {
         }
     }
 
-    @Test func everySkipHasAReasonOfTheList() throws {
+    @Test func everySkipHasAListedReason() throws {
         let pattern = /\.enabled\(|\.disabled\(|Test\.cancel\(/
         let files = Repository.swiftFiles(in: "Tests")
         #expect(files.count > 200)

@@ -12,21 +12,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The checks find what is wrong: transports with one defect each.
+/// The checks run against transports with one defect each.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TransportCheckTests {
     enum Defect: String, CaseIterable {
-        case losesBodies, losesFields, losesMethods, bringsNothing, bringsTooMuch, renamesErrors, forgetsSinks
+        case dropsBodies, dropsFields, changesMethods, returnsEmptyResponses, appendsBytes, renamesErrors, dropsSinks
         case offersTwice, neverOffers
 
-        /// What the defect must show in.
+        /// The checks that must detect the defect.
         var checks: [String] {
             switch self {
-            case .losesBodies:
+            case .dropsBodies:
                 ["request body in memory", "1 MB echo", "stream of unknown length", "stress", "progress"]
-            case .losesFields: ["multi-value headers to the server", "empty header value", "ETag", "cookies"]
-            case .losesMethods: ["methods", "request without a body"]
-            case .bringsNothing:
+            case .dropsFields: ["multi-value headers to the server", "empty header value", "ETag", "cookies"]
+            case .changesMethods: ["methods", "request without a body"]
+            case .returnsEmptyResponses:
                 [
                     "statuses", "response bodies", "401 with its body", "basic redirects", "infinite redirects",
                     "concurrency",
@@ -34,9 +34,9 @@ struct TransportCheckTests {
                     "nobody listens", "stall before the head", "cancel before the head", "cancel within the body",
                     "gzip", "under-read", "random bytes", "events",
                 ]
-            case .bringsTooMuch: ["response bodies", "empty chunked body", "redirects that are not followed"]
+            case .appendsBytes: ["response bodies", "empty chunked body", "redirects that are not followed"]
             case .renamesErrors: ["cancel before the head", "infinite redirects", "maximum response bytes"]
-            case .forgetsSinks: ["sink gets the body in order", "sink gets one chunk at a time"]
+            case .dropsSinks: ["sink gets the body in order", "sink gets one chunk at a time"]
             case .offersTwice, .neverOffers: ["sink is offered each final head once"]
             }
         }
@@ -44,14 +44,14 @@ struct TransportCheckTests {
         func transport(for server: TestServer) -> AnyNetworkingComponent {
             let mock = MockTransport(answeringAs: server)
             switch self {
-            case .losesBodies: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.body = nil }))
-            case .losesFields: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.headerFields = [:] }))
-            case .losesMethods: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.method = .put }))
-            case .forgetsSinks: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.sink = nil }))
+            case .dropsBodies: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.body = nil }))
+            case .dropsFields: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.headerFields = [:] }))
+            case .changesMethods: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.method = .put }))
+            case .dropsSinks: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.sink = nil }))
             case .offersTwice: return AnyNetworkingComponent(OfferingTwice(upstream: mock))
             case .neverOffers: return AnyNetworkingComponent(NeverOffering(upstream: mock))
-            case .bringsNothing: return AnyNetworkingComponent(MockTransport { _ in .ok() })
-            case .bringsTooMuch:
+            case .returnsEmptyResponses: return AnyNetworkingComponent(MockTransport { _ in .ok() })
+            case .appendsBytes:
                 return AnyNetworkingComponent(
                     Altered(upstream: mock) { result in
                         var response = try result.get()
@@ -72,7 +72,7 @@ struct TransportCheckTests {
     }
 
     @Test(arguments: Defect.allCases)
-    func findsADefect(defect: Defect) async throws {
+    func reportsEachDefect(defect: Defect) async throws {
         for name in defect.checks {
             let check = try #require(TransportCheck.all.first { $0.name == name })
             let failure = await #expect(throws: ConformanceFailure.self, "\(name)") {
@@ -83,13 +83,13 @@ struct TransportCheckTests {
         }
     }
 
-    /// What a transport over sockets need not manage is still possible.
-    @Test func aTransportThatSpeaksWhileItListensPasses() async throws {
+    /// Transports over sockets need not support this, but a transport can.
+    @Test func acceptsATransportThatRespondsWhileItReads() async throws {
         let check = try #require(TransportCheck.all.first { $0.name == "interleaved echo" })
-        try await check.run(on: Parrot())
+        try await check.run(on: EchoingTransport())
     }
 
-    @Test func tellsAllFailuresAtOnce() async throws {
+    @Test func reportsAllFailuresTogether() async throws {
         let silent = MockTransport { _ in .ok() }
         let names = ["statuses", "ETag", "HEAD with length"]
         let others = Set(TransportCheck.all.map(\.name)).subtracting(names)
@@ -100,7 +100,7 @@ struct TransportCheckTests {
         #expect(failures?.description.split(separator: "\n").count == 3)
     }
 
-    @Test func aCheckOfACancelledCallerEnds() async throws {
+    @Test func cancelledCheckThrowsCancellationError() async throws {
         let check = try #require(TransportCheck.all.first)
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -111,8 +111,8 @@ struct TransportCheckTests {
     }
 }
 
-/// Brings each chunk of the request's body to the sink before it asks for the next.
-private struct Parrot: NetworkingTransport {
+/// Delivers each chunk of the request's body to the sink before it reads the next one.
+private struct EchoingTransport: NetworkingTransport {
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard let body = request.body else { return HTTPResponseData(request: request) }
         return try await request.deliver(HTTPResponse(status: .ok)) { delivery in
@@ -123,7 +123,7 @@ private struct Parrot: NetworkingTransport {
     }
 }
 
-/// Asks the sink itself and then leaves a collected body to the stack, which asks it again.
+/// Offers the head to the sink itself and then returns a collected body, so that the stack offers it again.
 private struct OfferingTwice<Upstream: NetworkingComponent>: NetworkingTransport {
     let upstream: Upstream
 
@@ -138,7 +138,7 @@ private struct OfferingTwice<Upstream: NetworkingComponent>: NetworkingTransport
     }
 }
 
-/// Drops bodies and reports them as delivered.
+/// Reports bodies as delivered without offering them to the sink.
 private struct NeverOffering<Upstream: NetworkingComponent>: NetworkingTransport {
     let upstream: Upstream
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ModifiedTests {
-    @Test func lastModifierSeesTheRequestFirstAndTheResponseLast() async throws {
+    @Test func outermostModifierGetsTheRequestFirstAndTheResponseLast() async throws {
         let journal = Journal()
         let transport = MockTransport { _ in
             journal.note("transport")
@@ -21,7 +21,7 @@ struct ModifiedTests {
     }
 
     @Test(arguments: Shape.all)
-    func wholeChainIsResolvedOnceASend(shape: Shape) async throws {
+    func everyModifierIsResolvedOncePerSend(shape: Shape) async throws {
         let inner = Journal()
         let outer = Journal()
         let transport = MockTransport { _ in .ok() }
@@ -54,23 +54,23 @@ struct ModifiedTests {
     }
 
     @Test(arguments: Shape.all)
-    func principalShowsThroughEveryPart(shape: Shape) {
+    func principalIsForwardedByEveryPart(shape: Shape) {
         let upstream = Authenticated(principal: Principal(id: "emily"))
 
         #expect(shape.around(upstream).principal(for: .users) == Principal(id: "emily"))
         #expect(shape.around(MockTransport()).principal(for: .users) == nil)
     }
 
-    @Test func modifierMayAnswerWithAPrincipalOfItsOwn() {
+    @Test func modifierMayReturnItsOwnPrincipal() {
         let network = Authenticated(principal: Principal(id: "emily"))
-            .modified(ActingFor(principal: Principal(id: "admin")))
+            .modified(PrincipalReplacing(principal: Principal(id: "admin")))
             .logged(using: .silent)
 
         #expect(network.principal(for: .users) == Principal(id: "admin"))
     }
 
     @Test(arguments: Shape.all)
-    func authorityIsWhatTheStackFillsIn(shape: Shape) {
+    func authorityIsThatOfTheStack(shape: Shape) {
         let transport = MockTransport()
 
         #expect(shape.around(transport.server(authority: "inner.example")).authority == "inner.example")
@@ -78,7 +78,7 @@ struct ModifiedTests {
         #expect(shape.around(transport).authority == nil)
     }
 
-    @Test func outermostServerFillsFirst() {
+    @Test func outermostServerTakesPrecedence() {
         let network = MockTransport().server(authority: "inner.example").logged(using: .silent)
             .server(authority: "outer.example")
 
@@ -86,7 +86,7 @@ struct ModifiedTests {
     }
 
     @Test(arguments: Shape.all)
-    func responseNamesTheCallersRequestAndTheSentOne(shape: Shape) async throws {
+    func responseHasTheRequestOfTheCallerAndTheSentRequest(shape: Shape) async throws {
         let network = shape.around(MockTransport { _ in .ok() }.server(authority: "api.example.com"))
         let request = HTTPRequestData(path: "users")
 
@@ -99,8 +99,8 @@ struct ModifiedTests {
         #expect(response.sentRequest.id == request.id)
     }
 
-    @Test func responseNamesTheCallersRequestWhenNothingWasSent() async throws {
-        let network = MockTransport().modified(Answering()).server(authority: "api.example.com")
+    @Test func responseHasTheRequestOfTheCallerIfNothingWasSent() async throws {
+        let network = MockTransport().modified(ResponseReplacing()).server(authority: "api.example.com")
         let request = HTTPRequestData(path: "users")
 
         let response = try await network.data(request)
@@ -121,7 +121,7 @@ struct ModifiedTests {
         #expect(transport.requests.map { $0.headerFields[values: .step] } == [["once"], ["once"], ["once"]])
     }
 
-    @Test func callersRequestIsRewrittenEachTimeItIsSent() async throws {
+    @Test func requestOfTheCallerIsRewrittenForEachSend() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(prefixPath: "v1").server(authority: "api.example.com")
 
@@ -131,7 +131,7 @@ struct ModifiedTests {
         #expect(transport.requests.map(\.path) == ["/v1/users", "/v1/users"])
     }
 
-    @Test func requestThatAModifierMakesIsRewrittenUpstream() async throws {
+    @Test func requestThatAModifierCreatesIsRewrittenUpstream() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(authority: "api.example.com").modified(Refreshing(path: "token"))
 
@@ -144,7 +144,7 @@ struct ModifiedTests {
         )
     }
 
-    @Test func stacksThatShareATransportNeverMix() async throws {
+    @Test func stacksWithASharedTransportAreIndependent() async throws {
         let transport = MockTransport { request in .text(request.authority ?? "") }
         let recorder = RequestRecorder()
         let shared = transport.recorded(by: recorder)
@@ -183,7 +183,7 @@ struct ModifiedTests {
     }
 
     @Test(arguments: Shape.all)
-    func resolvedShowsWhatTheTransportWouldGet(shape: Shape) async throws {
+    func resolvedReturnsTheRequestForTheTransport(shape: Shape) async throws {
         let transport = MockTransport { _ in .ok() }
         let network = shape.around(transport.server(prefixPath: "v1").server { $0.step("inner") })
             .server(authority: "api.example.com")
@@ -208,11 +208,11 @@ struct ModifiedTests {
         #expect(transport.requests.map(\.path) == ["/v1/users"])
     }
 
-    @Test func resolvingChecksNothing() {
+    @Test func resolvingDoesNotValidateTheRequest() {
         #expect(MockTransport().resolved(HTTPRequestData(path: "users")).authority == nil)
     }
 
-    @Test func cancelledCallerReachesNoModifier() async {
+    @Test func cancelledCallReachesNoModifier() async {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }.modified(Noting("modifier", journal))
         let call = Task {
@@ -237,9 +237,9 @@ struct ModifiedTests {
         #expect(journal.entries.isEmpty)
     }
 
-    @Test func requestThatAModifierSpoilsReachesNoTransport() async {
+    @Test func requestThatAModifierInvalidatesReachesNoTransport() async {
         let transport = MockTransport { _ in .ok() }
-        let network = transport.modified(Spoiling())
+        let network = transport.modified(FieldInvalidating())
 
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.users) }
 
@@ -247,7 +247,7 @@ struct ModifiedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func sinkIsFilledOnceHoweverManyPartsThereAre() async throws {
+    @Test func sinkReceivesTheBodyOnceThroughSeveralParts() async throws {
         let sink = CollectingSink()
         let request = HTTPRequestData.users.with { $0.sink = sink }
         let network = AnyNetworkingComponent(MockTransport { _ in .text("body") }.logged(using: .silent)).numbered()
@@ -261,7 +261,7 @@ struct ModifiedTests {
         #expect(response.body == .delivered(byteCount: 4))
     }
 
-    @Test func errorOfAnotherComponentPassesUnwrapped() async {
+    @Test func errorOfAnotherComponentIsThrownUnchanged() async {
         struct Foreign: Error {}
         let network = Failing(error: Foreign()).logged(using: .silent).numbered().checkedStatusCode()
 
@@ -292,7 +292,7 @@ struct ModifiedTests {
     // MARK: A bare transport
 
     @Test(arguments: [true, false])
-    func bareTransportDoesWhatTheOutermostPartOwes(isErased: Bool) async throws {
+    func bareTransportPreparesTheRequestAndFillsTheSink(isErased: Bool) async throws {
         let transport = MockTransport { _ in .text("body") }
         let network: any NetworkingComponent = isErased ? AnyNetworkingComponent(transport) : transport
         let sink = CollectingSink()
@@ -323,7 +323,7 @@ struct ModifiedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func bareComponentOfOnesOwnIsBegunByData() async throws {
+    @Test func dataPreparesTheRequestOfACustomComponent() async throws {
         let response = try await Echo().data(HTTPRequestData(authority: "api.example.com"))
 
         #expect(response.sentRequest.url?.absoluteString == "https://api.example.com/")
@@ -391,8 +391,8 @@ struct ModifiedTests {
         #expect(network.outline == "numbered\nUnimplementedTransport")
     }
 
-    /// A computed property has no name to print on Linux; its address would be another in each run.
-    @Test func outlineNamesPropertiesTheSameInEachRun() {
+    /// A computed property has no name to print on Linux, and its address differs in each run.
+    @Test func outlineNamesPropertiesEquallyInEachRun() {
         let network = MockTransport()
             .environment(\.tenant, "secret tenant")
             .server(mutate: \.maximumResponseBytes) { $0 }
@@ -421,7 +421,7 @@ struct ModifiedTests {
 // MARK: - Shapes
 
 extension ModifiedTests {
-    /// A way to build a stack around something.
+    /// A way to build a stack around a component.
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var sendsPerCall = 1
@@ -509,7 +509,7 @@ private struct Stepping: NetworkingModifier {
     }
 }
 
-private struct Spoiling: NetworkingModifier {
+private struct FieldInvalidating: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var request = request
         request.headerFields[.accept] = "text/plain\r\nX-Injected: 1"
@@ -517,13 +517,13 @@ private struct Spoiling: NetworkingModifier {
     }
 }
 
-private struct Answering: NetworkingModifier {
+private struct ResponseReplacing: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         HTTPResponseData(request: request)
     }
 }
 
-/// Sends a request of its own before each that comes by.
+/// Sends its own request before each request.
 private struct Refreshing: NetworkingModifier {
     let path: String
 
@@ -533,7 +533,7 @@ private struct Refreshing: NetworkingModifier {
     }
 }
 
-private struct ActingFor: NetworkingModifier {
+private struct PrincipalReplacing: NetworkingModifier {
     let principal: Principal
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {

@@ -9,7 +9,9 @@ struct SamplesTableTests {
         let here: String
         let place: String
 
-        /// Creates a row from a line of a table; `nil` for any other line.
+        /// Creates a row from a line of a table.
+        ///
+        /// Returns `nil` for any other line.
         init?(_ line: Substring) throws {
             guard line.hasPrefix("| "), !line.hasPrefix("| Sample |") else { return nil }
             let cells = line.split(separator: "|", omittingEmptySubsequences: false)
@@ -18,12 +20,12 @@ struct SamplesTableTests {
             (sample, here, place) = (cells[1], cells[2], cells[3])
         }
 
-        /// Whether the row says why there is no counterpart.
+        /// `true` if the row explains why there is no counterpart.
         var isWithoutCounterpart: Bool {
             here.hasPrefix("– ")
         }
 
-        /// The tests that the row names, as suite and function.
+        /// The suites and functions of the tests that the row names.
         var tests: [(suite: String, name: String)] {
             place.matches(of: /`(\w+)\.(\w+)`/).map { (String($0.1), String($0.2)) }
         }
@@ -82,7 +84,7 @@ struct SamplesTableTests {
         }
     }
 
-    @Test func eachRowHasASpellingAndAPlaceOrAReason() throws {
+    @Test func eachRowHasASpellingAndATestOrAReason() throws {
         for row in try Self.sections().flatMap(\.rows) {
             #expect(!row.sample.isEmpty)
             if row.isWithoutCounterpart {

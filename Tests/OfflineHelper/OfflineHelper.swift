@@ -2,6 +2,7 @@
 import Foundation
 import HTTPTypes
 import Networking
+import NetworkingSQLite
 import Synchronization
 
 /// A process beside the tests: it prints the connectivity of its network namespace, or fills and empties an outbox.
@@ -9,12 +10,12 @@ import Synchronization
 /// Arguments:
 ///
 /// - `watch` prints each status of `SystemConnectivity` as a line.
-/// - `outbox <directory> <first number>` adds 400 requests, from a number on, and sends them at the same time, and waits
+/// - `outbox <store> <directory> <first number>` adds 400 requests, from a number on, and sends them at the same time, and waits
 ///   to be killed. It prints `queued 7` when request 7 was added, and `sent 7 key` when its transport receives it.
-/// - `stop <directory> <step>` adds request 1, sends it, and stops at a step: it prints `at <step>` and waits to be
+/// - `stop <store> <directory> <step>` adds request 1, sends it, and stops at a step: it prints `at <step>` and waits to be
 ///   killed.
 ///
-/// The last two also end with their standard input.
+/// The store is `file` or `sqlite`. The last two also end with their standard input.
 @main
 enum OfflineHelper {
     static func main() async throws {
@@ -24,26 +25,39 @@ enum OfflineHelper {
             for await status in SystemConnectivity().changes {
                 print(status)
             }
-        case ("outbox", 4):
+        case ("outbox", 5):
             endWithParent()
-            try await fillAndSend(URL(filePath: arguments[2]), from: Int(arguments[3]) ?? 0)
-        case ("stop", 4):
+            try await fillAndSend(store(arguments[2], in: arguments[3]), from: Int(arguments[4]) ?? 0)
+        case ("stop", 5):
             endWithParent()
-            let step = StoppedStep(arguments[3])
-            let store = StoppedStore(base: FileOutboxStore(directory: URL(filePath: arguments[2])), step: step)
+            let step = StoppedStep(arguments[4])
+            let store = StoppedStore(base: store(arguments[2], in: arguments[3]), step: step)
             let outbox = Outbox(in: store, over: PrintingTransport(step: step))
             try await outbox.enqueue(request(1))
             print("queued 1")
             try await outbox.flush()
         default:
-            fatalError("usage: OfflineHelper watch | outbox <directory> <first number> | stop <directory> <step>")
+            fatalError(
+                "usage: OfflineHelper watch | outbox <store> <directory> <first> | stop <store> <directory> <step>"
+            )
         }
     }
 
-    private static func fillAndSend(_ directory: URL, from first: Int) async throws {
+    private static func store(_ name: String, in directory: String) -> any OutboxStore {
+        let directory = URL(filePath: directory)
+        switch name {
+        case "file": return FileOutboxStore(directory: directory)
+        #if SQLite
+        case "sqlite": return SQLiteOutboxStore(file: directory.appending(path: "outbox.sqlite"))
+        #endif
+        default: fatalError("no store named \(name)")
+        }
+    }
+
+    private static func fillAndSend(_ store: any OutboxStore, from first: Int) async throws {
         var policy = OutboxPolicy()
         policy.baseDelay = .zero
-        let outbox = Outbox(in: FileOutboxStore(directory: directory), over: PrintingTransport(), policy: policy)
+        let outbox = Outbox(in: store, over: PrintingTransport(), policy: policy)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await outbox.run() }
             for number in first..<(first + 400) {
@@ -119,7 +133,7 @@ private struct PrintingTransport: NetworkingTransport {
 
 /// A store that stops before and after each change.
 private struct StoppedStore: OutboxStore {
-    let base: FileOutboxStore
+    let base: any OutboxStore
     let step: StoppedStep
 
     func ids() async throws -> [OutboxEntry.ID] {
@@ -157,7 +171,7 @@ private struct StoppedStore: OutboxStore {
     }
 
     func release() async {
-        base.release()
+        await base.release()
     }
 }
 #else

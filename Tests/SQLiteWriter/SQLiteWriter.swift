@@ -4,30 +4,52 @@ import HTTPTypes
 import Networking
 import NetworkingSQLite
 
-/// Stores entries in a loop and prints the number of each one that is acknowledged, for tests that end it or run
-/// several.
+/// Stores numbered entries in a loop and prints the number of each one that is acknowledged, for tests that kill this
+/// process or run several.
 ///
-/// Arguments: the file, the first number, and how many; with 0 it goes on until it is ended. It also ends with its
-/// standard input.
+/// Arguments: `cache` or `cookies`, the file, the first number, and the number of entries; with 0 it continues until it
+/// is killed. It also ends with its standard input.
 @main
 enum SQLiteWriter {
     static func main() async throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 4, let first = Int(arguments[2]), let count = Int(arguments[3]) else {
-            fatalError("usage: SQLiteWriter <file> <first number> <count>")
+        guard arguments.count == 5, let first = Int(arguments[3]), let count = Int(arguments[4]) else {
+            fatalError("usage: SQLiteWriter cache|cookies <file> <first number> <count>")
         }
         endWithParent()
-        let store = SQLiteCacheStore(file: URL(fileURLWithPath: arguments[1]), costLimit: 1 << 30)
+        let file = URL(fileURLWithPath: arguments[2])
+        let cache = SQLiteCacheStore(file: file, costLimit: 1 << 30)
+        let cookies = SQLiteCookieStorage(file: file)
         var number = first
         while count == 0 || number < first + count {
-            try await store.store(entry(number), for: key(number))
+            if arguments[1] == "cookies" {
+                try await cookies.save(archive(number))
+            } else {
+                try await cache.store(entry(number), for: key(number))
+            }
             // At once, and not through a buffer that would end with the process.
             FileHandle.standardOutput.write(Data("\(number)\n".utf8))
             number += 1
         }
     }
 
-    /// Ends this process when its standard input ends, which it does with the process of the tests, however that ends.
+    /// The number as a cookie of several principals, in values of any length.
+    static func archive(_ number: Int) -> CookieArchive {
+        let sessions = (0..<5)
+            .map { principal in
+                let cookie = Cookie(
+                    name: "\(number)",
+                    value: String(repeating: "x", count: (number + principal) * 997 % 4_000),
+                    domain: "a.example",
+                    expires: Date(timeIntervalSince1970: 4_000_000_000),
+                    created: Date(timeIntervalSince1970: 1_000)
+                )
+                return CookieArchive.Session(principal: "\(principal)", id: "\(number)", cookies: [cookie])
+            }
+        return CookieArchive(key: Array(repeating: 7, count: 16), sessions: sessions)
+    }
+
+    /// Ends this process when its standard input ends, which happens when the process of the tests ends.
     private static func endWithParent() {
         Thread.detachNewThread {
             while !FileHandle.standardInput.availableData.isEmpty {}
@@ -39,7 +61,7 @@ enum SQLiteWriter {
         CacheKey(principal: nil, url: "https://a.example/\(number)")
     }
 
-    /// Its body has any length from a few bytes to more than a few pages of the database.
+    /// An entry with a body of a few bytes to several pages of the database.
     static func entry(_ number: Int) -> CachedEntry {
         var line = Data("\(number) \(number &* 2_654_435_761)\n".utf8)
         while line.count < number * 997 % 20_000 {

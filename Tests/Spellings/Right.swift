@@ -1,4 +1,5 @@
-// Spellings of the everyday calls. They are compiled and not run: none may be ambiguous, and no type needs to be written that is not here.
+// Spellings of the everyday calls, which are compiled and not run. None may be ambiguous or need a type annotation that
+// is not in this file.
 
 import Foundation
 import HTTPTypes

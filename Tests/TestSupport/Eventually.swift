@@ -3,13 +3,13 @@ package import Testing
 /// Waits until a condition is true, and fails the test if it does not become true in time.
 ///
 /// ```swift
-/// try await eventually("two calls are waiting") { flights.waiting == 2 }
+/// try await eventually("two calls are waiting") { inFlightRequests.waiting == 2 }
 /// ```
 ///
 /// The condition is checked at once, then after each of a few turns of the executor, and then once a millisecond.
 ///
 /// - Parameters:
-///   - expectation: What the test waits for, as a sentence. The issue quotes it.
+///   - expectation: A sentence that describes the condition. The issue quotes it.
 ///   - limit: The time after which the test fails. Only a test that fails takes that long.
 ///   - sourceLocation: The place that the issue names.
 ///   - condition: Returns whether the wait is over.

@@ -11,14 +11,14 @@ package import Testing
 package struct Requirement: Sendable {
     /// The reason that is printed when the test is skipped.
     package let reason: SkipReason
-    /// Returns whether the machine has what the test needs.
+    /// Returns whether the machine meets the requirement.
     package let isMet: @Sendable () async -> Bool
 
     /// Creates a requirement.
     ///
     /// - Parameters:
     ///   - reason: The reason to print when a test is skipped.
-    ///   - isMet: Returns whether the machine has what the test needs. It is called for each test.
+    ///   - isMet: Returns whether the machine meets the requirement. It is called for each test.
     package init(_ reason: SkipReason, isMet: @escaping @Sendable () async -> Bool) {
         self.reason = reason
         self.isMet = isMet
@@ -29,7 +29,7 @@ package struct Requirement: Sendable {
         FileManager.default.isWritableFile(atPath: "/dev/shm")
     }
 
-    /// A user whom the permissions of a file bind.
+    /// A user that file permissions restrict, so not root.
     package static let unprivilegedUser = Requirement(.unprivilegedUser) { getuid() != 0 }
 }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A random number generator whose sequence depends on its seed only (SplitMix64).
+/// A random number generator with a sequence that depends only on its seed (SplitMix64).
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     /// The seed that the sequence started with.
     package let seed: UInt64

@@ -1,7 +1,7 @@
 /// The reasons for which a test of this package may be skipped.
 ///
 /// The raw value is the sentence that the log prints. `Tests/Skips.txt` lists the sentences that are acceptable in CI,
-/// which installs what the other reasons name.
+/// which installs the software that the other reasons name.
 package enum SkipReason: String, CaseIterable, Sendable {
     case authlib = "needs authlib, flask and waitress for the Python that TESTS_PYTHON names"
     case botocore = "needs botocore for the Python that TESTS_PYTHON names"

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// A mutex of the same shape as the standard library's, which it stands in for under the thread sanitizer.
+/// A mutex that replaces the standard library's under the thread sanitizer, and has the same interface.
 ///
 /// The sanitizer knows the locks of pthread. The standard library's on Linux waits on a futex by itself, which the
 /// sanitizer does not see, so that everything behind it looks like a race. `run` puts this file into each target of a

@@ -1,5 +1,5 @@
-// Compiled by Tests/Traits/check with the compiler's -verify: each use of a part whose trait is off is an error that
-// names the trait, and nothing else is.
+// Compiled by Tests/Traits/check with the compiler's -verify: each use of a part without its trait is an error
+// that names the trait, and there is no other error.
 
 import Foundation
 import Networking
@@ -17,9 +17,13 @@ func transports() {
     _ = AsyncHTTPClientTransport().retry()
 }
 
-func caches(file: URL) {
+func stores(file: URL) {
     // expected-error@+1 {{needs the trait SQLite}}
     _ = SQLiteCacheStore(file: file)
+    // expected-error@+1 {{needs the trait SQLite}}
+    _ = SQLiteCookieStorage(file: file)
+    // expected-error@+1 {{needs the trait SQLite}}
+    _ = SQLiteOutboxStore(file: file)
 }
 
 func signers(network: some NetworkingComponent) {

@@ -17,12 +17,12 @@ public import Foundation
 /// let user = try await github.request(GitHub.user("octocat"), as: User.self)
 /// ```
 ///
-/// A service is a component, so every call, stream, download and modifier of ``NetworkingComponent`` works with it. In a
-/// test, a ``MockTransport`` takes the place of the network.
+/// A service is a component, so every call, stream, download and modifier of ``NetworkingComponent`` works with it. In
+/// a test, a ``MockTransport`` takes the place of the network.
 ///
 /// To change the base URL while the app runs, use ``server`` or share a ``SwitchableServer`` between services.
 public struct APIService: NetworkingComponent {
-    /// The server, whose base URL can be changed.
+    /// The server, with a base URL that can be changed.
     public let server: SwitchableServer
     private let network: AnyNetworkingComponent
 

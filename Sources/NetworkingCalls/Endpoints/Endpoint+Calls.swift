@@ -57,7 +57,7 @@ extension NetworkingComponent {
         try await perform(HTTPRequestData(endpoint))
     }
 
-    /// Sends the request of an endpoint without a type of its own, and returns the decoded body and the response.
+    /// Sends the request of an endpoint without an endpoint type, and returns the decoded body and the response.
     ///
     /// ```swift
     /// let (user, response) = try await network.value(GitHub.user("octocat"), as: User.self)
@@ -81,7 +81,7 @@ extension NetworkingComponent {
         return try await value(request)
     }
 
-    /// Sends the request of an endpoint without a type of its own, and returns the decoded body.
+    /// Sends the request of an endpoint without an endpoint type, and returns the decoded body.
     ///
     /// ```swift
     /// let user = try await network.request(GitHub.user("octocat"), as: User.self)

@@ -17,7 +17,7 @@ public import NetworkingCore
 /// Only the path and the response type are required. `Response` is a `Decodable` type, `Void` if the body is not read,
 /// or ``HTTPResponseData``. Any other type needs its own `decode(_:)`.
 ///
-/// An enumeration of endpoints whose bodies have different types has the response type ``HTTPResponseData``. Each call
+/// An enumeration of endpoints with bodies of different types has the response type ``HTTPResponseData``. Each call
 /// then names the type to decode:
 ///
 /// ```swift
@@ -71,10 +71,10 @@ public protocol Endpoint<Response>: Sendable {
     /// - Parameter request: The request.
     func configure(_ request: inout HTTPRequestData)
 
-    /// Returns the value of a response whose status the request accepts.
+    /// Returns the value of a response with a status that the request accepts.
     ///
-    /// The default decodes the body. An endpoint whose response is ``HTTPResponseData`` returns the response, and one
-    /// without a response value ignores the body.
+    /// The default decodes the body. An endpoint with the response type ``HTTPResponseData`` returns the response, and
+    /// one without a response value ignores the body.
     ///
     /// - Parameter response: The response.
     /// - Returns: The value.

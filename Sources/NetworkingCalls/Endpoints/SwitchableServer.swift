@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends requests to a server whose base URL the app can change while it runs.
+    /// Sends requests to a server with a base URL that the app can change while it runs.
     ///
     /// ```swift
     /// let server = SwitchableServer(production)
@@ -30,7 +30,7 @@ extension NetworkingComponent {
     }
 }
 
-/// A server whose base URL the app can change while it runs, for example from production to staging.
+/// A server with a base URL that the app can change while it runs, for example from production to staging.
 ///
 /// ```swift
 /// let server = SwitchableServer(production)

@@ -10,9 +10,9 @@ import Foundation
 extension HTTPRequestData {
     /// Returns the request for the target of a link in the response to this request.
     ///
-    /// The request is absolute and keeps the method, the header fields, the body and the options of this one. If the link
-    /// leads to another origin, or if the request was redirected to another origin that sent the link, the request is
-    /// sent without credentials. It then also loses the options that packages declare, because some of them may be
+    /// The request is absolute and keeps the method, the header fields, the body and the options of this one. If the
+    /// link leads to another origin, or if the request was redirected to another origin that sent the link, the request
+    /// is sent without credentials. It then also loses the options that packages declare, because some of them may be
     /// credentials too.
     ///
     /// - Parameters:
@@ -43,7 +43,7 @@ extension HTTPRequestData {
             next.scheme = sent.scheme
             next.authority = sent.authority
         }
-        // A server that the request was redirected to must not choose what the app sends to the first one.
+        // The target of a redirect must not choose the next request to the first server.
         guard !isSameServer || response.sentRequest.origin != sent.origin else { return next }
         guard method.isSafe, body == nil else {
             throw Self.unusable(

@@ -46,7 +46,7 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// A stored response whose status is not accepted, or that cannot be decoded, is skipped. Everything else is the
+    /// A stored response is skipped if its status is not accepted or it cannot be decoded. Everything else is the
     /// same as for an untyped request.
     ///
     /// - Parameter request: The request, and how to decode its response.

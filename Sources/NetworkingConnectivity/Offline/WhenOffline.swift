@@ -17,8 +17,8 @@ extension NetworkingComponent {
     /// It belongs outside `retry`, so that a request that is refused is not retried, and inside `cached`, so that
     /// fresh responses need no network. With ``OfflinePolicy/cached`` it belongs outside `cached`.
     ///
-    /// ``NetworkEnvironment/connectivity`` reports the network. If none is set, the modifier has a
-    /// ``SystemConnectivity`` of its own, and sets it for everything upstream.
+    /// ``NetworkEnvironment/connectivity`` reports the network. If none is set, the modifier creates
+    /// a ``SystemConnectivity`` and sets it for everything upstream.
     ///
     /// - Parameter policy: The policy; ``HTTPRequestData/offlinePolicy`` replaces it for one request.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/offline`` for requests

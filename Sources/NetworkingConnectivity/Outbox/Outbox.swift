@@ -82,7 +82,8 @@ public final class Outbox: Sendable {
         }
         if !state.withLock({ $0.hasReadIDs }) {
             // After a change of the clock, new entries are still added after the ones of an earlier process.
-            let last = try await store.ids().last?.nanoseconds ?? 0
+            // The identifier of a damaged file must not make the next one overflow.
+            let last = min(try await store.ids().last?.nanoseconds ?? 0, .max / 2)
             state.withLock { ($0.hasReadIDs, $0.lastID) = (true, max($0.lastID, last)) }
         }
         let date = environment.clock.date

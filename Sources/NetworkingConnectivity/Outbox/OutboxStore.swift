@@ -47,6 +47,10 @@ public protocol OutboxStore: Sendable {
 public enum OutboxStoreError: Error, LocalizedError, CustomStringConvertible {
     /// An entry could not be read and was set aside.
     case damaged(OutboxEntry.ID)
+    /// The file of all entries was damaged, and the store starts empty.
+    ///
+    /// The URL is the new name of the file; `nil` if another process has moved it.
+    case fileDamaged(movedTo: URL?)
     /// A file or the directory cannot be used.
     case unusable(reason: String)
 
@@ -54,6 +58,11 @@ public enum OutboxStoreError: Error, LocalizedError, CustomStringConvertible {
     public var description: String {
         switch self {
         case .damaged(let id): "The entry \(id) could not be read and was set aside."
+        case .fileDamaged(let file?):
+            "The file of the outbox was damaged and was moved to \(file.path). The outbox starts empty, and requests that "
+                + "were not sent are lost."
+        case .fileDamaged(nil):
+            "The file of the outbox was damaged. The outbox starts empty, and requests that were not sent are lost."
         case .unusable(let reason): reason
         }
     }

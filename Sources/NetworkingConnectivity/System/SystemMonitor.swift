@@ -1,7 +1,9 @@
 #if !canImport(Network) && !canImport(Glibc)
 import NetworkingCore
 
-/// A substitute on platforms whose networks the library does not observe; the device counts as online there.
+/// A substitute on platforms without network observation.
+///
+/// The device always counts as online there.
 final class SystemMonitor: Sendable {
     init(
         onStatus: @escaping @Sendable (ConnectivityStatus) -> Void,

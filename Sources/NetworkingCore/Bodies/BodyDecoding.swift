@@ -23,7 +23,7 @@ extension BodyDecoder {
     }
 }
 
-/// A type whose values are read from a response without a decoder, or before the decoder is used.
+/// A type with values that are read from a response without a decoder, or before the decoder is used.
 private protocol BodyReadable {
     init(readFrom response: HTTPResponseData, by decoder: some BodyDecoder) throws
 }

@@ -69,7 +69,9 @@ public struct MultipartPart: Sendable, Hashable {
         self.contentType = contentType ?? body.contentType
     }
 
-    /// Creates a part with a text, whose line breaks are written as CR LF, as in browsers.
+    /// Creates a text part.
+    ///
+    /// Line breaks are written as CR LF, as in browsers.
     ///
     /// - Parameters:
     ///   - text: The text.

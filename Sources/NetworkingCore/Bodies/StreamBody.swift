@@ -12,7 +12,7 @@ struct StreamBody: BodySource {
     let isReplayable: Bool
     private let make: @Sendable () async throws -> any BodyReader
 
-    /// Creates a body whose sequence is created again for each reading.
+    /// Creates a body that creates its sequence again for each reading.
     init(length: Int64?, making make: @escaping @Sendable () async throws -> any BodyReader) {
         self.length = length
         isReplayable = true

@@ -89,7 +89,7 @@ final class AlarmHeap: AlarmOwner {
             }
         }
 
-        /// The next deadline, if it is earlier than the one that the sleeper waits for.
+        /// The next deadline, if it is earlier than the deadline of the sleeper.
         var wakeNeeded: Duration? {
             guard let first = heap.min else { return nil }
             guard let sleepingUntil else { return first.deadline }

@@ -108,9 +108,10 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
     /// Waits for the result, as the creator.
     ///
+    /// - Parameter limit: The time limit of the wait.
     /// - Returns: The result.
-    /// - Throws: `CancellationError` if the caller is cancelled, or the error of the work.
-    package func valueForCreator() async throws -> Success {
+    /// - Throws: `CancellationError` if the caller is cancelled or the limit is reached, or the error of the work.
+    package func valueForCreator(limit: ExchangeLimit? = nil) async throws -> Success {
         let wait = state.withLock { state -> Wait in
             if let result = state.result { return .over(result) }
             state.hasCreator = false
@@ -122,7 +123,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
             try Task.checkCancellation()
             return try result.get()
         case .pending(let waiter):
-            return try await value(for: waiter)
+            return try await value(for: waiter, limit: limit)
         }
     }
 
@@ -133,11 +134,20 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
     /// Waits for the result.
     ///
-    /// - Parameter waiter: The waiter that ``join()`` returned.
+    /// - Parameters:
+    ///   - waiter: The waiter that ``join()`` returned.
+    ///   - limit: The time limit of the wait.
     /// - Returns: The result.
-    /// - Throws: `CancellationError` if the caller is cancelled, or the error of the work.
-    package func value(for waiter: Waiter) async throws -> Success {
+    /// - Throws: `CancellationError` if the caller is cancelled or the limit is reached, or the error of the work.
+    package func value(for waiter: Waiter, limit: ExchangeLimit? = nil) async throws -> Success {
         raisePriority(to: Task.currentPriority)
+        let alarm = limit?
+            .alarm { [self] in
+                if waiter.resume(with: .failure(CancellationError())) {
+                    leave(waiter)
+                }
+            }
+        defer { alarm?.cancel() }
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
             return try await waiter.value { [self] in leave(waiter) }
         }

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The server of each credential of a request: the one that the stack names next to the part that adds it.
+/// The server of each credential of a request: the server that the stack names next to the part that adds it.
 ///
 /// That is the nearest `server` outside of the part, or the nearest one inside if there is none outside. In
 /// `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`, which is

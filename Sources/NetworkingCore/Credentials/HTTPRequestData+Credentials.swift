@@ -116,7 +116,7 @@ extension HTTPRequestData {
         } else if current == server || current?.lowercased() == server.lowercased() {
             state.insert(.isForServer)
         } else if credentialServers == nil {
-            // From here on, the nearest server is not the one that the request goes to.
+            // From here on, the nearest server is not the target of the request.
             credentialServers = CopyOnWrite(CredentialServers(nearest: server))
         }
         if term != nil, credentialServers == nil {
@@ -133,7 +133,7 @@ extension HTTPRequestData {
         return credentialServers.value.isServer(authority, of: owner)
     }
 
-    /// Removes the credentials that the stack set for servers other than the one that the request goes to.
+    /// Removes the credentials that the stack set for other servers than the target of the request.
     ///
     /// The transport reports them with an event, because resolving a request has no effects.
     mutating func withholdCredentials() {

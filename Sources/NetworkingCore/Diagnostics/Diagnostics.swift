@@ -2,7 +2,7 @@ extension NetworkingComponent {
     /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
     ///
     /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
-    /// in ``NetworkingModifier/diagnostics(in:)``. A test of the app can require that there are no diagnostics:
+    /// in ``NetworkingModifier/diagnostics(in:)``. Those of the transport, such as a host with a single pin, follow. A test of the app can require that there are no diagnostics:
     ///
     /// ```swift
     /// #expect(network.diagnostics.isEmpty)
@@ -11,9 +11,10 @@ extension NetworkingComponent {
     /// Diagnostics are computed on each access. Sending requests does not compute any.
     public var diagnostics: [StackDiagnostic] {
         let modifiers = modifiers
-        return modifiers.indices.flatMap { index in
+        let rules = modifiers.indices.flatMap { index in
             modifiers[index].diagnostics(in: StackPlace(of: index, in: modifiers))
         }
+        return rules + ((self as? any TransportDiagnosing)?.transportDiagnostics(below: modifiers) ?? [])
     }
 
     /// Returns the options of a request that no part of the stack reads, so that setting them has no effect.
@@ -47,7 +48,7 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     /// The mistake, its consequence and often the solution, in complete sentences.
     public let message: String
 
-    /// The line of the modifier in ``NetworkingComponent/outline``.
+    /// The line of the modifier, or of the transport, in ``NetworkingComponent/outline``.
     ///
     /// `nil` if the diagnostic is about a request.
     public let modifier: String?
@@ -65,6 +66,13 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     public init(_ message: String, about modifier: some NetworkingModifier) {
         self.message = message
         self.modifier = modifier.outlineName
+        option = nil
+    }
+
+    /// Creates a diagnostic about a transport.
+    package init(_ message: String, aboutTransport name: String) {
+        self.message = message
+        modifier = name
         option = nil
     }
 

@@ -1,7 +1,7 @@
 /// The purpose of a modifier, by which the rules of other modifiers refer to it.
 ///
 /// A rule such as "timeout belongs inside retry" names roles and no types, so it also holds for the modifiers of
-/// another package. A package makes a role of its own with a name. Roles with equal names are the same role.
+/// another package. A package creates its own role with a name. Roles with equal names are the same role.
 ///
 /// ```swift
 /// extension StackRole {

@@ -35,7 +35,9 @@ public struct ConnectivityStatus: Sendable, Hashable {
     /// network.
     public var isSatisfied: Bool
 
-    /// The kinds of the interfaces with a route; the first is the one that is used.
+    /// The kinds of the interfaces with a route.
+    ///
+    /// The first is in use.
     public var interfaces: [Interface]
 
     /// Whether the network is expensive, such as a mobile network or a personal hotspot.
@@ -50,7 +52,7 @@ public struct ConnectivityStatus: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - isSatisfied: Whether requests to other machines can be sent.
-    ///   - interfaces: The kinds of the interfaces with a route; the first is the one that is used.
+    ///   - interfaces: The kinds of the interfaces with a route. The first is in use.
     ///   - isExpensive: Whether the network is expensive.
     ///   - isConstrained: Whether the user asks apps to use little data on this network.
     public init(

@@ -41,7 +41,7 @@ public struct NetworkClock: Sendable {
         engine.nanoseconds
     }
 
-    /// Whether this is the system's clock, whose time can be read without it.
+    /// Whether this is the system's clock, which can be read directly.
     package var isSystem: Bool {
         engine.isSystem
     }

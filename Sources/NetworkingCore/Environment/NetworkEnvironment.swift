@@ -222,8 +222,8 @@ extension NetworkEnvironmentKey {
 ///   - environment: The ``NetworkEnvironment/current`` environment during the operation.
 ///   - isolation: The caller's isolation; leave it to the compiler.
 ///   - operation: The operation to run.
-/// - Returns: What the operation returns.
-/// - Throws: What the operation throws.
+/// - Returns: The result of the operation.
+/// - Throws: The error of the operation.
 @discardableResult
 public func withEnvironment<Result>(
     _ environment: NetworkEnvironment,

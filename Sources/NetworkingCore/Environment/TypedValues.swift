@@ -106,7 +106,7 @@ package struct TypedValues: Sendable {
         entries.contains { $0.isCredential && $0.identity == nil }
     }
 
-    /// The key types of the stored values, without those whose value is `nil`.
+    /// The key types of the stored values, without values of `nil`.
     var keys: [Any.Type] {
         entries.filter { !$0.box.isNil }.map(\.key)
     }

@@ -17,6 +17,6 @@ package protocol CallRecording: AnyObject, Sendable {
     /// Returns a recording of work beside this call, which may outlive it.
     func branch() -> any CallRecording
 
-    /// Adds what a branch has recorded so far.
+    /// Adds the events that a branch has recorded so far.
     func join(_ branch: any CallRecording)
 }

@@ -1,4 +1,6 @@
-/// The measurements of an exchange's connection, as far as the platform provides them.
+/// The measurements of an exchange's connection.
+///
+/// The platform determines which of them are available.
 ///
 /// URLSession provides all of them on Apple's platforms and none on Linux. AsyncHTTPClient provides the protocol
 /// version.

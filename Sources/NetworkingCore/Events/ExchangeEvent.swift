@@ -3,7 +3,7 @@ public import HTTPTypes
 /// The progress of one exchange, which a transport reports.
 ///
 /// The library reports the start and the end of an exchange for every ``NetworkingTransport``. A transport reports the
-/// rest, as far as it knows.
+/// other events that it supports.
 @nonexhaustive
 public enum ExchangeEvent: NetworkEvent {
     /// A transport starts an exchange.

@@ -59,7 +59,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// Whether the request has observers besides its recorder.
+    /// Whether the request has observers in addition to its recorder.
     package var isObserved: Bool {
         guard let box else { return false }
         return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty

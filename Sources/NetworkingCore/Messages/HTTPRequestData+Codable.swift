@@ -30,7 +30,9 @@ extension HTTPRequestData: Codable {
         try StoredRequest(self).encode(to: encoder)
     }
 
-    /// Reads a request, which gets an identifier of its own.
+    /// Reads a request.
+    ///
+    /// It gets a new identifier.
     ///
     /// - Parameter decoder: The decoder.
     /// - Throws: `DecodingError` if the method or a header field is not valid.

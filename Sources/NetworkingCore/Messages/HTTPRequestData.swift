@@ -85,8 +85,10 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// `nil` if no part of the stack has credentials and the stack names no server other than the request's own.
     var credentialServers: CopyOnWrite<CredentialServers>?
 
-    /// The limiters whose permits the request holds.
+    /// The limiters with a permit for the request.
     var heldLimits: HeldLimits?
+    /// The time limit that the component next to `timeout` or `deadline` enforces for it.
+    package var exchangeLimit: ExchangeLimit?
     /// The options; `nil` if none has been set.
     ///
     /// Read single options through this property, so that only the one option is copied.
@@ -145,7 +147,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         headerFields: HeaderFields = HeaderFields(),
         body: RequestBody? = nil
     ) {
-        // Disfavored, so that a literal becomes a path whose values are escaped.
+        // Disfavored, so that a literal becomes a path with escaped values.
         self.init(
             method: method,
             scheme: scheme,
@@ -280,13 +282,13 @@ extension HTTPRequestData {
         ///
         /// It stays when the path is changed, because a prefix does not make the value valid.
         static let hasInvalidSegment = State(rawValue: 2_048)
-        /// A modifier handles the cookies, so the transport uses no storage of its own.
+        /// A modifier handles the cookies, so the transport does not use its own storage.
         static let hasCookiesHandled = State(rawValue: 4_096)
     }
 
     /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.
     ///
-    /// If it is `true`, a transport with a cookie storage of its own adds no cookie to the request and stores none of
+    /// If it is `true`, a transport with its own cookie storage adds no cookie to the request and stores none of
     /// its response.
     public package(set) var areCookiesHandled: Bool {
         get { state.contains(.hasCookiesHandled) }
@@ -295,7 +297,7 @@ extension HTTPRequestData {
 
     /// Whether a modifier of the stack cancels an exchange that is silent for too long.
     ///
-    /// If it is `true`, a transport needs no timeout of its own. Otherwise a transport ends an exchange in which no
+    /// If it is `true`, a transport does not need its own timeout. Otherwise a transport ends an exchange in which no
     /// byte moves in either direction for ``allowedSilence``, with a ``NetworkingError`` of kind
     /// ``NetworkingError/Kind/timeout``. The time in which the request's sink is busy does not count. `timeout(_:)` and
     /// `timeout(head:idle:)` set it for the transport below them.
@@ -375,6 +377,7 @@ extension HTTPRequestData {
         var request = self
         request.recorder = nil
         request.heldLimits = nil
+        request.exchangeLimit = nil
         // A timeout further out has ended with the caller's exchange, so the transport must watch for silence itself.
         request.state.subtract([.isMeasured, .hasSilenceLimited])
         if hasListeners {
@@ -394,6 +397,7 @@ extension HTTPRequestData {
         ])
         request.recorder = nil
         request.heldLimits = nil
+        request.exchangeLimit = nil
         // Field by field, because reading the settings as a whole would copy them.
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []

@@ -77,7 +77,7 @@ public struct HTTPResponseData: Sendable {
         set { box.value.request = newValue }
     }
 
-    /// The request that was sent, as the stack rewrote it; after redirects, the one that this response belongs to.
+    /// The request that was sent, as the stack rewrote it; after redirects, the last request.
     public var sentRequest: HTTPRequestData {
         get { box.value.sentRequest }
         set { box.value.sentRequest = newValue.outsideStack }

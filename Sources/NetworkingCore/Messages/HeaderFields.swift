@@ -22,7 +22,7 @@ public struct HeaderFields: Sendable {
         var customName: String?
     }
 
-    /// The names of the fields whose values had a line break, a NUL or another forbidden byte.
+    /// The names of the fields that had a line break, a NUL or another forbidden byte in their value.
     var refusedNames: [HTTPField.Name] {
         refusals?.value.names ?? []
     }
@@ -126,7 +126,7 @@ public struct HeaderFields: Sendable {
         return names
     }
 
-    /// Sets a field whose value is redacted in every printed form and is not indexed by header compression.
+    /// Sets a field with a value that is redacted in every printed form and is not indexed by header compression.
     mutating func setSecret(_ value: String, for name: HTTPField.Name) {
         self[name] = value
         var field = HTTPField(name: name, value: value)

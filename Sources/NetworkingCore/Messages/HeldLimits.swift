@@ -1,8 +1,8 @@
 /// The limiters that hold a permit for a request, innermost first, while it is on its way through a stack.
 ///
 /// Each limiter has an instance for the requests that hold no other permit, so that these need no allocation. The
-/// instance also identifies the limiter: a request may outlive the limiter, whose address may then belong to another
-/// one.
+/// instance also identifies the limiter: a request can outlive the limiter, and another limiter can then have the same
+/// address.
 package final class HeldLimits: Sendable {
     private let limiter: HeldLimits?
     private let outer: HeldLimits?

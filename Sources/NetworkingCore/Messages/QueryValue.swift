@@ -141,12 +141,12 @@ extension Date: QueryValue {
     public func queryTexts(in format: QueryFormat) -> [String] {
         switch format.dates {
         case .iso8601: [formatted(.iso8601)]
-        case .secondsSince1970: [Self.whole(timeIntervalSince1970)]
-        case .millisecondsSince1970: [Self.whole(timeIntervalSince1970 * 1_000)]
+        case .secondsSince1970: [Self.integerText(timeIntervalSince1970)]
+        case .millisecondsSince1970: [Self.integerText(timeIntervalSince1970 * 1_000)]
         }
     }
 
-    private static func whole(_ number: Double) -> String {
+    private static func integerText(_ number: Double) -> String {
         // A date may be further away than any integer.
         Int64(exactly: number.rounded()).map { "\($0)" } ?? "\(number)"
     }

@@ -1,7 +1,7 @@
 // Each method twice: a typed request needs to know at compile time whether its response is decoded.
 
 extension Request where Response: Decodable & SendableMetatype {
-    /// Creates a GET request whose response is decoded.
+    /// Creates a GET request and decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -16,7 +16,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.get, path, query: query, headers: headers))
     }
 
-    /// Creates a POST request whose response is decoded.
+    /// Creates a POST request and decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -33,7 +33,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PUT request whose response is decoded.
+    /// Creates a PUT request and decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -50,7 +50,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PATCH request whose response is decoded.
+    /// Creates a PATCH request and decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -67,7 +67,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a DELETE request whose response is decoded.
+    /// Creates a DELETE request and decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -84,7 +84,7 @@ extension Request where Response: Decodable & SendableMetatype {
 }
 
 extension Request where Response == Void {
-    /// Creates a GET request whose response is only checked for success.
+    /// Creates a GET request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -99,7 +99,7 @@ extension Request where Response == Void {
         Request(HTTPRequestData(.get, path, query: query, headers: headers))
     }
 
-    /// Creates a HEAD request whose response is only checked for success.
+    /// Creates a HEAD request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -114,7 +114,7 @@ extension Request where Response == Void {
         Request(HTTPRequestData(.head, path, query: query, headers: headers))
     }
 
-    /// Creates a POST request whose response is only checked for success.
+    /// Creates a POST request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -131,7 +131,7 @@ extension Request where Response == Void {
         Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PUT request whose response is only checked for success.
+    /// Creates a PUT request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -148,7 +148,7 @@ extension Request where Response == Void {
         Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PATCH request whose response is only checked for success.
+    /// Creates a PATCH request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -165,7 +165,7 @@ extension Request where Response == Void {
         Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a DELETE request whose response is only checked for success.
+    /// Creates a DELETE request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.

@@ -32,7 +32,7 @@ public struct Request<Response>: Sendable {
         self.decode = decode
     }
 
-    /// Creates a request whose response is decoded into a transport object and then converted into a domain value.
+    /// Creates a request that decodes its response into a transport object and then converts that into a domain value.
     ///
     /// ```swift
     /// Request(http, as: UserDTO.self) { try User($0) }
@@ -54,7 +54,7 @@ public struct Request<Response>: Sendable {
         }
     }
 
-    /// Creates a request whose response is decoded into a transport object and then converted into a domain value.
+    /// Creates a request that decodes its response into a transport object and then converts that into a domain value.
     ///
     /// It is the same as ``init(_:as:decoder:transform:)``.
     ///
@@ -85,7 +85,7 @@ public struct Request<Response>: Sendable {
 }
 
 extension Request where Response: Decodable & SendableMetatype {
-    /// Creates a request whose response is decoded into the value.
+    /// Creates a request that decodes its response into the value.
     ///
     /// Some types need no decoder:
     /// - `Data` is the body as it is.
@@ -106,7 +106,7 @@ extension Request where Response: Decodable & SendableMetatype {
         }
     }
 
-    /// Creates a request whose response is decoded into the value.
+    /// Creates a request that decodes its response into the value.
     ///
     /// It is the same as ``init(_:decoder:)``.
     ///
@@ -119,7 +119,7 @@ extension Request where Response: Decodable & SendableMetatype {
 }
 
 extension Request where Response == Void {
-    /// Creates a request whose response is checked for success and not decoded.
+    /// Creates a request that checks its response for success and does not decode it.
     ///
     /// - Parameter http: The request to send.
     public init(_ http: HTTPRequestData) {

@@ -85,7 +85,7 @@ extension RequestPath {
 
         /// Appends the raw value of an enumeration or an identifier, percent-encoded as a whole.
         ///
-        /// - Parameter value: The value, whose own description is not used.
+        /// - Parameter value: The value. Its description is not used.
         public mutating func appendInterpolation<Value: RawRepresentable & CustomStringConvertible>(
             _ value: Value
         ) where Value.RawValue: CustomStringConvertible {

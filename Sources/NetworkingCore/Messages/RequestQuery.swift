@@ -36,7 +36,7 @@ public struct RequestQuery: Sendable, Hashable {
 
     /// Adds the items of another query after the existing ones.
     ///
-    /// - Parameter query: The other query, whose items keep their exact bytes.
+    /// - Parameter query: The other query. Its items keep their exact bytes.
     public mutating func append(_ query: RequestQuery) {
         guard !query.isEmpty else { return }
         pieces = (isEmpty ? [] : pieces ?? []) + (query.pieces ?? [])

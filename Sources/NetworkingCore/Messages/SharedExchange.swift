@@ -28,13 +28,16 @@ package struct SharedExchange: Sendable {
     }
 
     /// Waits for the response, as the creator.
-    package func valueForCreator() async throws -> HTTPResponseData {
-        try await operation.valueForCreator()
+    package func valueForCreator(limit: ExchangeLimit? = nil) async throws -> HTTPResponseData {
+        try await operation.valueForCreator(limit: limit)
     }
 
     /// Waits for the response.
-    package func value(for waiter: SharedOperation<HTTPResponseData>.Waiter) async throws -> HTTPResponseData {
-        try await operation.value(for: waiter)
+    package func value(
+        for waiter: SharedOperation<HTTPResponseData>.Waiter,
+        limit: ExchangeLimit? = nil
+    ) async throws -> HTTPResponseData {
+        try await operation.value(for: waiter, limit: limit)
     }
 
     /// Whether two values are the same exchange.

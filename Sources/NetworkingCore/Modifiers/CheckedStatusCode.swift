@@ -1,5 +1,5 @@
 extension NetworkingComponent {
-    /// Throws an error for responses whose status the request does not accept.
+    /// Throws an error for responses with a status that the request does not accept.
     ///
     /// ```swift
     /// let network = URLSession.shared.checkedStatusCode { response in
@@ -22,7 +22,7 @@ extension NetworkingComponent {
 }
 
 extension NetworkingComponent {
-    /// Throws the server's own description of a problem for responses whose status the request does not accept.
+    /// Throws the server's own description of a problem for responses with a status that the request does not accept.
     ///
     /// ```swift
     /// struct Problem: Error, Decodable {
@@ -52,8 +52,8 @@ extension NetworkingComponent {
         checkedStatusCode { try? $0.decodeBody(as: Problem.self, by: decoder) }
     }
 
-    /// Throws an error made from the server's own description of a problem for responses whose status the request does
-    /// not accept.
+    /// Throws an error made from the server's own description of a problem for responses with a status that the request
+    /// does not accept.
     ///
     /// ```swift
     /// let network = URLSession.shared.checkedStatusCode(as: Problem.self) { problem, response in
@@ -88,5 +88,15 @@ struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
 
     var description: String {
         "checkedStatusCode"
+    }
+}
+
+extension CheckedStatusCode: ExchangeLimitingModifier {
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        over upstream: some NetworkingComponent
+    ) -> Bool {
+        (upstream as? any ExchangeLimiting)?.enforcesLimit(of: request, on: clock) ?? false
     }
 }

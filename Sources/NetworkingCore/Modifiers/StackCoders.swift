@@ -38,8 +38,9 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - encoder: The encoder, which is shared by all requests.
-    ///   - contentType: The media type of what it encodes; `nil` is `application/x-plist` for a `PropertyListEncoder` and
-    ///     `application/json` for any other. If it is not JSON, ``RequestBody/json(_:)`` does not use the encoder.
+    ///   - contentType: The media type of the encoder's output; `nil` is `application/x-plist` for a
+    ///     `PropertyListEncoder` and `application/json` for any other. If it is not JSON, ``RequestBody/json(_:)`` does
+    ///     not use the encoder.
     /// - Returns: A component that sends requests with bodies of that encoder.
     public func encoder(
         _ encoder: some BodyEncoder,

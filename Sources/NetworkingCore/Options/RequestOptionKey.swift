@@ -79,7 +79,7 @@ extension RequestOptionKey {
 }
 
 extension RequestSettings {
-    /// The options that differ from their defaults, without those that the core itself reads.
+    /// The options that differ from their defaults, without options that the core itself reads.
     var changedOptions: [RequestOptionKey] {
         let fields: [(RequestOptionKey, Bool)] = [
             (.timeout, timeout != nil),

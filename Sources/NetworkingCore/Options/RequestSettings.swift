@@ -40,7 +40,7 @@ package struct RequestSettings: Sendable {
     var attemptFields: HTTPFields = [:]
     /// The trace of the request's exchanges; it is removed when the request leaves the stack.
     var trace: (any RequestTrace)?
-    /// The names, in lower case, of query items whose values are secrets, in addition to those of the rules.
+    /// The names, in lower case, of query items with secret values, in addition to those of the rules.
     package var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they occur.
     package var secretValues = SecretValues()

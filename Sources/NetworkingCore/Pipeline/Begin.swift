@@ -33,6 +33,8 @@ extension NetworkingComponent {
         try Task.checkCancellation()
         var underway = request
         underway.removeAttemptFields()
+        // A listener may send the request of an earlier call, which has the limit of that call.
+        if underway.exchangeLimit != nil { underway.exchangeLimit = nil }
         if underway.isResolved {
             underway.recognizeServer(of: self)
         } else {

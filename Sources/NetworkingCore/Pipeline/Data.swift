@@ -25,7 +25,7 @@ extension NetworkingComponent {
         return try await begin(request)
     }
 
-    /// Sends a request whose progress is part of a tracker's combined progress.
+    /// Sends a request and adds its progress to a tracker's combined progress.
     ///
     /// - Parameters:
     ///   - request: The request.

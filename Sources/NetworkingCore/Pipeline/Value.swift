@@ -148,7 +148,7 @@ private func decodeHere<Response>(_ request: Request<Response>, from response: H
 }
 
 extension NetworkingError {
-    /// The error for a response whose status the request does not accept.
+    /// The error for a response with a status that the request does not accept.
     package static func refusedStatus(of response: HTTPResponseData) -> NetworkingError {
         let isUnauthorized = response.status.code == 401
         return NetworkingError(

@@ -1,4 +1,4 @@
-/// The information about a body that its Content-Type contains, as far as a log needs it.
+/// The properties of a body that a log needs, read from its Content-Type.
 package struct BodyType {
     /// The media type in lower case, without its parameters; empty if there is no Content-Type.
     package let essence: String

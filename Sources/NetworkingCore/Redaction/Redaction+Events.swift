@@ -39,7 +39,7 @@ extension Redaction {
     private enum EventData {
         case json(String, hasHidden: Bool)
         case text
-        /// Possibly the start of a truncated document, whose content is not known.
+        /// Possibly the start of a truncated document with unknown content.
         case unreadable
     }
 
@@ -146,7 +146,7 @@ extension Redaction {
     ///   - contentType: The media type of the body.
     /// - Returns: The complete elements, or all of a body that has no such elements. `nil` for a truncated JSON
     ///   document.
-    package static func wholePart(of body: Data, contentType: String?) -> Data? {
+    package static func completePart(of body: Data, contentType: String?) -> Data? {
         let bytes = Array(body)
         switch BodyType(contentType).shape {
         case .events:

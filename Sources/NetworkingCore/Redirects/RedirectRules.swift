@@ -22,16 +22,24 @@ extension HTTPRequestData {
         under policy: (() -> RedirectPolicy?)? = nil,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
+        let response = try await exchange(self)
+        guard response.http.isRedirect else { return response }
+        return try await followingRedirects(from: response, for: principal, under: policy, exchange)
+    }
+
+    /// Follows the redirects of a response to this request.
+    ///
+    /// It is a separate function because its values would take memory in every call that waits for a response.
+    private func followingRedirects(
+        from first: HTTPResponseData,
+        for principal: ((HTTPRequestData) -> Principal?)?,
+        under policy: (() -> RedirectPolicy?)?,
+        _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
         var hop = self
+        var response = first
         var history: [HTTPResponseData.Redirect] = []
         while true {
-            var response: HTTPResponseData
-            do {
-                response = try await exchange(hop)
-            } catch var error as NetworkingError where !history.isEmpty {
-                error.followsRedirect = true
-                throw error
-            }
             // Evaluated only here, because few responses are redirects.
             if response.http.isRedirect, hop.box?.value.redirects == nil, let policy = policy?() {
                 hop.redirects = policy
@@ -52,6 +60,12 @@ extension HTTPRequestData {
             history.append(HTTPResponseData.Redirect(request: hop, response: response.http))
             hop.emit(RedirectEvent.redirected(to: next))
             hop = next
+            do {
+                response = try await exchange(hop)
+            } catch var error as NetworkingError {
+                error.followsRedirect = true
+                throw error
+            }
         }
     }
 }

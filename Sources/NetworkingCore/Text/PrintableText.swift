@@ -43,7 +43,7 @@ package enum PrintableText {
     package static func cut(_ text: String, to limit: Int, of count: Int? = nil) -> String {
         guard text.utf8.count > limit else { return text }
         var bytes = text.utf8.prefix(max(0, limit))
-        // Do not cut within a character, whose bytes after the first start with the bits 10.
+        // Do not cut within a character. Its bytes after the first start with the bits 10.
         while let next = text.utf8[bytes.endIndex...].first, next & 0xC0 == 0x80, !bytes.isEmpty {
             bytes = bytes.dropLast()
         }

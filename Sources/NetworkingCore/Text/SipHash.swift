@@ -8,7 +8,8 @@ package struct SipHash {
     private var v2: UInt64
     private var v3: UInt64
 
-    /// Returns the hash of bytes, as two numbers whose little-endian bytes are those of the reference implementation.
+    /// Returns the hash of bytes as two numbers, which have the bytes of the reference implementation in little-endian
+    /// order.
     ///
     /// - Parameters:
     ///   - bytes: The input.

@@ -47,31 +47,45 @@ extension NetworkingTransport {
         request.describeBody()
         var repeated: [RepeatedExchange] = []
         while true {
-            request.beginExchange()
-            try request.check()
-            request.emit(ExchangeEvent.started)
+            try request.start()
             do {
                 var response = try await exchange(request)
-                if !repeated.isEmpty {
-                    response.repeatedExchanges = repeated
-                }
-                // A recorder does not use the response, and copying it costs more than recording an event.
-                if request.isObserved {
-                    request.notifyObservers(of: ExchangeEvent.responseReceived(response))
-                }
-                request.emit(
-                    ExchangeEvent.ended(
-                        sent: response.sentBodyLength ?? request.body?.length ?? 0,
-                        received: response.body.count
-                    )
-                )
+                request.end(with: &response, after: repeated)
                 return response
             } catch {
-                let error = (error as? RequestBody.Failure)?.error(of: request) ?? error
-                request.emit(ExchangeEvent.failed(error))
                 repeated = try request.exchanges(repeated, andFailed: error)
             }
         }
+    }
+}
+
+// The steps before and after an exchange are not inlined, because their values would take memory in every call that
+// waits for a response.
+extension HTTPRequestData {
+    @inline(never)
+    fileprivate mutating func start() throws {
+        // No redirect or repetition starts after the limit.
+        if exchangeLimit?.isReached == true { throw CancellationError() }
+        beginExchange()
+        try check()
+        emit(ExchangeEvent.started)
+    }
+
+    @inline(never)
+    fileprivate func end(with response: inout HTTPResponseData, after repeated: [RepeatedExchange]) {
+        if !repeated.isEmpty {
+            response.repeatedExchanges = repeated
+        }
+        // A recorder does not use the response, and copying it costs more than recording an event.
+        if isObserved {
+            notifyObservers(of: ExchangeEvent.responseReceived(response))
+        }
+        emit(
+            ExchangeEvent.ended(
+                sent: response.sentBodyLength ?? body?.length ?? 0,
+                received: response.body.count
+            )
+        )
     }
 }
 
@@ -86,10 +100,13 @@ extension HTTPRequestData {
     ///   - error: The error of the last exchange.
     /// - Returns: The exchanges including the last one.
     /// - Throws: The error, with the exchanges before, if the request is not sent again.
+    @inline(never)
     fileprivate func exchanges(
         _ earlier: [RepeatedExchange],
         andFailed error: any Error
     ) throws -> [RepeatedExchange] {
+        let error = (error as? RequestBody.Failure)?.error(of: self) ?? error
+        emit(ExchangeEvent.failed(error))
         guard var error = error as? NetworkingError else { throw error }
         let elapsed = error.unansweredAfter
         error.unansweredAfter = nil

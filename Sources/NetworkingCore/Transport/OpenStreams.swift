@@ -114,7 +114,9 @@ package final class OpenStreams: Sendable {
         var isUnused: Bool { streams == 0 && waiters.isEmpty }
     }
 
-    /// An exchange that waits for a connection, whose wait is reported as over once.
+    /// An exchange that waits for a connection.
+    ///
+    /// The end of its wait is reported once.
     fileprivate final class Waiter: Sendable {
         private let request: HTTPRequestData
         private let clock = NetworkEnvironment.current.clock

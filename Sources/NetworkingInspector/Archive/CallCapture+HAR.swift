@@ -144,7 +144,7 @@ extension CallCapture {
 }
 
 extension CallCapture.Exchange {
-    /// Returns the timings of the exchange, as far as the transport reports them.
+    /// Returns the timings of the exchange that the transport reports.
     fileprivate func timings(after last: Duration, until end: Duration) -> HAR.Timings {
         var timings = HAR.Timings()
         timings.blocked = (start - last).inMilliseconds

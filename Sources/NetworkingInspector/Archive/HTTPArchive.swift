@@ -42,7 +42,7 @@ public struct HTTPArchive: Sendable, Hashable {
         }
         har = HAR(
             log: HAR.Log(
-                creator: HAR.Creator(name: "swift-networking", version: "1.0"),
+                creator: .library,
                 pages: [page],
                 entries: entries
             )

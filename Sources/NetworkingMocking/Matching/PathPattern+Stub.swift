@@ -1,7 +1,9 @@
 public import NetworkingCore
 
 extension PathPattern {
-    /// Creates the pattern of a stub, whose leading slash is optional and whose characters need no percent encoding.
+    /// Creates the pattern of a stub.
+    ///
+    /// The leading slash is optional, and the characters need no percent encoding.
     init(stub path: some StringProtocol) {
         self.init(path == "*" ? "*" : HTTPRequestData.target(path: String(path)))
     }

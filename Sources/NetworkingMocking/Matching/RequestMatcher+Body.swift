@@ -8,7 +8,7 @@ public import Foundation
 
 /// Bodies from a file, multipart or stream are in memory when a transport's stubs check them.
 extension RequestMatcher {
-    /// Matches requests whose body has exactly these bytes, regardless of its type.
+    /// Matches requests with exactly these bytes as their body, regardless of its type.
     ///
     /// - Parameter data: The bytes.
     /// - Returns: The matcher.
@@ -27,7 +27,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches requests whose body is exactly this text.
+    /// Matches requests with exactly this text as their body.
     ///
     /// - Parameter text: The complete text.
     /// - Returns: The matcher.
@@ -49,7 +49,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches requests whose body contains a text.
+    /// Matches requests with a text in their body.
     ///
     /// - Parameter text: The text.
     /// - Returns: The matcher.
@@ -67,7 +67,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches requests whose JSON body equals a value, regardless of the order of names, whitespace and number
+    /// Matches requests with a JSON body that equals a value, regardless of the order of names, whitespace and number
     /// notation.
     ///
     /// - Parameters:
@@ -79,7 +79,7 @@ extension RequestMatcher {
         json(JSONDocument(encoding: value, by: encoder), .equal)
     }
 
-    /// Matches requests whose JSON body equals a JSON text.
+    /// Matches requests with a JSON body that equals a JSON text.
     ///
     /// - Parameter text: The document, such as `#"{"user": {"name": "Emily"}}"#`. If the text is not valid JSON, the
     ///   matcher matches nothing and reports the position of the error.
@@ -88,7 +88,7 @@ extension RequestMatcher {
         json(text: text, .equal)
     }
 
-    /// Matches requests whose JSON body contains a value, and may contain more.
+    /// Matches requests with a JSON body that contains a value, and may contain more.
     ///
     /// An object may have additional names, at any depth. An array must have the same number of elements as in the
     /// value, each of which may have additional names.
@@ -105,7 +105,7 @@ extension RequestMatcher {
         json(JSONDocument(encoding: value, by: encoder), .including)
     }
 
-    /// Matches requests whose JSON body contains a JSON text, and may contain more.
+    /// Matches requests with a JSON body that contains a JSON text, and may contain more.
     ///
     /// - Parameter text: The document; see ``json(including:encoder:)`` and ``json(text:)``.
     /// - Returns: The matcher.

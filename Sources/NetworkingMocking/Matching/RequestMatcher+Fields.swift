@@ -70,7 +70,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches requests whose body is a form (`application/x-www-form-urlencoded`) with a certain field.
+    /// Matches requests with a form (`application/x-www-form-urlencoded`) that has a certain field.
     ///
     /// - Parameters:
     ///   - name: The decoded name.
@@ -93,7 +93,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches requests whose body is a form with exactly these fields, in any order.
+    /// Matches requests with a form of exactly these fields, in any order.
     ///
     /// - Parameter fields: The fields; a name may occur more than once.
     /// - Returns: The matcher.
@@ -127,7 +127,7 @@ private struct FormField: Sendable, Comparable {
 }
 
 extension RequestReading {
-    /// The sentence for a named item whose values do not match.
+    /// The sentence for a named item with values that do not match.
     fileprivate func sentence(
         _ kind: String,
         _ name: String,

@@ -172,7 +172,7 @@ extension RequestMatcher {
         let request = reading.requestAsSent
         var misses = method(other.method).misses(in: &reading)
         if request.absoluteString ?? request.closedTarget != other.absoluteString ?? other.closedTarget {
-            // Without the method, which has a sentence of its own.
+            // The method is left out, because it has its own sentence.
             let shown = request.description.drop { $0 != " " }.dropFirst()
             let expected = other.description.drop { $0 != " " }.dropFirst()
             let what =

@@ -9,7 +9,7 @@ public import NetworkingCore
 ///
 /// Matchers are values: store them, combine them with `&&`, `||` and `!`, or use them without a transport, where
 /// ``mismatches(in:)`` describes the mismatches in sentences. The sentences contain no secrets: neither values that
-/// ``Redaction/standard`` redacts, nor those that a request marks as secret.
+/// ``Redaction/standard`` redacts, nor values that a request marks as secret.
 public struct RequestMatcher: Sendable {
     /// The name of the matcher in messages, without secrets.
     let label: String

@@ -2,7 +2,7 @@ import NetworkingCore
 
 /// The distribution of durations, accurate to within 2 %.
 ///
-/// It counts durations in classes whose width grows with the duration, so its size does not depend on their number.
+/// It counts durations in classes that become wider with the duration, so its size does not depend on their number.
 public struct DurationDistribution: Sendable {
     /// The number of durations.
     public private(set) var count = 0

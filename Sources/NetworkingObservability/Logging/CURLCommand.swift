@@ -28,7 +28,7 @@ extension HTTPRequestData {
     /// is longer than 64 KiB, or that comes from a stream, is not included: a comment before the command says where to
     /// put it.
     ///
-    /// - Parameter redaction: The secrets to redact, in addition to those that ``markSecret(_:)`` marks;
+    /// - Parameter redaction: The secrets to redact, in addition to texts that ``markSecret(_:)`` marks;
     ///   ``Redaction/standard`` by default. With `nil`, the command contains all secrets.
     /// - Returns: The command.
     public func curl(redaction: Redaction? = .standard) -> String {

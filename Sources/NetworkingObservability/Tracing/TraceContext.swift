@@ -90,7 +90,7 @@ extension RequestOptionKey {
 }
 
 extension NetworkEnvironment {
-    /// The trace of calls whose requests declare none, for `traced`; with `nil`, each call starts its own trace.
+    /// The trace of calls without a trace in their request, for `traced`; with `nil`, each call starts its own trace.
     ///
     /// A server that handles a request sets it from the header fields of that request
     /// (``TraceContext/init(headerFields:)``).

@@ -22,7 +22,7 @@ extension NetworkingComponent {
     /// URL from joining reads that started before or during the write.
     ///
     /// - Parameters:
-    ///   - methods: The methods whose requests are shared; `nil` for GET, HEAD and QUERY. If writes are shared, two
+    ///   - methods: The methods of the requests to share; `nil` for GET, HEAD and QUERY. If writes are shared, two
     ///     identical orders become one.
     ///   - excluding: Header fields in which identical requests may differ, in addition to those for tracing. Fields
     ///     that hold credentials, such as Authorization and Cookie, are always compared.
@@ -120,52 +120,94 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         upstream: some NetworkingComponent,
         isLast: Bool = false
     ) async throws -> HTTPResponseData {
-        guard request.sink == nil, methods.contains(request.method), request.isDeduplicated,
+        guard mayShare(request),
             let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
-        else { return try await upstream.send(request) }
+        else { return try await sendAlone(request, upstream: upstream) }
 
         // The exchange runs in its own task, which would not notice a cancellation that came first.
         try Task.checkCancellation()
         let (exchange, waiter) = inFlight.join(key)
-        let isNew = waiter == nil
-        let branch = isNew ? request.recorder?.branch() : nil
-        defer {
-            if let branch {
-                request.recorder?.join(branch)
-            }
-        }
         let listener = exchange.audience?.add(request)
         defer {
             if let listener {
                 exchange.audience?.remove(listener)
             }
         }
-        if isNew {
-            var shared = exchange.audience?.heard(request) ?? request
-            // The exchange must not end with its creator's timeout while other callers wait.
-            shared.state.remove(.hasSilenceLimited)
-            // The exchange may outlive the call whose recorder this is, so it records into a branch.
-            shared.recorder = branch
-            exchange.work.start { [inFlight, shared] in
-                // Removed before any caller receives the result, so that a caller that then repeats the request starts
-                // a new exchange.
-                defer { inFlight.remove(key, exchange) }
-                return try await upstream.send(shared)
-            }
-        } else {
-            request.emit(DeduplicationEvent.shared)
+        if let waiter {
+            return try await wait(waiter, for: exchange, key, of: request, upstream: upstream, isLast: isLast)
         }
+        let branch = request.recorder?.branch()
+        defer {
+            if let branch {
+                request.recorder?.join(branch)
+            }
+        }
+        start(exchange, key, of: request, recordingInto: branch, upstream: upstream)
+        return try await exchange.work.valueForCreator(limit: request.exchangeLimit)
+    }
+
+    private func mayShare(_ request: HTTPRequestData) -> Bool {
+        request.sink == nil && methods.contains(request.method) && request.isDeduplicated
+    }
+
+    /// Sends a request whose exchange is not shared.
+    private func sendAlone(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        guard let limit = request.exchangeLimit else { return try await upstream.send(request) }
+        // The task would not notice a cancellation that came first.
+        try Task.checkCancellation()
+        var request = request
+        request.exchangeLimit = nil
+        let work = OwnedTask.immediate { [request] in try await upstream.send(request) }
+        let alarm = limit.alarm { work.cancel() }
+        defer { alarm.cancel() }
+        return try await work.value
+    }
+
+    /// Starts a new exchange.
+    private func start(
+        _ exchange: InFlightRequest,
+        _ key: DeduplicationKey,
+        of request: HTTPRequestData,
+        recordingInto branch: (any CallRecording)?,
+        upstream: some NetworkingComponent
+    ) {
+        var shared = exchange.audience?.observing(request) ?? request
+        // The exchange must not end with its creator's timeout while other callers wait.
+        shared.state.remove(.hasSilenceLimited)
+        shared.exchangeLimit = nil
+        // The exchange may outlive the call whose recorder this is, so it records into a branch.
+        shared.recorder = branch
+        exchange.work.start { [inFlight, shared] in
+            // Removed before any caller receives the result, so that a caller that then repeats the request starts
+            // a new exchange.
+            defer { inFlight.remove(key, exchange) }
+            return try await upstream.send(shared)
+        }
+    }
+
+    /// Waits for an exchange that another request has started.
+    private func wait(
+        _ waiter: SharedOperation<HTTPResponseData>.Waiter,
+        for exchange: InFlightRequest,
+        _ key: DeduplicationKey,
+        of request: HTTPRequestData,
+        upstream: some NetworkingComponent,
+        isLast: Bool
+    ) async throws -> HTTPResponseData {
+        request.emit(DeduplicationEvent.shared)
         do {
-            guard let waiter else { return try await exchange.work.valueForCreator() }
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
-                try await exchange.work.value(for: waiter)
+                try await exchange.work.value(for: waiter, limit: request.exchangeLimit)
             }
             // Another user has signed in since this request joined, and the response belongs to that user.
             guard response.principal == nil || response.principal == key.principal else {
-                return try await upstream.send(request)
+                return try await sendAlone(request, upstream: upstream)
             }
             return response
-        } catch let error where !isNew && followersRetryOnFailure && !isLast && !(error is CancellationError) {
+        } catch let error where followersRetryOnFailure && !isLast && !(error is CancellationError) {
             return try await share(request, upstream: upstream, isLast: true)
         }
     }
@@ -187,5 +229,16 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         guard Set(methods) != Set(Self.sharedMethods) else { return "deduplicated()" }
         let names = methods.map(\.rawValue).sorted().joined(separator: ", ")
         return "deduplicated(\(names.isEmpty ? "" : "methods: \(names)"))"
+    }
+}
+
+// Only the wait for a shared exchange has to end at the limit. The exchange itself may serve other callers.
+extension Deduplicated: ExchangeLimitingModifier {
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        over upstream: some NetworkingComponent
+    ) -> Bool {
+        mayShare(request)
     }
 }

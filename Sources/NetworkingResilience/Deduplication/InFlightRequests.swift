@@ -70,7 +70,7 @@ struct InFlightRequest: Sendable {
 
 /// The listeners of a shared exchange.
 ///
-/// While its caller waits, each listener receives the events as if they were those of its own request.
+/// While its caller waits, each listener receives the events as events of its request.
 final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]
@@ -97,16 +97,16 @@ final class Audience: NetworkEventObserver {
         }
 
         /// Emits an event of the shared exchange as an event of the listener's own request.
-        func hear(_ event: any NetworkEvent, of shared: HTTPRequestData) {
-            heard(shared).emit(event)
+        func notify(_ event: any NetworkEvent, of shared: HTTPRequestData) {
+            listenerRequest(for: shared).emit(event)
         }
 
         func attemptFields(of shared: HTTPRequestData) -> HTTPFields {
-            heard(shared).attemptFields
+            listenerRequest(for: shared).attemptFields
         }
 
-        private func heard(_ shared: HTTPRequestData) -> HTTPRequestData {
-            // The message is the one that the exchange sent; the observers are those of this listener's request.
+        private func listenerRequest(for shared: HTTPRequestData) -> HTTPRequestData {
+            // The listener gets the message that the exchange sent, with the observers of its own request.
             var request = request
             request.takeMessage(of: shared)
             return request
@@ -115,7 +115,7 @@ final class Audience: NetworkEventObserver {
         /// Reports progress, unless a newer report was made.
         ///
         /// Two threads may report to a request that has just joined.
-        func tell(_ progress: TransferProgress, _ number: Int) {
+        func report(_ progress: TransferProgress, _ number: Int) {
             reports?.report(progress, number)
         }
     }
@@ -131,7 +131,7 @@ final class Audience: NetworkEventObserver {
             return (listener, state.progress, state.reports)
         }
         if let progress {
-            listener.tell(progress, number)
+            listener.report(progress, number)
         }
         return listener
     }
@@ -141,7 +141,7 @@ final class Audience: NetworkEventObserver {
     }
 
     /// Returns the request for the exchange, which reports to this audience and not to its creator's listeners.
-    func heard(_ request: HTTPRequestData) -> HTTPRequestData {
+    func observing(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
         request.settings.observers = [self]
         request.settings.stackObservers = []
@@ -152,7 +152,7 @@ final class Audience: NetworkEventObserver {
                 return (state.listeners.values, state.reports)
             }
             for listener in listeners {
-                listener.tell(progress, number)
+                listener.report(progress, number)
             }
         }
         return request
@@ -160,7 +160,7 @@ final class Audience: NetworkEventObserver {
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         for listener in state.withLock({ $0.listeners.values }) {
-            listener.hear(event, of: request)
+            listener.notify(event, of: request)
         }
     }
 

@@ -131,7 +131,7 @@ extension Attempt: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPResponseData {
-    /// The attempts before the one that returned this response, oldest first; empty if it was the first.
+    /// The attempts before the attempt that returned this response, oldest first; empty if it was the first.
     ///
     /// They include exchanges that the transport repeated itself because a kept connection closed before the response.
     /// If there are more than 100, the first 10 and the last 90 are kept, and ``Attempt/number`` shows the gap.
@@ -145,7 +145,7 @@ extension HTTPResponseData {
 }
 
 extension NetworkingError {
-    /// The attempts before the one that failed with this error, oldest first; empty if it was the first.
+    /// The attempts before the attempt that failed with this error, oldest first; empty if it was the first.
     ///
     /// If there are more than 100, the first 10 and the last 90 are kept, and ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] {

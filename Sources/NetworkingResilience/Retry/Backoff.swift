@@ -28,7 +28,9 @@ public struct Backoff: Sendable, Hashable {
         case equal
         /// A random time between the base and three times the previous delay, which grows only by chance.
         case decorrelated
-        /// An exponential curve without steps, with random spread, whose first delay is about the base.
+        /// An exponential curve without steps, with random spread.
+        ///
+        /// The first delay is about the base.
         case smooth
         /// The delay, plus or minus a random fraction of up to this value: gRPC uses 0.2.
         case proportional(Double)

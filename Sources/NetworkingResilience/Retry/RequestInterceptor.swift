@@ -29,7 +29,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - interceptors: The interceptors, in order.
-    ///   - policy: The number of retries and the backoff; the policy's own rules for what is retried are not used.
+    ///   - policy: The number of retries and the backoff; the policy's own rules for retries are not used.
     ///   - budget: The share of the requests to a server that may be retries.
     /// - Returns: A component that throws the errors of the interceptors.
     public func intercepted(
@@ -51,7 +51,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - interceptors: The interceptors, in order.
-    ///   - policy: The number of retries and the backoff; the policy's own rules for what is retried are not used.
+    ///   - policy: The number of retries and the backoff; the policy's own rules for retries are not used.
     ///   - budget: The share of the requests to a server that may be retries.
     /// - Returns: A component that throws the errors of the interceptors.
     public func intercepted(

@@ -28,7 +28,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - policy: Whether, when and how often to retry; ``HTTPRequestData/retryPolicy`` replaces it for one request.
     ///   - budget: The share of the requests to a server that may be retries; ``RetryBudget/unlimited`` for no limit.
-    ///     By default each stack has a budget of its own: 20 % of the calls of the last 10 s plus 100, for each
+    ///     By default each stack has its own budget: 20 % of the calls of the last 10 s plus 100, for each
     ///     authority.
     /// - Returns: A component that retries failed requests.
     public func retry(
@@ -104,11 +104,25 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
             } catch {
                 first = .failure(error)
             }
-            var call = RetriedCall(request, policy: policy, budget: budget)
-            return try await call.finish(over: upstream, after: first, since: start, &outcome)
+            return try await retry(request, policy, over: upstream, after: first, since: start, &outcome)
         }
+        return try await retry(request, policy, over: upstream, after: nil, since: start, &outcome)
+    }
+
+    /// Makes the attempts of a call, after the first if it is given.
+    ///
+    /// It is not inlined, because its values would take memory in every call that waits for its first attempt.
+    @inline(never)
+    private func retry(
+        _ request: HTTPRequestData,
+        _ policy: RetryPolicy,
+        over upstream: some NetworkingComponent,
+        after first: Result<HTTPResponseData, any Error>?,
+        since start: Duration,
+        _ outcome: inout RetryBudget.Outcome
+    ) async throws -> HTTPResponseData {
         var call = RetriedCall(request, policy: policy, budget: budget)
-        return try await call.finish(over: upstream, after: nil, since: start, &outcome)
+        return try await call.finish(over: upstream, after: first, since: start, &outcome)
     }
 
     var roles: Set<StackRole> { [.retry] }
@@ -247,7 +261,7 @@ private struct RetriedCall {
             do {
                 decision = try await strategy.decide(about: request, after: history.attempts)
             } catch {
-                // A strategy may report a cancellation with an error of its own.
+                // A strategy may throw its own error for a cancellation.
                 try Task.checkCancellation()
                 throw error
             }
@@ -379,7 +393,7 @@ private struct AttemptHistory {
     }
 
     mutating func append(_ attempt: Attempt) {
-        // The attempt that is being decided about comes in addition to those that are kept.
+        // The current attempt is added to the stored ones.
         if attempts.count >= Self.allKept,
             let index = attempts.indices.dropFirst(Self.firstKept).first(where: { !attempts[$0].isRetriedOnce })
         {

@@ -180,7 +180,7 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        /// Whether calls whose end will be counted are in flight.
+        /// Whether calls that will be counted at their end are in flight.
         var isInUse: Bool {
             if case .ratio = model { return false }
             return active > 0

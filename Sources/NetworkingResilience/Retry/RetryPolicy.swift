@@ -81,8 +81,8 @@ public struct RetryPolicy: Sendable {
 
     /// Whether POST, PATCH and other requests that are not safe to send twice get an `Idempotency-Key`.
     ///
-    /// All attempts have the same key, so that a server that supports it can tell a retry from a second order. The
-    /// default is `false`, because a server that does not support it would act twice.
+    /// All attempts have the same key, so that a server that supports it can distinguish a retry from a second order.
+    /// The default is `false`, because a server that does not support it would act twice.
     public var addsIdempotencyKeys = false
 
     /// Whether a final failed response is thrown as ``NetworkingError/Kind/status`` instead of returned.

@@ -58,7 +58,7 @@ public final class ConcurrencyLimiter: Sendable {
         state.withLock { $0.hosts.count }
     }
 
-    /// Returns the host whose limit applies to a request; `nil` if all requests share one limit.
+    /// Returns the host with the limit for a request; `nil` if all requests share one limit.
     func key(for request: HTTPRequestData) -> String? {
         isPerHost ? request.authority?.lowercased() ?? "" : nil
     }
@@ -127,7 +127,7 @@ public final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Removes a place whose wait has ended.
+    /// Removes a place after its wait has ended.
     func left(_ place: WaitPlace, _ host: String?) {
         state.withLock { state in state.withHost(host) { permits, _ in permits.queue.leave(place) } }
     }

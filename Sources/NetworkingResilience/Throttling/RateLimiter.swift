@@ -139,7 +139,9 @@ public final class RateLimiter: Sendable {
         release(place, key, isPermit: true, on: clock)
     }
 
-    /// Removes a place whose caller no longer waits; those behind it move up.
+    /// Removes a place after its caller has stopped waiting.
+    ///
+    /// Later places move up.
     func left(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
         release(place, key, isPermit: false, on: clock)
     }
@@ -167,7 +169,7 @@ public final class RateLimiter: Sendable {
         _ = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
     }
 
-    /// Resumes the requests whose turn has come.
+    /// Resumes the requests that are next in line.
     private func serve(_ key: String, plannedFor moment: Duration, on clock: NetworkClock) {
         let now = clock.now
         let (due, alarm) = state.withLock { state -> ([WaitPlace], Duration?) in

@@ -92,6 +92,16 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
             defer { limiter.giveBack(host) }
             return try await upstream.send(request.holdingPermit(of: limiter.held))
         }
+        return try await send(request, to: sink, upstream: upstream, releasing: host)
+    }
+
+    /// Sends a request whose body its reader paces, and releases its permit when the head has arrived.
+    private func send(
+        _ request: HTTPRequestData,
+        to sink: any ResponseSink,
+        upstream: some NetworkingComponent,
+        releasing host: String?
+    ) async throws -> HTTPResponseData {
         let hold = PermitHold(limiter: limiter, host: host)
         defer { hold.giveBack() }
         var request = request.holdingPermit(of: limiter.held)

@@ -87,7 +87,7 @@ struct WaitQueue {
         turn().flatMap { lines[$0.line].first() }
     }
 
-    /// Returns the line whose first place is served next.
+    /// Returns the line with the place to serve next.
     ///
     /// It is the line of the highest priority, unless that would overtake an older place too far. In that case the
     /// places are served in the order of arrival.
@@ -132,7 +132,7 @@ struct WaitQueue {
         return nil
     }
 
-    /// Removes a place whose caller no longer waits; does nothing if it is not in the queue.
+    /// Removes a place after its caller has stopped waiting; does nothing if it is not in the queue.
     mutating func leave(_ place: WaitPlace) {
         if lines[place.priority.rawValue].leave(place.number) {
             remove(place)

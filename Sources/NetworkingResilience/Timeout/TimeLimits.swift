@@ -17,7 +17,9 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         case idle
     }
 
-    /// Returns the limits for one request, whose own limits take precedence.
+    /// Returns the limits for one request.
+    ///
+    /// Limits of the request itself take precedence.
     func replaced(by request: HTTPRequestData) -> TimeLimits {
         guard let box = request.box else { return self }
         return TimeLimits(

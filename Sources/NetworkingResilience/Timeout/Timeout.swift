@@ -68,13 +68,28 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         }
         guard limits.hasPhases || request.sink?.isReaderPaced == true else {
             guard let limit = limits.whole else { return try await upstream.send(request) }
-            return try await withTimeLimit(until: clock.now + limit, on: clock) { error in
+            let deadline = clock.now + limit
+            func expire(_ error: (any Error)?) -> any Error {
                 timeIsUp(.whole, limits, for: request, over: upstream, underlying: error)
-            } _: { [request] in
+            }
+            if let response = try await upstream.sendIfLimiting(request, until: deadline, on: clock, timeIsUp: expire) {
+                return response
+            }
+            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: expire) { [request] in
                 try await upstream.send(request)
             }
         }
 
+        return try await sendInPhases(request, limits, on: clock, over: upstream)
+    }
+
+    /// Sends a request with time limits for its phases.
+    private func sendInPhases(
+        _ request: HTTPRequestData,
+        _ limits: TimeLimits,
+        on clock: NetworkClock,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         try Task.checkCancellation()
         let watch = PhaseWatch(limits: limits, clock: clock)
         let watched = watch.watching(request)
@@ -108,7 +123,7 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
     var roles: Set<StackRole> { [.timeout] }
     var requestOptions: Set<RequestOptionKey> { [.timeout, .connectTimeout, .headTimeout, .idleTimeout] }
 
-    /// The roles of modifiers whose waiting time is not part of an attempt.
+    /// The roles of modifiers with waiting times that are not part of an attempt.
     private static let outerRoles: Set<StackRole> = [.concurrencyLimit, .rateLimit, .authentication, .caching]
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {

@@ -19,7 +19,7 @@ import Foundation
 ///     .server(authority: "bucket.s3.eu-central-1.amazonaws.com")
 /// ```
 ///
-/// The signature covers the method, path, query, body and header fields, except those that transports and proxies
+/// The signature covers the method, path, query, body and header fields, except fields that transports and proxies
 /// change. Repeated fields are sent as one. A request with an Authorization field or an `X-Amz-Signature` in its query
 /// is not signed, unless a redirect has brought back the signer's own signature. Its `X-Amz-Date` is replaced, and its
 /// `X-Amz-Content-Sha256` is used as the digest of the body.
@@ -182,7 +182,9 @@ public struct AWSSigner: RequestSigner {
         AWSScope(date: offsets.date(&request), region: region, service: service)
     }
 
-    /// Whether the service is S3, whose objects may have any path, so that paths are not normalised.
+    /// Whether the service is S3.
+    ///
+    /// Its objects may have any path, so paths are not normalised.
     private var isS3: Bool {
         service == "s3" || service == "s3express" || service.hasPrefix("s3-")
     }

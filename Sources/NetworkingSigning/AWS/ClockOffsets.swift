@@ -25,7 +25,7 @@ final class ClockOffsets: Sendable {
         return NetworkEnvironment.current.clock.date.addingTimeInterval(offset)
     }
 
-    /// Adopts the clock of a host, if it differs enough from the one that a request was signed with.
+    /// Adopts the clock of a host, if it differs enough from the clock that signed a request.
     ///
     /// The age of the signature does not matter: a request may take some time.
     ///

@@ -10,7 +10,9 @@ import Foundation
 
 /// The known challenges of servers, so that requests can answer them in advance (RFC 7616 section 3.6).
 final class DigestSessions: Sendable {
-    /// The maximum number of sessions; a server whose session is dropped sends a new challenge.
+    /// The maximum number of sessions.
+    ///
+    /// After a session is dropped, the server sends a new challenge.
     static let capacity = 32
 
     /// The sessions, in the order in which they started.

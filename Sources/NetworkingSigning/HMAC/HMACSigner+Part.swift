@@ -151,14 +151,14 @@ extension HMACSigner {
 
         fileprivate func text(_ date: Date) -> String {
             switch self {
-            case .seconds: Self.whole(date.timeIntervalSince1970)
-            case .milliseconds: Self.whole(date.timeIntervalSince1970 * 1_000)
+            case .seconds: Self.integerText(date.timeIntervalSince1970)
+            case .milliseconds: Self.integerText(date.timeIntervalSince1970 * 1_000)
             case .internet: date.formatted(.iso8601)
             case .httpDate: date.httpDate
             }
         }
 
-        private static func whole(_ number: Double) -> String {
+        private static func integerText(_ number: Double) -> String {
             "\(Int64(exactly: number.rounded(.down)) ?? 0)"
         }
     }

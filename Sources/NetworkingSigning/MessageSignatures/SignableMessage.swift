@@ -221,7 +221,7 @@ extension SignableMessage {
         return String(decoding: lines.combined, as: UTF8.self)
     }
 
-    /// Returns the lines of the field, including those that the transport will add.
+    /// Returns the lines of the field, including lines that the transport will add.
     private func presentLines(of component: MessageComponent) throws -> [HTTPField] {
         guard component.name == component.name.lowercased(), let name = HTTPField.Name(component.name) else {
             throw SignatureFault("The signature covers \(component), which is not the name of a field in lower case.")

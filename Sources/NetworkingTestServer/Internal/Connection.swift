@@ -6,14 +6,17 @@ import Foundation
 #endif
 import HTTPTypes
 
-/// Answers the requests of one connection, one after the other.
+/// Serves the requests of one connection, one after the other.
 struct Connection: Sendable {
-    let socket: LoopbackSocket
+    let socket: any ByteStream
     let number: Int
     let switchboard: Switchboard
+    var httpVersion = "HTTP/1.1"
+    /// The number of requests that came on the same connection before; streams of HTTP/2 share one.
+    var earlierRequests = 0
 
-    /// Serves until the client hangs up, an exchange ends the connection, or the task is cancelled.
-    func serve(_ effect: TestServer.ConnectionEffect) async {
+    /// Serves until the client disconnects, an exchange ends the connection, or the task is cancelled.
+    func serve(_ effect: TestServer.ConnectionEffect = .serve) async {
         do {
             switch effect {
             case .serve: try await serve()
@@ -24,14 +27,19 @@ struct Connection: Sendable {
             case .failHandshake: try await failHandshake()
             }
         } catch {
-            // The client has gone or the server stops: nobody is left to tell.
+            // The client has disconnected or the server is stopping, so no response can be sent.
         }
         await socket.close()
-        switchboard.removeConnection(number)
     }
 
     private func serve() async throws {
-        var inbox = Inbox(socket: socket, parser: RequestParser(connection: number, bodyLimit: switchboard.bodyLimit))
+        let parser = RequestParser(
+            connection: number,
+            bodyLimit: switchboard.bodyLimit,
+            httpVersion: httpVersion,
+            earlierRequests: earlierRequests
+        )
+        var inbox = Inbox(socket: socket, parser: parser)
         do {
             var isOpen = true
             while isOpen, let arrival = try await inbox.next() {
@@ -45,7 +53,7 @@ struct Connection: Sendable {
                 case .complete(let request):
                     isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
                 case .chunk, .allowanceSpent:
-                    // They only come while an exchange is answered.
+                    // These arrivals occur only during an exchange.
                     continue
                 }
             }
@@ -55,17 +63,17 @@ struct Connection: Sendable {
         }
     }
 
-    /// Answers what a client says first, which should be the start of a TLS handshake, with the alert that it failed.
+    /// Responds to the client's first bytes, usually a TLS handshake, with the alert that the handshake failed.
     private func failHandshake() async throws {
         guard try await socket.read() != nil else { return }
-        // A record of type alert with the level fatal and the description handshake_failure (RFC 8446, sections 5.1 and
-        // 6).
+        // An alert record with the level fatal and the description handshake_failure (RFC 8446, sections 5.1 and 6).
         try await socket.write(Data([21, 3, 3, 0, 2, 2, 40]))
         try await linger()
     }
 
-    /// Closes this side, and waits until the client has closed its own: what it still sends would turn a close into a
-    /// reset.
+    /// Closes this side and waits until the client has closed its own.
+    ///
+    /// Unread bytes of the client would turn a close into a reset.
     private func linger() async throws {
         socket.closeForWriting()
         try await socket.drain()
@@ -73,7 +81,7 @@ struct Connection: Sendable {
 }
 
 extension Connection {
-    /// Answers one request while it reads ahead, which is how it notices a client that hangs up.
+    /// Responds to one request while reading ahead, to notice a client that disconnects.
     ///
     /// - Returns: Whether the connection can take another request.
     private func answer(_ exchange: Exchange, readingAhead inbox: inout Inbox) async -> Bool {
@@ -82,7 +90,8 @@ extension Connection {
             group.addTask { Step.answered(isOpen: await send(answerTo: exchange)) }
             group.addTask { Step.readAhead(await reader.readAhead()) }
             var steps: [Step] = []
-            // Whichever ends first ends the other: an answer needs no watch, and a client that left needs no answer.
+            // The step that ends first cancels the other: after a response there is nothing to watch, and a
+            // disconnected client needs no response.
             for await step in group {
                 group.cancelAll()
                 steps.append(step)
@@ -100,7 +109,9 @@ extension Connection {
         return isOpen
     }
 
-    /// Answers one request whose body is still to come; what is left of that is read when the answer is over.
+    /// Responds to one request before its body has arrived.
+    ///
+    /// The rest of the body is read after the response.
     ///
     /// - Returns: Whether the connection can take another request.
     private func answer(_ exchange: Exchange, beforeBodyIn inbox: inout Inbox) async throws -> Bool {
@@ -112,7 +123,7 @@ extension Connection {
             return try await breakOff(disconnect, exchange)
         }
         if answer.body.isEcho { return try await echo(answer, to: exchange, from: &inbox) }
-        // A client that waits for a go-ahead has its answer now, and cannot be told to send the body any more.
+        // A client that waits for `100 Continue` has its final response now and can no longer be asked for the body.
         let isRefused = inbox.parser.takeExpectation()
         let response = EncodedResponse(answer, to: exchange.request, isLast: isRefused)
         try await send(response.pieces) { switchboard.finish(exchange) }
@@ -127,7 +138,7 @@ extension Connection {
         return isOpen
     }
 
-    /// Sends a body back while it arrives.
+    /// Sends the body back as it arrives.
     private func echo(_ answer: TestResponse, to exchange: Exchange, from inbox: inout Inbox) async throws -> Bool {
         if inbox.parser.takeExpectation() { try await socket.write(TestResponse.Informational.continue.piece.data) }
         var frame = answer
@@ -151,7 +162,7 @@ extension Connection {
         var rest = Int.max
         if case .responseBody(after: let count) = stage { rest = count }
         inbox.parser.bodyAllowance = answer.readingThrottle?.byteCount
-        while rest > 0, let chunk = try await inbox.nextPortion(for: answer, clock: switchboard.clock) {
+        while rest > 0, let chunk = try await inbox.nextBodyChunk(for: answer, clock: switchboard.clock) {
             let piece = TestResponse.Chunk(chunk.prefix(rest)).chunked
             rest -= min(rest, chunk.count)
             try await send(pace?.chunks(of: piece) ?? [piece])
@@ -163,7 +174,7 @@ extension Connection {
         return try await breakOff(disconnect, exchange)
     }
 
-    /// Receives the body of a request in the way its answer has it, and answers then.
+    /// Receives the body of a request at the pace of its response, then responds.
     ///
     /// - Returns: Whether the connection can take another request.
     private func answer(with claim: Script.Claim, receivingBodyIn inbox: inout Inbox) async throws -> Bool {
@@ -188,7 +199,7 @@ extension Connection {
         }
     }
 
-    /// Breaks off within a request.
+    /// Disconnects within a request.
     private func breakOff(_ disconnect: TestResponse.Disconnect, _ exchange: Exchange) async throws -> Bool {
         try await disconnect.gate?.wait()
         switchboard.finish(exchange)
@@ -207,7 +218,7 @@ extension Connection {
         }
     }
 
-    /// Does what is to become of the connection while somebody reads ahead, and answers whether it can take another
+    /// Applies the ending of a response while the connection is read ahead, and returns whether it can take another
     /// request.
     private func end(_ ending: EncodedResponse.Ending) async throws -> Bool {
         switch ending {
@@ -222,13 +233,13 @@ extension Connection {
         return false
     }
 
-    /// Does what is to become of the connection while nobody reads the body of its request.
+    /// Applies the ending of a response while the body of its request is not read.
     private func end(_ ending: EncodedResponse.Ending, of request: RecordedRequest) async throws -> Bool {
         switch ending {
         case .halfClose:
             try await linger()
             return false
-        // Reading notices a client that hangs up, but a body that stalls is not read.
+        // A read notices a client that disconnects, but a stalled body is not read.
         case .stall where request.isComplete:
             try await socket.drain()
             return false
@@ -237,7 +248,9 @@ extension Connection {
         }
     }
 
-    /// Sends the pieces in turn; `willEnd` runs before the last one, since the client may act as soon as it has that.
+    /// Sends the chunks in order.
+    ///
+    /// `willEnd` runs before the last one, because the client can act as soon as it has that chunk.
     private func send(_ pieces: some Collection<TestResponse.Chunk>, willEnd: () -> Void = {}) async throws {
         var rest = pieces.count
         for piece in pieces {

@@ -6,28 +6,30 @@ import Foundation
 #endif
 import HTTPTypes
 
-/// Holds a response as the pieces of bytes that go onto the wire.
+/// A response encoded as the chunks that are sent.
 struct EncodedResponse: Sendable {
-    /// What is sent, the head first; each piece says what has to happen before it.
+    /// The chunks to send, starting with the head, each with its delay and gate.
     let pieces: [TestResponse.Chunk]
 
-    /// What becomes of the connection behind the last piece.
+    /// The effect on the connection after the last chunk.
     let ending: Ending
 
     enum Ending: Sendable {
-        /// It takes the next request.
+        /// The connection takes the next request.
         case next
         /// Both sides are closed.
         case close
-        /// It is reset.
+        /// The connection is reset.
         case reset
-        /// Nothing more is sent until the client hangs up.
+        /// Nothing more is sent until the client disconnects.
         case stall
-        /// This side is closed, and the client's is waited for.
+        /// This side is closed, and the client's side stays open until the client closes it.
         case halfClose
     }
 
-    /// Encodes the answer to a request, and the last one of its connection also when the request does not say so.
+    /// Encodes the response to a request.
+    ///
+    /// With `isLast`, or if the request says so, it is the last one of the connection.
     init(_ response: TestResponse, to request: RecordedRequest, isLast: Bool = false) {
         var response = response
         if response.body.isEcho { response.body = .chunks([TestResponse.Chunk(request.body)]) }
@@ -38,10 +40,12 @@ struct EncodedResponse: Sendable {
         )
     }
 
-    /// Encodes an answer that may be bodiless, because of `HEAD`, and the last one of its connection.
+    /// Encodes a response, without its body for `HEAD`.
+    ///
+    /// With `isLast` it is the last one of the connection.
     init(_ response: TestResponse, isHead: Bool = false, isLast: Bool) {
         if case .hangUp = response.body {
-            // The empty piece carries the delay of the head that is not sent.
+            // The empty chunk carries the delay of the head, which is not sent.
             pieces = response.informational.map(\.piece) + [TestResponse.Chunk(Data(), delay: response.delay)]
             ending = .close
             return
@@ -91,12 +95,12 @@ extension EncodedResponse.Ending {
 }
 
 extension TestResponse.Body {
-    /// Whether it is made of what the client sends.
+    /// Whether the body is the body of the request.
     var isEcho: Bool {
         if case .echo = self { true } else { false }
     }
 
-    /// The body in the chunked coding, which has room for trailers.
+    /// The body in the chunked coding, which allows trailers.
     fileprivate var inChunks: Self {
         switch self {
         case .data(let data): .chunks(data.isEmpty ? [] : [TestResponse.Chunk(data)])
@@ -105,7 +109,7 @@ extension TestResponse.Body {
         }
     }
 
-    /// What is sent behind the head, at the pace of the answer and as far as it goes.
+    /// Returns the chunks after the head, paced and truncated as the response requires.
     fileprivate func pieces(of response: TestResponse) -> [TestResponse.Chunk] {
         var pieces = content
         if case .responseBody(after: let count) = response.disconnect?.stage, count <= pieces.byteCount {
@@ -123,18 +127,18 @@ extension TestResponse.Body {
         if case .chunks = self { true } else { false }
     }
 
-    /// The bytes without their coding.
+    /// The bytes without a transfer coding.
     private var content: [TestResponse.Chunk] {
         switch self {
         case .hangUp, .raw: []
-        // What has arrived takes its place before.
+        // The caller replaces this case with the bytes that have arrived.
         case .echo: []
         case .data(let data): data.isEmpty ? [] : [TestResponse.Chunk(data)]
         case .sized(let chunks), .chunks(let chunks): chunks
         }
     }
 
-    /// The number of bytes sent without a transfer coding, nil with one.
+    /// The number of bytes sent without a transfer coding; `nil` with a transfer coding.
     fileprivate var count: Int? {
         switch self {
         case .hangUp, .raw, .echo: 0
@@ -154,7 +158,7 @@ extension TestResponse {
 }
 
 extension TestResponse.Informational {
-    /// It as it goes onto the wire.
+    /// The response as bytes, with its delay and gate.
     var piece: TestResponse.Chunk {
         TestResponse.Chunk(headerFields.head(with: status), delay: delay, gate: gate)
     }
@@ -165,7 +169,7 @@ extension [TestResponse.Chunk] {
         reduce(0) { $0 + $1.data.count }
     }
 
-    /// The first bytes, in their pieces.
+    /// Returns the first bytes, in their chunks.
     fileprivate func cut(after count: Int) -> Self {
         var rest = count
         var pieces: Self = []
@@ -177,7 +181,9 @@ extension [TestResponse.Chunk] {
         return pieces
     }
 
-    /// The first bytes in the chunked coding: the chunk in which they end announces all that it was to have.
+    /// Returns the first bytes in the chunked coding.
+    ///
+    /// The truncated chunk still announces its full size.
     fileprivate func chunked(cutAfter count: Int) -> Self {
         var rest = count
         var pieces: Self = []
@@ -192,7 +198,9 @@ extension [TestResponse.Chunk] {
 }
 
 extension TestResponse.Chunk {
-    /// The piece in the chunked transfer coding, in which an empty one would end the body.
+    /// The chunk in the chunked transfer coding.
+    ///
+    /// An empty chunk is left out, because it would end the body.
     var chunked: TestResponse.Chunk {
         var chunk = self
         if !data.isEmpty {
@@ -233,7 +241,7 @@ extension HTTPFields {
         Data("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n\(lines)".utf8)
     }
 
-    /// The fields, a line each, and the empty line behind them.
+    /// The fields, one per line, and the empty line after them.
     fileprivate var lines: String {
         map { "\($0.name.rawName): \($0.value)\r\n" }.joined() + "\r\n"
     }

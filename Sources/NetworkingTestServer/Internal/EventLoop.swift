@@ -3,8 +3,8 @@ package import FlyingSocks
 
 /// Watches the sockets of every test server in the process.
 ///
-/// FlyingSocks offers such a pool for clients, but two tasks that ask for that one first at the same time start it
-/// twice and may wait for ever; and a pool for each server would leak a file descriptor with each.
+/// FlyingSocks offers such a pool for clients. But two tasks that request it first at the same time start it twice and
+/// can wait forever, and a pool for each server would leak a file descriptor each.
 package enum EventLoop {
     #if canImport(Darwin)
     package typealias Pool = SocketPool<kQueue>
@@ -12,12 +12,12 @@ package enum EventLoop {
     package typealias Pool = SocketPool<ePoll>
     #endif
 
-    /// The pool, once it is ready to be waited on.
+    /// The pool, once it has started.
     package static var pool: Pool {
         get async throws { try await starting.value }
     }
 
-    /// Unstructured because it serves the whole process, like the pool it makes.
+    /// An unstructured task, because it serves the whole process, like the pool.
     private static let starting = Task {
         #if canImport(Darwin)
         let pool = Pool.kQueue()
@@ -25,7 +25,7 @@ package enum EventLoop {
         let pool = Pool.ePoll()
         #endif
         try await pool.prepare()
-        // It ends only when it is cancelled, and nobody does.
+        // The pool ends only when this task is cancelled, which never happens.
         Task { try await pool.run() }
         return pool
     }

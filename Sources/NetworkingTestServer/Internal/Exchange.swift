@@ -1,5 +1,5 @@
 #if TestServer
-/// Pairs a request that has arrived with who answers it.
+/// A request that has arrived, with the handler of its response.
 struct Exchange: Sendable {
     let id: Int
     let request: RecordedRequest

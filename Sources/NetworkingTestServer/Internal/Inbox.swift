@@ -5,25 +5,24 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes requests of the bytes that a socket brings.
+/// Parses the bytes of a socket into requests.
 struct Inbox: Sendable {
-    let socket: LoopbackSocket
+    let socket: any ByteStream
     var parser: RequestParser
 
-    /// Returns what arrives next, and nil when the client closes its side between or within requests.
+    /// Returns the next arrival, or `nil` if the client closes its side between or within requests.
     mutating func next() async throws -> RequestParser.Arrival? {
         while true {
             if let arrival = try parser.next() { return arrival }
             if parser.takeExpectation() { try await socket.write(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)) }
-            // Bytes that may not be taken yet stay with the client.
+            // Bytes beyond the allowance are left unread, so they block the client.
             guard let bytes = try await socket.read(atMost: parser.bodyAllowance ?? .max) else { return nil }
             parser.append(bytes)
         }
     }
 
-    /// Returns the next chunk of a body that is streamed, as slowly as its answer has it read, and nil behind the last
-    /// one.
-    mutating func nextPortion(for response: TestResponse, clock: any Clock<Duration>) async throws -> Data? {
+    /// Returns the next chunk of a streamed body, at the reading pace of its response, or `nil` after the last one.
+    mutating func nextBodyChunk(for response: TestResponse, clock: any Clock<Duration>) async throws -> Data? {
         while true {
             switch try await next() {
             case .chunk(let chunk): return chunk
@@ -31,13 +30,13 @@ struct Inbox: Sendable {
             case .allowanceSpent:
                 if let throttle = response.readingThrottle { try await clock.sleep(for: throttle.period) }
                 parser.bodyAllowance = response.readingThrottle?.byteCount
-            // The client left within the body.
+            // The client disconnected within the body.
             case .head, nil: throw CancellationError()
             }
         }
     }
 
-    /// Receives a body in the way its answer has it.
+    /// Receives a body at the reading pace of its response.
     mutating func receiveBody(for response: TestResponse, clock: any Clock<Duration>) async throws -> Reception {
         switch response.expectation {
         case .continued: break
@@ -68,8 +67,9 @@ struct Inbox: Sendable {
         }
     }
 
-    /// Returns the end of a body or of what may be taken of it, and nil when the client leaves before; a streamed body
-    /// is dropped.
+    /// Returns the end of a body or of its allowance, or `nil` if the client disconnects first.
+    ///
+    /// The bytes of a streamed body are dropped.
     private mutating func nextOfBody() async throws -> RequestParser.Arrival? {
         while true {
             switch try await next() {
@@ -79,7 +79,7 @@ struct Inbox: Sendable {
         }
     }
 
-    /// Reads until the client closes its side or the task is cancelled, and returns the inbox with what was read.
+    /// Reads until the client closes its side or the task is cancelled, and returns the inbox with the bytes read.
     func readAhead() async -> Inbox {
         var inbox = self
         while let bytes = try? await socket.read() {
@@ -90,13 +90,13 @@ struct Inbox: Sendable {
 }
 
 extension Inbox {
-    /// How the receiving of a body ended.
+    /// The outcome of receiving a body.
     enum Reception: Sendable {
-        /// All of it is there.
+        /// The body is complete.
         case complete(RecordedRequest)
-        /// The client was not allowed to send it.
+        /// The client was not allowed to send the body.
         case refused(RecordedRequest)
-        /// The answer breaks the exchange off.
+        /// The response disconnects within the body.
         case cut(RecordedRequest, TestResponse.Disconnect?)
         /// The client closed its side.
         case left

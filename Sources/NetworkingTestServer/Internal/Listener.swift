@@ -10,17 +10,17 @@ import Musl
 import Android
 #endif
 
-/// Listens on a port of loopback and serves each connection in a task of its own.
+/// Listens on a loopback port and serves each connection in its own task.
 ///
-/// It uses the sockets of FlyingFox but not its `HTTPServer`, which keeps only the last of repeated request fields,
-/// sorts and joins the fields of a response, writes `Content-Length: 0` into 204 and 304 and a body behind `HEAD`,
-/// cannot hang up without an answer, and does not notice a client that hangs up.
-struct Listener: Sendable {
+/// The listener uses the sockets of FlyingFox but not its `HTTPServer`. That one keeps only the last of repeated
+/// request fields, sorts and joins response fields, and adds `Content-Length: 0` to 204 and 304 and a body to `HEAD`.
+/// It cannot disconnect without a response and does not notice a client that disconnects.
+struct Listener: Listening {
     let port: Int
     private let socket: AsyncSocket
     private let pool: EventLoop.Pool
 
-    /// Listens on a port, or on a free one for zero.
+    /// Listens on a port, or on a free one if the port is zero.
     init(port: Int) async throws {
         let pool = try await EventLoop.pool
         let socket: Socket
@@ -37,11 +37,10 @@ struct Listener: Sendable {
         self.pool = pool
     }
 
-    /// Serves until the task is cancelled; returns when all connections are closed and their handlers have ended.
     func serve(_ switchboard: Switchboard) async {
         await withDiscardingTaskGroup { connections in
             while !Task.isCancelled {
-                // A connection may break before it is accepted, and file descriptors may run out for a while.
+                // A connection can break before it is accepted, and file descriptors can be exhausted for some time.
                 guard let peer = try? await socket.accept() else { continue }
                 let (number, effect) = switchboard.addConnection()
                 let connection = Connection(
@@ -49,7 +48,10 @@ struct Listener: Sendable {
                     number: number,
                     switchboard: switchboard
                 )
-                connections.addTask { await connection.serve(effect) }
+                connections.addTask {
+                    await connection.serve(effect)
+                    switchboard.removeConnection(number)
+                }
             }
             connections.cancelAll()
         }
@@ -60,24 +62,22 @@ struct Listener: Sendable {
 
 extension Socket {
     fileprivate init(listeningAt port: Int) throws {
-        let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: UInt16(port))
-        try self.init(domain: Int32(address.family), type: .stream)
+        try self.init(domain: Int32(AF_INET), type: .stream)
         do {
             #if canImport(Darwin)
-            // Accepted sockets inherit it; elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
+            // Accepted sockets inherit this option. Elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
             try setValue(true, for: .noSIGPIPE)
             #endif
-            // Connections that have just ended hold their port for a while, against which this helps, on both sides: a
-            // free port is chosen without it, so that it is nobody's, and its connections get it nevertheless, for a
-            // restart.
+            // Closed connections block their port for some time unless both sides have this option. A free port is
+            // chosen without it, so that the port is unused. Its connections still get the option, for a restart.
             if port != 0 { try setValue(true, for: .localAddressReuse) }
-            try bind(to: address)
+            try bindToLoopback(port: UInt16(port))
             if port == 0 { try setValue(true, for: .localAddressReuse) }
         } catch {
             try? close()
             throw error
         }
-        // Closes the socket itself when it fails.
+        // `listen()` closes the socket itself if it fails.
         try listen()
     }
 }

@@ -15,21 +15,20 @@ private import Musl
 private import Android
 #endif
 
-/// Reads from and writes to one connected socket, and closes it safely.
-package struct LoopbackSocket: Sendable {
+/// A connected socket that is read, written and closed safely.
+package struct LoopbackSocket: ByteStream {
     private let socket: AsyncSocket
     private let pool: EventLoop.Pool
 
     package init(_ socket: AsyncSocket, pool: EventLoop.Pool) {
         self.socket = socket
         self.pool = pool
-        // A head and a first piece are two small writes; Nagle's algorithm would hold the second back for the delayed
-        // acknowledgement of the first. It fails on a connection that broke already, which the next read reports.
+        // The head and the first chunk are two small writes. Nagle's algorithm would delay the second until the first
+        // is acknowledged. Setting the option fails on a broken connection, which the next read reports.
         try? socket.socket.setValue(true, for: BoolSocketOption(level: Int32(IPPROTO_TCP), name: TCP_NODELAY))
     }
 
-    /// Returns the next bytes, and nil once the peer has closed its side.
-    package func read(atMost count: Int = 65_536) async throws -> [UInt8]? {
+    package func read(atMost count: Int) async throws -> [UInt8]? {
         do {
             return try await socket.read(atMost: min(count, 65_536))
         } catch SocketError.disconnected {
@@ -41,23 +40,16 @@ package struct LoopbackSocket: Sendable {
         try await socket.write(data)
     }
 
-    /// Has the peer get a reset when the connection is closed.
-    func resetAtClose() {
-        // With a lingering time of zero, closing drops what is unsent and resets. It fails on a connection that broke.
+    package func resetAtClose() {
+        // With a linger time of zero, closing drops unsent bytes and resets. Setting the option fails on a broken
+        // connection.
         try? socket.socket.setValue(linger(l_onoff: 1, l_linger: 0), for: LingerOption())
     }
 
-    /// Closes this side for writing, so that the peer reads an end.
-    func closeForWriting() {
+    package func closeForWriting() {
         shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
     }
 
-    /// Reads and drops what the peer sends until it closes its side: how a server waits for a client to hang up.
-    func drain() async throws {
-        while try await read() != nil {}
-    }
-
-    /// Closes the connection, which nobody may be using any more.
     package func close() async {
         await socket.end(in: pool, isReset: LingerOption().isSet(for: socket.socket))
     }
@@ -83,13 +75,15 @@ private struct LingerOption: SocketOption {
 }
 
 extension AsyncSocket {
-    /// Ends the socket for everybody and closes it; nobody may be waiting for it any more.
+    /// Ends and closes the socket.
+    ///
+    /// No task may be waiting for it.
     package func end(in pool: EventLoop.Pool, isReset: Bool = false) async {
-        // The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
-        // between would leave its number on the list, and the next socket with that number would never be woken.
+        // The pool resumes a waiter *before* it removes the socket from its list. Closing the socket in between would
+        // leave its number on the list, and the next socket with that number would never be woken.
         await pool.finishCurrentJob()
-        // A process that a test starts inherits the socket and would keep the port open; closing is not enough. Before
-        // a reset it would be too much: it sends an end.
+        // A child process of a test inherits the socket and would keep the port open, so closing alone is not enough.
+        // Before a reset, a shutdown would be wrong because it sends an end.
         if !isReset {
             shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
         }
@@ -99,7 +93,7 @@ extension AsyncSocket {
 
 extension Actor {
     fileprivate func finishCurrentJob() {
-        // A call that needs the actor: the optimiser removes a hop that nothing needs.
+        // This call needs the actor. Without it, the optimizer removes the hop.
         preconditionIsolated()
     }
 }

@@ -1,5 +1,5 @@
 #if TestServer
-/// Says that bytes are not a request that this server understands, and where it noticed.
+/// The reason why bytes are not a request that this server understands.
 struct MalformedRequest: Error, CustomStringConvertible {
     private let excerpt: String
 

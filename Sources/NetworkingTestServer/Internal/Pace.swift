@@ -1,15 +1,17 @@
 #if TestServer
-/// Cuts what is sent into the chunks of a throttle, across the pieces that it is made of.
+/// Splits the bytes of a response into the parts of a throttle, across the boundaries of chunks.
 struct Pace {
     private let throttle: TestResponse.Throttle
-    /// How much of the current chunk has gone.
+    /// The number of bytes sent of the current chunk.
     private var sent = 0
 
     init(_ throttle: TestResponse.Throttle) {
         self.throttle = throttle
     }
 
-    /// Returns the chunks of a piece; where a chunk begins there is a pause, except before the very first.
+    /// Returns the parts of a chunk.
+    ///
+    /// Each starts with a pause, except the very first.
     mutating func chunks(of piece: TestResponse.Chunk) -> [TestResponse.Chunk] {
         guard !piece.data.isEmpty else { return [piece] }
         var chunks: [TestResponse.Chunk] = []

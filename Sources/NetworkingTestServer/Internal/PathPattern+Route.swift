@@ -9,8 +9,9 @@ extension PathPattern {
         precondition(!hasInnerAsterisk, "* is the last segment of a path (is \(path))")
     }
 
-    /// Returns the values of the parameters in a path that matches, with the segments of a trailing `*` under that
-    /// name, or `nil` if the path does not match.
+    /// Returns the values of the parameters in a matching path, or `nil` if the path does not match.
+    ///
+    /// The segments of a trailing `*` are the value of that name.
     func parameters(in path: String) -> [String: String]? {
         guard path.hasPrefix("/"), let match = self.match(path, segments: Self.segments(of: path)) else { return nil }
         var parameters = match.parameters

@@ -2,19 +2,19 @@
 import HTTPTypes
 import Networking
 
-/// Holds what has arrived at a server.
+/// The requests that have arrived at a server.
 struct Record: Sendable {
     private(set) var requests: [RecordedRequest] = []
-    /// The requests that nobody has taken.
+    /// The requests that no test has taken.
     private(set) var unclaimed: [RecordedRequest] = []
-    /// What was not answered by the script, a line each.
+    /// The requests without a scripted response, one per line.
     private(set) var misses: [String] = []
     private var arrivals: [(count: Int, gate: Gate)] = []
-    /// Those who wait for the next request, whichever it is.
+    /// The gates of callers that wait for any next request.
     private var takers: [Gate] = []
     private(set) var isClosed = false
 
-    /// Adds a request and returns the gates that have to be opened.
+    /// Adds a request and returns the gates to open.
     mutating func add(_ request: RecordedRequest) -> [Gate] {
         requests.append(request)
         unclaimed.append(request)
@@ -30,14 +30,16 @@ struct Record: Sendable {
         unclaimed = []
     }
 
-    /// Answers whether the gate may open now.
+    /// Returns whether the gate can open now.
     mutating func expect(_ count: Int, _ gate: Gate) -> Bool {
         if isClosed || requests.count >= count { return true }
         arrivals.append((count, gate))
         return false
     }
 
-    /// Takes the first request that matches and that nobody has taken; else the gate opens with the next request.
+    /// Takes the first matching request that was not taken.
+    ///
+    /// Otherwise the gate opens with the next request.
     mutating func take(_ filter: RequestFilter, orExpect gate: Gate) -> Taking {
         if let index = unclaimed.firstIndex(where: filter.matches) { return .taken(unclaimed.remove(at: index)) }
         if isClosed { return .closed }
@@ -48,7 +50,7 @@ struct Record: Sendable {
     enum Taking: Sendable {
         case taken(RecordedRequest)
         case waiting
-        /// No request will come any more.
+        /// No more requests will arrive.
         case closed
     }
 
@@ -57,7 +59,7 @@ struct Record: Sendable {
         takers.removeAll { $0 === gate }
     }
 
-    /// Returns the gates that have to be opened, since nothing arrives any more.
+    /// Returns the gates to open, because no more requests will arrive.
     mutating func close() -> [Gate] {
         isClosed = true
         return takeGates(upTo: .max)
@@ -75,7 +77,7 @@ struct Record: Sendable {
     }
 }
 
-/// Says which requests somebody waits for.
+/// The requests that a caller waits for.
 struct RequestFilter: Sendable {
     var method: HTTPRequest.Method?
     var path: PathPattern?

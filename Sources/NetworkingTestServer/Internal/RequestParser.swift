@@ -7,10 +7,11 @@ import Foundation
 import HTTPTypes
 import Networking
 
-/// Parses HTTP/1.1 requests (RFC 9112) from bytes that come in any chunks.
+/// Parses HTTP/1.1 requests (RFC 9112) from bytes in chunks of any size.
 struct RequestParser: Sendable {
     private let connection: Int
     private let bodyLimit: Int
+    private let httpVersion: String
     private var bytes: [UInt8] = []
     private var phase = Phase.requestLine
     private var body = Data()
@@ -18,38 +19,40 @@ struct RequestParser: Sendable {
     private var isBodyStreamed = false
     private var isContinueExpected = false
     private var chunkSizes: [Int] = []
-    private var requestCount = 0
+    private var requestCount: Int
 
-    /// How many more bytes of the body may be taken before ``Arrival/allowanceSpent``; nil for all.
+    /// The number of bytes of the body that may be read before ``Arrival/allowanceSpent``; `nil` for no limit.
     var bodyAllowance: Int?
 
-    init(connection: Int, bodyLimit: Int = .max) {
+    init(connection: Int, bodyLimit: Int = .max, httpVersion: String = "HTTP/1.1", earlierRequests: Int = 0) {
         self.connection = connection
         self.bodyLimit = bodyLimit
+        self.httpVersion = httpVersion
+        requestCount = earlierRequests
     }
 
     mutating func append(_ more: [UInt8]) {
         bytes += more
     }
 
-    /// What the bytes so far have brought.
+    /// An event of the parser.
     enum Arrival: Sendable {
-        /// A request without its body, which is still to come.
+        /// A request without its body, which has not arrived yet.
         case head(RecordedRequest)
-        /// Some of a body that is streamed.
+        /// A chunk of a streamed body.
         case chunk(Data)
-        /// As much of a body as may be taken for now, and not all of it.
+        /// The allowance of the body is spent, and more of the body follows.
         case allowanceSpent
-        /// A request to its last byte, with its body unless that was streamed.
+        /// A complete request, with its body unless that was streamed.
         case complete(RecordedRequest)
     }
 
-    /// Hands the body of the request whose head has arrived out in chunks, instead of keeping it.
+    /// Returns the body of the current request in chunks instead of storing it.
     mutating func streamBody() {
         isBodyStreamed = true
     }
 
-    /// Returns what has arrived next, and nil when more bytes are needed.
+    /// Returns the next event, or `nil` if more bytes are needed.
     mutating func next() throws(MalformedRequest) -> Arrival? {
         while true {
             switch phase {
@@ -75,7 +78,7 @@ struct RequestParser: Sendable {
             case .body(let request, let rest):
                 let taken = takeBody(upTo: rest)
                 phase = .body(request, rest - taken)
-                if let chunk = takePortion() { return .chunk(chunk) }
+                if let chunk = takeBodyChunk() { return .chunk(chunk) }
                 if taken == rest { return .complete(finish(request)) }
                 return isAllowanceSpent ? .allowanceSpent : nil
 
@@ -88,12 +91,12 @@ struct RequestParser: Sendable {
             case .chunk(let request, let rest):
                 let taken = takeBody(upTo: rest)
                 phase = taken == rest ? .chunkEnd(request) : .chunk(request, rest - taken)
-                if let chunk = takePortion() { return .chunk(chunk) }
+                if let chunk = takeBodyChunk() { return .chunk(chunk) }
                 if isAllowanceSpent { return .allowanceSpent }
                 guard taken == rest else { return nil }
 
             case .chunkEnd(let request):
-                // A chunk came before it could be said that it was the last one for now.
+                // A chunk is returned before the parser reports that it spends the allowance.
                 if isAllowanceSpent { return .allowanceSpent }
                 guard let end = take(2) else { return nil }
                 guard end == [.carriageReturn, .lineFeed] else { throw MalformedRequest("chunk") }
@@ -108,18 +111,18 @@ struct RequestParser: Sendable {
         }
     }
 
-    /// Answers once whether the client waits for `100 Continue` before it sends the body.
+    /// Returns once whether the client waits for `100 Continue` before it sends the body.
     mutating func takeExpectation() -> Bool {
         defer { isContinueExpected = false }
         return isContinueExpected && bytes.isEmpty
     }
 
-    /// Does not ask the client to continue, whatever it waits for.
+    /// Sends no `100 Continue`, even if the client waits for it.
     mutating func ignoreExpectation() {
         isContinueExpected = false
     }
 
-    /// The request whose body is being read, with what has arrived of that; nil when there is none.
+    /// The request in progress, with the part of its body received so far; `nil` if there is none.
     var incompleteRequest: RecordedRequest? {
         switch phase {
         case .requestLine, .fields: nil
@@ -173,6 +176,7 @@ extension RequestParser {
         requestCount += 1
         var request = RecordedRequest(method: method, target: parts[1].withoutOrigin, connection: connection)
         request.numberOnConnection = requestCount
+        request.httpVersion = httpVersion
         request.isComplete = false
         return request
     }
@@ -196,7 +200,7 @@ extension RequestParser {
         case (nil, let coding?) where coding.lowercased() == "chunked":
             return .chunkSize(request)
         case (_, let coding?):
-            // Another coding, or both fields: the end of the body is anybody's guess (section 6.3).
+            // With another coding, or both fields, the end of the body is ambiguous (section 6.3).
             throw MalformedRequest("Transfer-Encoding: \(coding)")
         }
     }
@@ -211,7 +215,7 @@ extension RequestParser {
 }
 
 extension RequestParser {
-    /// Takes a line off the bytes and returns it without its end.
+    /// Removes a line from the bytes and returns it without its line end.
     private mutating func takeLine() -> String? {
         guard let end = bytes.firstIndex(of: .lineFeed) else { return nil }
         var line = bytes[..<end]
@@ -220,8 +224,7 @@ extension RequestParser {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Moves bytes that are there to the body, as many as belong to it and as it may keep, and answers how many there
-    /// were.
+    /// Moves received bytes into the body, up to its size and its limit, and returns the number of bytes moved.
     private mutating func takeBody(upTo count: Int) -> Int {
         let taken = min(count, bytes.count, bodyAllowance ?? .max)
         if let bodyAllowance { self.bodyAllowance = bodyAllowance - taken }
@@ -236,8 +239,8 @@ extension RequestParser {
         return taken
     }
 
-    /// Takes what there is of a body that is streamed.
-    private mutating func takePortion() -> Data? {
+    /// Removes and returns the received bytes of a streamed body.
+    private mutating func takeBodyChunk() -> Data? {
         guard isBodyStreamed, !body.isEmpty else { return nil }
         defer { body = Data() }
         return body
@@ -251,7 +254,7 @@ extension RequestParser {
 }
 
 extension Substring {
-    /// The target without scheme and authority, which a client that believes in a proxy sends (section 3.2.2).
+    /// The target without scheme and authority, which a client sends to a proxy (section 3.2.2).
     fileprivate var withoutOrigin: Substring {
         guard !hasPrefix("/"), let scheme = firstRange(of: "://") else { return self }
         let rest = self[scheme.upperBound...]

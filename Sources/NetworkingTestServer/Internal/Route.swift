@@ -2,52 +2,54 @@
 import HTTPTypes
 import Networking
 
-/// Holds what one `route` call scripted.
+/// A route scripted by one call to `route`.
 struct Route: Sendable {
     let id: Int
-    /// The method, nil for any.
+    /// The method; `nil` for any.
     let method: HTTPRequest.Method?
     let path: PathPattern
-    /// Whether it answers before the body has arrived.
+    /// Whether the route responds before the body has arrived.
     var answersAtHead = false
-    /// How many requests it answers.
+    /// The number of requests that the route responds to.
     let limit: Int
     let script: Script
-    /// How many requests it has answered.
+    /// The number of requests that the route has responded to.
     var uses = 0
 
     enum Script: Sendable {
         case handler(TestServer.Handler)
-        /// One for each request; the last one stays.
+        /// The responses in order.
+        ///
+        /// The last one repeats.
         case responses([TestResponse])
     }
 
-    /// Returns what the path says when the route answers the request, and nil when it does not.
+    /// Returns the parameters of the path if the route matches the request, or `nil` if it does not.
     func parameters(of request: RecordedRequest) -> [String: String]? {
         guard method == nil || method == request.method, uses < limit else { return nil }
         return path.parameters(in: request.path)
     }
 
-    /// The response that it gives next, where that is known before there is a request.
+    /// The next response, if it is known before the request arrives.
     var nextResponse: TestResponse? {
         guard case .responses(let responses) = script else { return nil }
         return responses[min(uses, responses.count - 1)]
     }
 
-    /// Whether it may say, to the next request or a later one, how that is received.
+    /// Whether a response of the route can control how the next request or a later one is received.
     var mayActOnRequests: Bool {
         guard case .responses(let responses) = script else { return answersAtHead }
         return responses[min(uses, responses.count - 1)..<min(limit, responses.count)].contains(where: \.actsOnRequest)
     }
 
-    /// Who answers the next request.
+    /// The handler for the next request.
     var handler: TestServer.Dispatcher {
         if let response = nextResponse { return { _ in response } }
         guard case .handler(let handler) = script else { return { _ in nil } }
         return handler
     }
 
-    /// How many requests it was promised and did not get; a handler without a number was promised none.
+    /// The number of scripted uses that are left; zero for a handler without a number of uses.
     var missingUses: Int {
         let promised =
             switch script {

@@ -2,7 +2,9 @@
 import HTTPTypes
 import Networking
 
-/// Holds what a test has scripted, and decides who answers.
+/// The script of a test.
+///
+/// It selects the handler for each request.
 struct Script: Sendable {
     private(set) var queue: [TestResponse] = []
     private(set) var routes: [Route] = []
@@ -11,21 +13,22 @@ struct Script: Sendable {
     var dispatcher: TestServer.Dispatcher?
     private var lastRoute = 0
 
-    /// Who answers one request, and what the route read from its path.
+    /// The handler for one request, with the parameters of its route.
     struct Answer: Sendable {
         let handler: TestServer.Dispatcher
         var parameters: [String: String] = [:]
-        /// Whether the test gave the response itself, and no handler that makes it.
+        /// Whether the test scripted the response itself, without a handler.
         var isResponse = false
-        /// Whether the answer could say how the request is received.
+        /// Whether the response can control how the request is received.
         var isKnownAtHead = false
     }
 
-    /// An answer that was taken from the script when the head arrived.
+    /// A handler that was taken from the script when the head arrived.
     struct Claim: Sendable {
         let answer: Answer
-        /// Says how the request is received; a handler is only asked behind that, and its request received as any
-        /// other.
+        /// Controls how the request is received.
+        ///
+        /// If a handler makes the response later, the request is received as usual.
         let response: TestResponse
     }
 }
@@ -40,7 +43,7 @@ extension Script {
         connectionQueue = []
     }
 
-    /// Adds a route and returns its id.
+    /// Adds a route and returns its ID.
     mutating func add(_ route: (_ id: Int) -> Route) -> Int {
         lastRoute += 1
         routes.append(route(lastRoute))
@@ -65,7 +68,7 @@ extension Script {
 }
 
 extension Script {
-    /// Takes what answers a request that has arrived.
+    /// Takes the handler for a request that has arrived.
     mutating func takeAnswer(to request: RecordedRequest) -> Answer {
         if !queue.isEmpty {
             let response = queue.removeFirst()
@@ -84,16 +87,16 @@ extension Script {
         return Answer(handler: dispatcher ?? { _ in nil })
     }
 
-    /// Whether the route that would answer does so at the head.
+    /// Whether the matching route responds at the head.
     func answersAtHead(_ request: RecordedRequest) -> Bool {
         guard queue.isEmpty, let (index, _) = newestMatch(for: request) else { return false }
         return routes[index].answersAtHead
     }
 
-    /// Takes the answer to a request whose body is still to come, if anything says how that is received.
+    /// Takes the handler for a request at its head, if any response controls how it is received.
     ///
-    /// It is taken also when it says nothing of the kind itself. Else two requests that overlap would both leave it to
-    /// their ends, and the later one would find there what it had to know at its head.
+    /// The handler is taken even if its own response does not. Otherwise two overlapping requests would both take
+    /// theirs at the end, and the later one could find a response that it needed at its head.
     mutating func claimAnswer(to request: RecordedRequest) -> Claim? {
         guard holdsResponseThatActs(on: request) else { return nil }
         let response = queue.first ?? newestMatch(for: request).flatMap { routes[$0.0].nextResponse }
@@ -102,19 +105,19 @@ extension Script {
         return Claim(answer: answer, response: response ?? .ok)
     }
 
-    /// Whether this request could get a response that says how it is received, now or when others have taken theirs.
+    /// Whether this request can get a response that controls how it is received, now or after other requests.
     private func holdsResponseThatActs(on request: RecordedRequest) -> Bool {
         queue.contains(where: \.actsOnRequest)
             || routes.contains { $0.mayActOnRequests && $0.parameters(of: request) != nil }
     }
 
-    /// Takes what is done to a connection that was accepted.
+    /// Takes the effect for an accepted connection.
     mutating func takeEffect(ofConnection number: Int) -> TestServer.ConnectionEffect {
         if let effect = numberedConnections.removeValue(forKey: number) { return effect }
         return connectionQueue.isEmpty ? .serve : connectionQueue.removeFirst()
     }
 
-    /// The methods for which the path of a request is scripted.
+    /// The methods that are scripted for the path of a request.
     func methods(for request: RecordedRequest) -> [String] {
         var methods: [String] = []
         for route in routes where route.path.parameters(in: request.path) != nil && route.uses < route.limit {
@@ -124,7 +127,7 @@ extension Script {
         return methods
     }
 
-    /// The index of the route that answers, and what it reads from the path.
+    /// The index of the matching route, with the parameters of the path.
     private func newestMatch(for request: RecordedRequest) -> (Int, [String: String])? {
         for index in routes.indices.reversed() {
             if let parameters = routes[index].parameters(of: request) { return (index, parameters) }
@@ -134,7 +137,7 @@ extension Script {
 }
 
 extension Script {
-    /// Says what was scripted and not used, a line each.
+    /// The scripted responses that were not used, one per line.
     var unused: [String] {
         var lines = queue.map { "a queued response: \($0.summary)" }
         lines += connectionQueue.map { "a queued connection: \($0)" }
@@ -148,7 +151,7 @@ extension Script {
 }
 
 extension TestResponse {
-    /// What it is, without its fields and its bytes.
+    /// A description without fields and bytes.
     fileprivate var summary: String {
         switch body {
         case .hangUp: "a hang-up"

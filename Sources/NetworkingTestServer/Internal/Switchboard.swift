@@ -2,11 +2,11 @@
 import HTTPTypes
 import Synchronization
 
-/// Knows the script, decides who answers, and keeps the record: everything that the connections of a server share.
+/// The state that the connections of a server share: its script and its record.
 final class Switchboard: Sendable {
-    /// How many bytes of each body are kept.
+    /// The maximum number of bytes recorded of each body.
     let bodyLimit: Int
-    /// Lets the time of every delay pass.
+    /// The clock of all delays.
     let clock: any Clock<Duration>
     private let state = Mutex(State())
 
@@ -27,27 +27,27 @@ final class Switchboard: Sendable {
 }
 
 extension Switchboard {
-    /// Takes a request that has arrived and says who answers it.
+    /// Records a request that has arrived and selects its handler.
     func admit(_ request: RecordedRequest) -> Exchange {
         open(state.withLock { $0.admit(request) })
     }
 
-    /// Decides what can be decided of a request whose body is still to come.
+    /// Decides what can be decided before the body of a request has arrived.
     func admit(atHead request: RecordedRequest) -> HeadAdmission {
         open(state.withLock { $0.admit(atHead: request) })
     }
 
-    /// What was decided when the head of a request arrived.
+    /// The decision at the head of a request.
     enum HeadAdmission: Sendable {
-        /// It is answered before its body has arrived.
+        /// The handler responds before the body has arrived.
         case answered(Exchange)
-        /// Its answer is taken, for when its body has arrived.
+        /// The handler is taken, and responds when the body has arrived.
         case claimed(Script.Claim)
-        /// Nothing yet.
+        /// The decision is made when the body has arrived.
         case undecided
     }
 
-    /// Takes a request, complete or not, that has its answer already.
+    /// Records a request, complete or not, for a handler that was already taken.
     func admit(_ request: RecordedRequest, with claim: Script.Claim) -> Exchange {
         open(state.withLock { $0.admit(request, claim.answer) })
     }
@@ -57,14 +57,18 @@ extension Switchboard {
         return admission.0
     }
 
-    /// Stops counting an exchange as active; later calls for the same one change nothing.
+    /// Stops counting an exchange as active.
+    ///
+    /// Later calls for the same exchange have no effect.
     func finish(_ exchange: Exchange) {
         state.withLock { $0.finish(exchange.id) }
     }
 }
 
 extension Switchboard {
-    /// Returns the answer to a request; an error of its handler, and that nobody scripted one, become answers too.
+    /// Returns the response to a request.
+    ///
+    /// A thrown error or a missing script becomes an error response.
     func response(for exchange: Exchange) async -> TestResponse {
         let request = exchange.request
         do {
@@ -80,7 +84,7 @@ extension Switchboard {
             )
         } catch {
             let text = "The handler of \(request.method) \(request.path) threw \(error)."
-            // A handler whose client has gone, or whose server stops, is cancelled, which is no mistake of the script.
+            // The handler is cancelled if the client disconnects or the server stops. That is no mistake in the script.
             if Task.isCancelled { return .text(text, status: .internalServerError) }
             return failure(text, of: request)
         }
@@ -119,7 +123,7 @@ extension Switchboard {
         state.withLock { $0.openConnections.count }
     }
 
-    /// Counts a new connection, and answers its number and what is done to it.
+    /// Counts a new connection, and returns its number and its effect.
     func addConnection() -> (Int, TestServer.ConnectionEffect) {
         state.withLock { $0.addConnection() }
     }
@@ -129,12 +133,12 @@ extension Switchboard {
         for departure in state.withLock({ $0.removeConnection(number) }) { departure.open() }
     }
 
-    /// Opens a gate when no more than a number of connections are open, at once if that is so.
+    /// Opens a gate when at most a number of connections are open, or at once if that is already so.
     func open(_ departure: Gate, atOpenConnections count: Int) {
         if state.withLock({ $0.expectDepartures(to: count, departure) }) { departure.open() }
     }
 
-    /// Opens a gate when a number of requests have arrived, at once if they have.
+    /// Opens a gate when a number of requests have arrived, or at once if they already have.
     func open(_ arrival: Gate, afterRequests count: Int) {
         if state.withLock({ $0.record.expect(count, arrival) }) { arrival.open() }
     }
@@ -143,7 +147,7 @@ extension Switchboard {
         state.withLock { $0.forget(gate) }
     }
 
-    /// Lets everybody go who waits for requests: none will come any more.
+    /// Resumes every caller that waits for requests, because no more requests will arrive.
     func close() {
         for gate in state.withLock({ $0.record.close() }) { gate.open() }
     }
@@ -166,7 +170,7 @@ extension Switchboard {
             return (acceptedConnections, script.takeEffect(ofConnection: acceptedConnections))
         }
 
-        /// Returns the gates that have to be opened.
+        /// Returns the gates to open.
         mutating func removeConnection(_ number: Int) -> [Gate] {
             openConnections.remove(number)
             let due = departures.filter { openConnections.count <= $0.count }
@@ -174,14 +178,14 @@ extension Switchboard {
             return due.map(\.gate)
         }
 
-        /// Answers whether the gate may open now.
+        /// Returns whether the gate can open now.
         mutating func expectDepartures(to count: Int, _ gate: Gate) -> Bool {
             if openConnections.count <= count { return true }
             departures.append((count, gate))
             return false
         }
 
-        /// Records a request; returns its exchange and the gates that have to be opened.
+        /// Records a request, and returns its exchange and the gates to open.
         mutating func admit(_ request: RecordedRequest) -> (Exchange, gates: [Gate]) {
             admit(request, script.takeAnswer(to: request))
         }

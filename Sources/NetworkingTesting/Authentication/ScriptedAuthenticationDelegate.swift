@@ -25,9 +25,9 @@ public import Foundation
 /// Each script entry is used once, in order. A call fails with ``AuthenticationScriptEnd``, which explains what to add,
 /// if the script is empty or used up. A held call ends immediately when it is cancelled.
 public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCredentials>: AuthenticationDelegate {
-    /// Returns credentials, like ``Networking/AuthenticationDelegate/authorize(over:)``.
+    /// Returns credentials, like `AuthenticationDelegate.authorize(over:)`.
     public typealias Authorize = @Sendable (_ network: any NetworkingComponent) async throws -> Credentials
-    /// Returns new credentials, like ``Networking/AuthenticationDelegate/refresh(_:after:over:)``.
+    /// Returns new credentials, like `AuthenticationDelegate.refresh(_:after:over:)`.
     public typealias Refresh =
         @Sendable (
             _ credentials: Credentials,

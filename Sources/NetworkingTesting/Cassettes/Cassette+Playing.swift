@@ -162,7 +162,7 @@ extension Cassette {
         user.map { "\($0)" } ?? "no user"
     }
 
-    /// A hint for two users whose order was swapped.
+    /// A hint for two users with swapped order.
     private func hint(_ recorded: User?, _ user: User?) -> String {
         guard case .number = recorded, case .number = user else { return "" }
         return " (users are numbered in the order of their first requests: if several start at the same time, name "

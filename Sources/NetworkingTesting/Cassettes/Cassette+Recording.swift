@@ -74,7 +74,7 @@ extension Cassette.Options {
 }
 
 extension Cassette {
-    /// Registers a recording whose body is consumed by a reader as it arrives.
+    /// Registers a recording with a body that a reader consumes as it arrives.
     func watch(_ pending: PendingRecording) {
         guard pending.tee?.isReaderPaced == true else { return }
         state.withLock { $0.streams[pending.ticket] = pending }
@@ -103,7 +103,7 @@ extension Cassette {
         interaction.response.isPartial = isPartial
         var problem: String?
         if isPartial {
-            if let whole = Redaction.wholePart(of: data, contentType: head.headerFields[.contentType]) {
+            if let whole = Redaction.completePart(of: data, contentType: head.headerFields[.contentType]) {
                 interaction.response.body = whole
             } else {
                 problem = "its reader stopped in the middle of a JSON document, in which secrets cannot be found"

@@ -133,7 +133,7 @@ struct CassetteFile {
     /// Encodes the file with one entry after another and sorted fields, so that diffs are easy to read.
     static func encode(_ entries: [HAR.Entry]) throws(CassetteError) -> Data {
         var har = HAR(
-            log: HAR.Log(creator: HAR.Creator(name: "swift-networking", version: "1.0"), pages: [], entries: entries)
+            log: HAR.Log(creator: .library, pages: [], entries: entries)
         )
         har.log.cassette = HAR.Cassette(format: format)
         let encoder = JSONEncoder()

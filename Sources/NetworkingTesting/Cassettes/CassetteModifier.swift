@@ -31,7 +31,7 @@ extension NetworkingComponent {
     ///
     /// - Parameter cassette: The cassette; several stacks may share it.
     /// - Returns: A component that throws what upstream throws. For a request that the cassette neither has nor
-    ///   records, it throws ``Networking/NetworkingError/Kind/unimplemented`` and describes the nearest interaction.
+    ///   records, it throws `NetworkingError.Kind.unimplemented` and describes the nearest interaction.
     public func cassette(_ cassette: Cassette) -> some NetworkingComponent {
         modified(CassetteModifier(cassette: cassette))
     }

@@ -63,8 +63,8 @@ extension Cassette {
         /// Whether interactions of the file may stay unused.
         public var allowsUnused = false
 
-        /// A hook that receives each interaction as captured, including secrets, and can change or discard what is
-        /// stored.
+        /// A hook that receives each interaction as captured, including secrets, and can change or discard the
+        /// recording.
         ///
         /// It runs right after the exchange. The caller's response does not change.
         public var afterCapture: (@Sendable (inout Interaction) -> Void)?

@@ -20,7 +20,9 @@ extension Cassette {
         var replacements: [Int: Recording] = [:]
         /// The requests that are being recorded.
         var underway: [Int: String] = [:]
-        /// The pending recordings whose body is consumed by a reader, which may stop at any time.
+        /// The pending recordings with a body that a reader consumes.
+        ///
+        /// The reader can stop at any time.
         var streams: [Int: PendingRecording] = [:]
         /// The responses that could not be recorded, with the reasons.
         var problems: [String] = []

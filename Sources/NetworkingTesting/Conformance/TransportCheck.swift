@@ -59,9 +59,18 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
 
     /// Runs the check on a transport that is created for the server.
     package func run(on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent) async throws {
+        try await run(servedBy: { try await withTestServer($0) }, on: makeTransport)
+    }
+
+    typealias Serve = @Sendable ((TestServer) async throws -> Void) async throws -> Void
+
+    func run(
+        servedBy serve: @escaping Serve,
+        on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent
+    ) async throws {
         let end = Suspension<Void>()
         // Unstructured, because a transport that never returns must not block its caller.
-        let trial = Task { end.resume(with: await attempt(on: makeTransport)) }
+        let trial = Task { end.resume(with: await attempt(servedBy: serve, on: makeTransport)) }
         let guardian = Task {
             try await ContinuousClock().sleep(for: .seconds(180))
             let failure = ConformanceFailure("an end within three minutes", came: "none")
@@ -73,10 +82,11 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
     }
 
     private func attempt(
-        on makeTransport: @Sendable (TestServer) -> AnyNetworkingComponent
+        servedBy serve: Serve,
+        on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent
     ) async -> Result<Void, any Error> {
         do {
-            try await withTestServer { server in
+            try await serve { server in
                 try await body(CheckBench(server: server, transport: makeTransport(server)))
             }
             return .success(())

@@ -48,7 +48,7 @@ extension NetworkingComponent {
     /// The recorder sees values set by outer modifiers, but not those set by inner ones.
     ///
     /// - Parameters:
-    ///   - key: The key path of the value, in ``Networking/NetworkEnvironment`` or in an extension of it.
+    ///   - key: The key path of the value, in `NetworkEnvironment` or in an extension of it.
     ///   - recorder: The recorder.
     /// - Returns: A component that sends requests unchanged.
     public func recorded<Value: Sendable>(

@@ -37,7 +37,7 @@ public struct Fault: Sendable {
     /// The request fails, as if the transport could not perform the exchange or lost its response.
     ///
     /// - Parameters:
-    ///   - kind: The kind of the thrown ``Networking/NetworkingError``.
+    ///   - kind: The kind of the thrown `NetworkingError`.
     ///   - afterSending: Whether the server receives the request and only its response is lost. A sink then has already
     ///     received the body.
     ///   - rate: The fraction of the requests, from 0 to 1.
@@ -123,8 +123,8 @@ public struct Fault: Sendable {
     ///
     /// - Parameters:
     ///   - count: The number of bytes that arrive.
-    ///   - kind: The kind of the failure: ``Networking/NetworkingError/Kind/truncated`` if the server ended the body,
-    ///     ``Networking/NetworkingError/Kind/connectionLost`` if the connection was lost.
+    ///   - kind: The kind of the failure: `NetworkingError.Kind.truncated` if the server ended the body,
+    ///     `NetworkingError.Kind.connectionLost` if the connection was lost.
     ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `count` is not negative, and `rate` is from 0 to 1.

@@ -52,7 +52,7 @@ public final class FaultInjector: Sendable {
     ///
     /// - Parameters:
     ///   - seed: The seed of the random numbers; nil to draw one from the environment's
-    ///     ``Networking/NetworkEnvironment/random``, which ``description`` contains.
+    ///     `NetworkEnvironment.random`, which ``description`` contains.
     ///   - faults: The possible faults, each with its own rate. Several may affect the same request.
     ///   - isMeant: Returns whether faults may affect a request; by default all requests. Called from any thread.
     public init(

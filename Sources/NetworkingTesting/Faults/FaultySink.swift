@@ -47,7 +47,7 @@ final class FaultySink: ForwardingSink {
             if let slices = faults.slices, offset > 0, offset.isMultiple(of: slices.size) {
                 try await NetworkEnvironment.current.clock.sleep(for: slices.pause)
             }
-            // Up to the next fault, whose position counts from the start of the body and not of the chunk.
+            // Up to the next fault. Its position counts from the start of the body and not of the chunk.
             let slice = faults.slices.map { $0.size - offset % $0.size } ?? .max
             let piece = rest.prefix(min(slice, faults.end.count - offset))
             rest = rest.dropFirst(piece.count)

@@ -83,7 +83,7 @@ extension HTTPRequestData {
         return request
     }
 
-    /// Delivers part of a body to the sink, as a transport does whose connection breaks.
+    /// Delivers part of a body to the sink, like a transport that loses its connection.
     fileprivate func breakOff(after part: Data, with error: any Error) async throws -> HTTPResponseData {
         try await deliver(HTTPResponse(status: .ok)) { delivery in
             try await delivery.receive(part)

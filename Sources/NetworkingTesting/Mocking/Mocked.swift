@@ -55,7 +55,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - check: The check. A file, multipart or stream body is read into memory for it
-    ///     (``Networking/RequestBody/data``) and then forwarded from there.
+    ///     (`RequestBody.data`) and then forwarded from there.
     ///   - response: The mock response; see ``mocked(all:)``.
     /// - Returns: A component that mocks these requests, or throws the error of the mock response.
     public func mocked(
@@ -73,7 +73,7 @@ extension NetworkingComponent {
     ///
     /// - Parameter answer: Returns a mock response, returns nil to forward the request, or throws an error for the
     ///   caller; see ``mocked(all:)``. A file, multipart or stream body is read into memory for it
-    ///   (``Networking/RequestBody/data``) and then forwarded from there.
+    ///   (`RequestBody.data`) and then forwarded from there.
     /// - Returns: A component that throws the errors of the closure and of its mock responses.
     public func mocked(
         by answer: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?

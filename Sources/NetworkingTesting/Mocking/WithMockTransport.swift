@@ -14,7 +14,7 @@ public import Networking
 ///
 /// - Parameter body: The test.
 /// - Returns: The result of the test.
-/// - Throws: The error of the test, or ``Networking/UnusedMocks``; see ``Networking/MockTransport/verifyAllUsed()``.
+/// - Throws: The error of the test, or `UnusedMocks`; see `MockTransport.verifyAllUsed()`.
 @discardableResult
 public func withMockTransport<Result>(
     _ body: nonisolated(nonsending) (MockTransport) async throws -> Result

@@ -16,7 +16,7 @@ public struct DownloadOptions: Sendable {
         case discard
     }
 
-    /// What happens if the server's file differs from the one that the partial file belongs to.
+    /// The reaction to a file on the server that differs from the one of the partial file.
     public enum ChangedFile: Sendable, Hashable {
         /// The partial file is discarded and the download restarts.
         case restart

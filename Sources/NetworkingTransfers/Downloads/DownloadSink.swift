@@ -101,7 +101,7 @@ final class DownloadSink: ResponseSink {
             return true
         }
         guard isRefused else { return false }
-        try giveUpWhatIsKept(after: response.http)
+        try recordChange(after: response.http)
         return true
     }
 
@@ -256,7 +256,7 @@ extension DownloadSink {
             )
         }
         if record.validator?.matches(head) == false || content.length.map({ $0 != length }) ?? false {
-            try giveUpWhatIsKept(after: head)
+            try recordChange(after: head)
             return false
         }
         guard content.range.lowerBound <= count, content.range.upperBound <= length,
@@ -284,7 +284,7 @@ extension DownloadSink {
     private static let wayOut = "The partial file is kept. Download with partialFile .discard to start over."
 
     /// Records that the kept bytes belong to a different file, or throws if the options say to fail.
-    private func giveUpWhatIsKept(after head: HTTPResponse) throws {
+    private func recordChange(after head: HTTPResponse) throws {
         try checkChange(head)
         state.withLock { $0.hasChanged = true }
     }

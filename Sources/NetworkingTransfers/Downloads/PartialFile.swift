@@ -13,8 +13,8 @@ final class PartialFile: Sendable {
     private static let synchronizedEvery: Int64 = 64 << 20
     /// The number of bytes after which the disk is asked to start writing.
     private static let begunEvery: Int64 = 4 << 20
-    /// The maximum size of a file whose record need not be on disk before the download continues.
-    private static let longestUndurable: Int64 = 1 << 20
+    /// The maximum size of a file that can continue without its record on disk.
+    private static let maximumUndurableSize: Int64 = 1 << 20
 
     let path: String
     /// The metadata of the kept bytes; `nil` if they cannot be used to resume.
@@ -124,7 +124,7 @@ final class PartialFile: Sendable {
         try file.truncate(to: 0)
         // A short download almost always ends before the machine stops, so it does not wait for the disk. The exception
         // is an older record, which would come back after a crash.
-        let isShort = record.length.map { $0 < Self.longestUndurable } ?? false
+        let isShort = record.length.map { $0 < Self.maximumUndurableSize } ?? false
         let isFirst = !PrivateFile.isTaken(DownloadRecord.path(beside: path))
         try record.write(beside: path, isDurable: !isShort || !isFirst)
     }

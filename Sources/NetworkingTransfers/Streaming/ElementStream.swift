@@ -25,7 +25,7 @@ protocol StreamDecoder {
 
 /// Reads a stream element by element.
 ///
-/// It keeps one chunk and reads only as far as the next element needs. Decoding all elements of a chunk at once would
+/// It keeps one chunk and reads only up to the end of the next element. Decoding all elements of a chunk at once would
 /// take many times its memory.
 struct ElementReader<Decoder: StreamDecoder> {
     private var decoder: Decoder

@@ -23,9 +23,9 @@ extension NetworkingComponent {
     /// without an event, it waits up to 30 s. A request that may not be sent twice, such as the POST that sends a
     /// prompt to a model, has one connection.
     ///
-    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error. It fails for any other
-    /// status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, for another media type, and if the
-    /// stack's own `retry` could not establish a connection.
+    /// The stream ends with a 204, with an event that has the data `terminator`, or with an error. It fails for any
+    /// other status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, for another media type, and
+    /// if the stack's own `retry` could not establish a connection.
     ///
     /// - Parameters:
     ///   - request: The request. It accepts `text/event-stream`, unless its `Accept` field says otherwise.

@@ -53,14 +53,14 @@ public struct ServerSentEventParser: Sendable {
 
     /// The maximum size of an id, in bytes.
     ///
-    /// Most servers refuse requests whose header fields exceed 8 KiB.
+    /// Most servers refuse requests with more than 8 KiB of header fields.
     static let maximumIDBytes = 4_096
 
     private let maximumEventBytes: Int
     private var lines = LineSplitter()
     /// The number of bytes of a byte order mark read so far; `nil` if no mark can follow any more.
     private var markLength: Int? = 0
-    /// The error of the event after those that a chunk has completed.
+    /// The error of the event that follows the complete ones of a chunk.
     private var refusal: StreamTooLong?
     private var type: [UInt8] = []
     private var data: [UInt8] = []

@@ -19,7 +19,7 @@ final class StreamChannel: ResponseSink {
 
     /// Creates a channel.
     ///
-    /// - Parameter accepted: The statuses whose bodies are streamed. Other bodies are collected for the error.
+    /// - Parameter accepted: The statuses with a streamed body. Other bodies are collected for the error.
     init(accepting accepted: StatusSet) {
         self.accepted = accepted
     }

@@ -18,7 +18,9 @@ extension NetworkingComponent {
         Transfer(of: request, in: group) { try await data($0) }
     }
 
-    /// Starts to send a request and returns a handle to the call, whose value is the decoded response.
+    /// Starts to send a request and returns a handle to the call.
+    ///
+    /// Its value is the decoded response.
     ///
     /// - Parameters:
     ///   - request: The request, and how to decode its response.

@@ -124,7 +124,7 @@ public final class TransferGroup: Sendable {
         state.withLock { $0.members.count }
     }
 
-    /// The combined progress of the transfers that are running and of those that have succeeded.
+    /// The combined progress of the running and the successful transfers.
     public var progress: TransferProgress {
         tracker.progress
     }

@@ -137,7 +137,9 @@ extension NetworkingComponent {
         Transfer(of: request.uploading(body), in: group) { try await upload(body, to: $0) }
     }
 
-    /// Starts to send a body and returns a handle to the transfer, whose value is the decoded response.
+    /// Starts to send a body and returns a handle to the transfer.
+    ///
+    /// Its value is the decoded response.
     ///
     /// - Parameters:
     ///   - body: The body to send.

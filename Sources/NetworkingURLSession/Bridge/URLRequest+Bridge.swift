@@ -14,10 +14,10 @@ extension NetworkingComponent {
     /// let (data, response) = try await network.data(for: URLRequest(url: url))
     /// ```
     ///
-    /// A `URLSession` that is used as a component has a method of its own with this name, which does not pass through
-    /// the stack. A relative URL is completed by the stack's `server`.
+    /// A `URLSession` that is used as a component has its own method with this name, which bypasses the stack. A
+    /// relative URL is completed by the stack's `server`.
     ///
-    /// - Parameter request: The request; ``HTTPRequestData/init(urlRequest:)`` says what is used of it.
+    /// - Parameter request: The request; ``HTTPRequestData/init(urlRequest:)`` lists the properties that are used.
     /// - Returns: The body, and an `HTTPURLResponse`, whatever its status code.
     /// - Throws: The errors of `data` and not `URLError`, and those of ``HTTPRequestData/init(urlRequest:)``.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What the library uses of Dispatch's sources of memory pressure, with the signatures that Apple documents.
+// The memory pressure sources of Dispatch that the library uses, with the signatures that Apple documents.
 
 @_exported public import Dispatch
 

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, TypeNamesShouldBeCapitalized
 
-// What FlyingSocks declares under `#if canImport(Darwin)`, copied from FlyingFox 0.27.
+// The declarations of FlyingSocks under `#if canImport(Darwin)`, copied from FlyingFox 0.27.
 
 @_exported public import FlyingSocks
 
@@ -15,7 +15,7 @@ public struct kQueue: EventQueue {
 }
 
 extension AsyncSocketPool where Self == SocketPool<kQueue> {
-    /// Makes a pool over that queue.
+    /// Makes a pool with that queue.
     public static func kQueue(maxEvents limit: Int = 20, logger: some Logging = .disabled) -> SocketPool<kQueue> {
         fatalError()
     }

@@ -1,13 +1,17 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase
 
-// Foundation, Dispatch and URLSession are one import on Apple's platforms. What Apple's Foundation has and
-// swift-corelibs-foundation lacks is declared here when the library uses it, with Apple's documented signature.
+// Foundation, Dispatch and URLSession are one import on Apple's platforms. This file declares the parts of Apple's
+// Foundation that the library uses and swift-corelibs-foundation lacks, with the signatures that Apple documents.
 
 @_exported public import Dispatch
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
+
+// Linux has them, as ones that are unavailable.
+public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
+public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
 extension URLSession {
     public var allTasks: [URLSessionTask] {
@@ -16,7 +20,7 @@ extension URLSession {
 }
 
 extension URLSessionConfiguration {
-    // Linux has it, as one that is unavailable.
+    // Linux declares it as unavailable.
     public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         fatalError()
     }
@@ -24,6 +28,11 @@ extension URLSessionConfiguration {
 
 extension URLRequest {
     public var allowsExpensiveNetworkAccess: Bool {
+        get { fatalError() }
+        set { fatalError() }
+    }
+
+    public var assumesHTTP3Capable: Bool {
         get { fatalError() }
         set { fatalError() }
     }

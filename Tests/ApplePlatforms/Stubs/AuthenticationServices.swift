@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase
 
-// What the library uses of AuthenticationServices, with the signatures that Apple documents.
+// The declarations of AuthenticationServices that the library uses, with the signatures that Apple documents.
 
 public import Foundation
 

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What the library uses of Combine, with the signatures that Apple documents.
+// The declarations of Combine that the library uses, with the signatures that Apple documents.
 
 public protocol Publisher<Output, Failure> {
     associatedtype Output

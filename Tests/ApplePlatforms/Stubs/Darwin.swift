@@ -1,21 +1,23 @@
-// The C library. A declaration of its own would be ambiguous with Glibc's, which Foundation exports on Linux, so the
-// constants have Glibc's types here: `SHUT_RDWR` is an `Int` and on Apple's platforms an `Int32`.
+// The C library. Second declarations would be ambiguous with Glibc's, which Foundation exports on Linux. So the
+// constants have Glibc's types here: `SHUT_RDWR` is an `Int`, but an `Int32` on Apple's platforms.
 
 @_exported public import Glibc
 
 extension stat {
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// When the file was last written to; Glibc calls it `st_mtim`.
+    /// The time of the last write to the file.
+    ///
+    /// Glibc calls it `st_mtim`.
     public var st_mtimespec: timespec { st_mtim }
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// What a clock says, in nanoseconds.
+/// Returns the time of a clock, in nanoseconds.
 public func clock_gettime_nsec_np(_ clock: clockid_t) -> UInt64 {
     0
 }
 
-/// What the system says of itself by a name.
+/// Reads a value of the system by its name.
 public func sysctlbyname(
     _ name: UnsafePointer<CChar>,
     _ oldp: UnsafeMutableRawPointer?,
@@ -27,5 +29,5 @@ public func sysctlbyname(
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// What has the device write what it holds in memory.
+/// The `fcntl` command that makes the device write its cache to the medium.
 public let F_FULLFSYNC: CInt = 51

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What the library uses of Network, with the signatures that Apple documents.
+// The declarations of Network that the library uses, with the signatures that Apple documents.
 
 public import AppleDispatch
 

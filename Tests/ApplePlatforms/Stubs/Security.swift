@@ -1,13 +1,17 @@
-// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase, TypeNamesShouldBeCapitalized
 
-// What the library uses of Security, with the signatures that Apple documents. Core Foundation's types are those of
-// Foundation that they are bridged to.
+// The declarations of Security that the library uses, with the signatures that Apple documents. The types of Core
+// Foundation are aliases of the Foundation types that they are bridged to.
 
 public import Foundation
+public import FoundationNetworking
 
 public typealias CFTypeRef = AnyObject
 public typealias CFString = NSString
 public typealias CFDictionary = NSDictionary
+public typealias CFArray = NSArray
+public typealias CFData = NSData
+public typealias CFTypeID = UInt
 public typealias CFAllocator = AnyObject
 public typealias CFError = NSError
 public typealias OSStatus = Int32
@@ -77,4 +81,81 @@ public func SecAccessControlCreateWithFlags(
     _ error: UnsafeMutablePointer<CFError?>?
 ) -> SecAccessControl? {
     fatalError()
+}
+
+public final class SecTrust {}
+public final class SecCertificate {}
+public final class SecIdentity {}
+
+public var kSecImportExportPassphrase: CFString { "passphrase" }
+public var kSecImportToMemoryOnly: CFString { "memory" }
+public var kSecImportItemIdentity: CFString { "identity" }
+public var kSecImportItemCertChain: CFString { "chain" }
+
+public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificates: CFArray?) -> OSStatus {
+    fatalError()
+}
+
+public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
+    fatalError()
+}
+
+public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
+    fatalError()
+}
+
+public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
+    fatalError()
+}
+
+public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
+    fatalError()
+}
+
+public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData {
+    fatalError()
+}
+
+public func SecPKCS12Import(
+    _ pkcs12_data: CFData,
+    _ options: CFDictionary,
+    _ items: UnsafeMutablePointer<CFArray?>
+) -> OSStatus {
+    fatalError()
+}
+
+public func SecIdentityGetTypeID() -> CFTypeID {
+    fatalError()
+}
+
+public func CFGetTypeID(_ cf: CFTypeRef?) -> CFTypeID {
+    fatalError()
+}
+
+// Foundation's, with types of Security.
+
+extension URLProtectionSpace {
+    public var serverTrust: SecTrust? { fatalError() }
+}
+
+extension URLCredential {
+    public convenience init(trust: SecTrust) {
+        fatalError()
+    }
+
+    public convenience init(identity: SecIdentity, certificates: [Any]?, persistence: URLCredential.Persistence) {
+        fatalError()
+    }
+}
+
+public enum tls_protocol_version_t: UInt16, Sendable {
+    case TLSv12 = 0x0303
+    case TLSv13 = 0x0304
+}
+
+extension URLSessionConfiguration {
+    public var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
+        get { fatalError() }
+        set { fatalError() }
+    }
 }

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What the library uses of SwiftUI, with the signatures that Apple documents.
+// The declarations of SwiftUI that the library uses, with the signatures that Apple documents.
 
 public protocol EnvironmentKey {
     associatedtype Value
@@ -17,7 +17,7 @@ public struct EnvironmentValues {
     }
 }
 
-// What the example of a list uses.
+// The declarations that the example of a list uses.
 
 @MainActor public protocol View {
     associatedtype Body: View

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What the library uses of os, with the signatures that Apple documents.
+// The declarations of os that the library uses, with the signatures that Apple documents.
 
 public struct Logger: Sendable {
     public init(subsystem: String, category: String) {}

@@ -8,36 +8,35 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Exchanges over TLS that only AsyncHTTPClient can do: both directions at once, and responses that break the
-    /// rules.
+    /// TLS exchanges that only AsyncHTTPClient supports: concurrent request and response bodies, and invalid responses.
     @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
     struct AsyncHTTPClientSecureTransportTests {
-        /// The answer comes while the body is being sent, and each waits for the other.
+        /// The response arrives while the body is being sent, and each side waits for the other.
         @Test(arguments: ["h2", "http/1.1"])
-        func speaksAndListensAtOnce(version: String) async throws {
+        func sendsAndReceivesAtTheSameTime(version: String) async throws {
             try await SecureClient.asyncHTTPClient.run(speaking: [version]) { network, _ in
                 let (lines, continuation) = AsyncStream.makeStream(of: Data.self)
                 var request = HTTPRequestData(method: .post, path: "echo")
                 request.body = .stream(lines)
                 continuation.yield(Data("1".utf8))
                 let echo = try await network.stream(request)
-                var heard: [String] = []
+                var received: [String] = []
                 for try await chunk in echo {
-                    heard.append(String(decoding: chunk, as: UTF8.self))
-                    if heard.count == 5 {
+                    received.append(String(decoding: chunk, as: UTF8.self))
+                    if received.count == 5 {
                         continuation.finish()
                     } else {
-                        continuation.yield(Data("\(heard.count + 1)".utf8))
+                        continuation.yield(Data("\(received.count + 1)".utf8))
                     }
                 }
-                #expect(heard == ["1", "2", "3", "4", "5"])
+                #expect(received == ["1", "2", "3", "4", "5"])
             }
         }
 
-        // MARK: What would end the process
+        // MARK: Responses that would crash the process
 
         @Test(arguments: [0, 9, 99, 1_000, 1_234])
-        func aStatusThatIsNoneIsRefused(code: Int) async throws {
+        func rejectsInvalidStatusCodes(code: Int) async throws {
             try await SecureClient.asyncHTTPClient.run(speaking: ["h2"]) { network, _ in
                 let error = await #expect(throws: NetworkingError.self) {
                     try await network.data(HTTPRequestData(path: "status/\(code)"))
@@ -46,9 +45,11 @@ extension Loopback {
             }
         }
 
-        /// The whole answer, and then a reset, while the body is on its way; NIO may drop the one for the other.
+        /// The server sends a complete response and a reset while the body is being sent.
+        ///
+        /// NIO may drop the response because of the reset.
         @Test(arguments: 0..<10)
-        func anAnswerThatWantsNoMoreIsAnAnswer(round: Int) async throws {
+        func nextRequestSucceedsAfterAnEarlyResponseAndAReset(round: Int) async throws {
             try await SecureClient.asyncHTTPClient.run(speaking: ["h2"]) { network, _ in
                 var request = HTTPRequestData(method: .post, path: "early")
                 request.body = .stream {
@@ -68,9 +69,9 @@ extension Loopback {
             }
         }
 
-        // MARK: Bytes behind a response
+        // MARK: Bytes after a response
 
-        @Test func bytesBehindAResponseDoNotReachTheNextOne() async throws {
+        @Test func bytesAfterAResponseDoNotReachTheNextOne() async throws {
             try await SecureClient.asyncHTTPClient.run(speaking: ["http/1.1"]) { network, _ in
                 for _ in 1...20 {
                     let response = try await network.data(HTTPRequestData(path: "poison"))
@@ -84,7 +85,7 @@ extension Loopback {
             }
         }
 
-        /// The server answers at the head, reads no more and keeps the stream open.
+        /// The server responds after the head, stops reading and keeps the stream open.
         @Test(.timeLimit(.minutes(1)), arguments: ["h2", "http/1.1"])
         func refusedUploadEndsAndIsReleased(version: String) async throws {
             final class Token: Sendable {

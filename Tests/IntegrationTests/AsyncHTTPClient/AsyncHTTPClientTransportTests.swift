@@ -12,14 +12,14 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// What is AsyncHTTPClient's own, beside what every transport does.
+    /// Behaviour specific to AsyncHTTPClient, in addition to the conformance suite of every transport.
     @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
     struct AsyncHTTPClientTransportTests {
         private let transport = AsyncHTTPClientTransport()
 
-        // MARK: Clients of one's own
+        // MARK: Existing clients
 
-        @Test func aClientIsATransport() async throws {
+        @Test func clientIsATransport() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .text("Hello") }
                 let client = HTTPClient(configuration: .networking)
@@ -32,14 +32,14 @@ extension Loopback {
             }
         }
 
-        @Test func aClientThatGoesPastTheStackIsRefused() async throws {
+        @Test func rejectsClientsThatFollowRedirectsOrDecodeBodies() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 var decoding = HTTPClient.Configuration.singletonConfiguration
                 decoding.redirectConfiguration = .disallow
                 let following = HTTPClient(configuration: HTTPClient.Configuration())
                 let decoder = HTTPClient(configuration: decoding)
-                for (client, deed) in [
+                for (client, fault) in [
                     (HTTPClient.shared, "follows redirects and decodes bodies"), (following, "follows redirects by"),
                     (decoder, "decodes bodies by"),
                 ] {
@@ -47,7 +47,7 @@ extension Loopback {
                         try await client.server(baseURL: server.url).data(HTTPRequestData())
                     }
                     #expect(error?.kind == .invalidRequest)
-                    #expect(error?.reason.contains(deed) == true)
+                    #expect(error?.reason.contains(fault) == true)
                     #expect(error?.reason.contains("AsyncHTTPClientTransport") == true)
                 }
                 #expect(server.acceptedConnections == 0)
@@ -64,8 +64,8 @@ extension Loopback {
             return AsyncHTTPClientTransport(configuration: configuration)
         }
 
-        /// The test server is the proxy, and what is behind it too.
-        @Test func aProxyTunnelsTheConnection() async throws {
+        /// The test server acts as the proxy and as the origin.
+        @Test func sendsRequestsThroughAProxyTunnel() async throws {
             try await withTestServer { proxy in
                 proxy.enqueue(.raw("HTTP/1.1 200 OK\r\n\r\n", .keepAlive))
                 proxy.route("/hello") { _ in .text("by proxy") }
@@ -77,7 +77,7 @@ extension Loopback {
         }
 
         @Test(arguments: [407, 502])
-        func aProxyThatDoesNotConnectIsAFailedConnection(code: Int) async throws {
+        func failedProxyTunnelIsAConnectionError(code: Int) async throws {
             try await withTestServer { proxy in
                 proxy.enqueue(.status(HTTPResponse.Status(code: code)))
                 let error = await #expect(throws: NetworkingError.self) {
@@ -93,7 +93,7 @@ extension Loopback {
 
         // MARK: Shutting down
 
-        @Test func shutdownWaitsForWhatIsUnderWay() async throws {
+        @Test func shutdownWaitsForRequestsInProgress() async throws {
             try await withTestServer { server in
                 let gate = Gate()
                 server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .gate(gate), "lf") }
@@ -102,7 +102,7 @@ extension Loopback {
                 let call = Task { try await network.data(HTTPRequestData()) }
                 try await server.waitForRequests(1)
                 let shutdown = Task { try await transport.shutdown() }
-                // Until it has begun, others are answered.
+                // Requests succeed until the shutdown has begun.
                 let error = await #expect(throws: NetworkingError.self) {
                     while true {
                         try await network.data(HTTPRequestData(path: "late"))
@@ -119,7 +119,7 @@ extension Loopback {
             }
         }
 
-        @Test func aShutdownThatIsCancelledCutsOff() async throws {
+        @Test func cancelledShutdownFailsRequestsInProgress() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .stall) }
                 let network = transport.server(baseURL: server.url)
@@ -135,7 +135,7 @@ extension Loopback {
             }
         }
 
-        @Test func aTransportThatIsReleasedClosesItsConnections() async throws {
+        @Test func releasedTransportClosesItsConnections() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
                 try await AsyncHTTPClientTransport().server(baseURL: server.url).data(HTTPRequestData())
@@ -144,9 +144,9 @@ extension Loopback {
             }
         }
 
-        // MARK: Bodies both ways at once
+        // MARK: Request and response bodies
 
-        @Test func theBodyIsReadAsItIsSentAndNotBefore() async throws {
+        @Test func readsTheBodyWhileSendingIt() async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.route("/") { _ in .ok }
                 let sent = Mutex<[Int64]>([])
@@ -168,8 +168,9 @@ extension Loopback {
             }
         }
 
-        /// A body that can be read once is not touched until it can be sent, so that a retry may still send it.
-        @Test func aConnectionThatFailsDoesNotUseUpAStream() async throws {
+        /// A body that can be read only once is not read until the connection is open, so that a retry can still send
+        /// it.
+        @Test func failedConnectionDoesNotConsumeAStream() async throws {
             let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
             continuation.yield(Data("body".utf8))
             continuation.finish()
@@ -187,9 +188,9 @@ extension Loopback {
             }
         }
 
-        /// The server has seen it, for all that anybody knows.
+        /// The server may have processed the request.
         @Test(arguments: [1 << 10, 100 << 10, 8 << 20], [TestResponse.RawStep.reset, .close])
-        func whatMayHaveArrivedIsNotSentAgain(count: Int, ending: TestResponse.RawStep) async throws {
+        func doesNotRepeatARequestThatMayHaveArrived(count: Int, ending: TestResponse.RawStep) async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.routeAtHead(.post, "/") { _ in .raw(ending) }
                 let body = RequestBody.data(Data(count: count))
@@ -202,12 +203,12 @@ extension Loopback {
             }
         }
 
-        /// The server answers before it has read the body, and reads it then.
+        /// The server responds before it reads the body, then reads it.
         @Test(arguments: [1 << 10, 1 << 20, 16 << 20], ["data", "stream"])
-        func anEarlyAnswerDoesNotCutTheBodyOff(count: Int, kind: String) async throws {
+        func earlyResponseDoesNotTruncateTheRequestBody(count: Int, kind: String) async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.routeAtHead(.put, "/") { _ in .text("early") }
-                // The next request waits for the connection, or gets another when that was closed.
+                // The next request waits for the connection, or opens another one if that was closed.
                 var configuration = HTTPClient.Configuration.networking
                 configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
                 let transport = AsyncHTTPClientTransport(configuration: configuration)
@@ -226,13 +227,14 @@ extension Loopback {
                 let response = try await transport.timeout(.seconds(60)).data(request)
                 #expect(response.data == Data("early".utf8))
                 try await transport.data(HTTPRequestData(url: server.url.appending(path: "next")))
-                // Had it been cut off, the connection would have been closed.
+                // The transport would have closed the connection if it had cut off the body.
                 #expect(server.acceptedConnections == 1)
             }
         }
 
-        /// The server refuses the upload before it has read it: the response arrives, and nothing of the body stays
-        /// behind.
+        /// The server rejects the upload before it reads the body.
+        ///
+        /// The response arrives, and the body is released.
         @Test(
             .timeLimit(.minutes(1)),
             arguments: [33 << 10, 256 << 10, 4 << 20],
@@ -245,7 +247,7 @@ extension Loopback {
             }
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.routeAtHead(.put, "/") { _ in
-                    // Not kept where it is complete: a server that stalls answers no other request.
+                    // A complete response closes the connection, because a stalled server responds to no other request.
                     .raw(
                         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 4\r\n\r\n",
                         "busy",
@@ -274,7 +276,7 @@ extension Loopback {
                         #expect(response.status.code == 503)
                         #expect(response.data == Data("busy".utf8))
                     } catch let error as NetworkingError {
-                        // A reset that overtakes the response takes it away.
+                        // A reset may arrive before the response and discard it.
                         #expect([.connectionLost, .truncated].contains(error.kind))
                     }
                 }
@@ -282,7 +284,7 @@ extension Loopback {
             }
         }
 
-        /// The end of the response, with the connection's, while its reader takes its time.
+        /// The response and the connection end while a slow reader is still reading.
         @Test func refusalReadSlowlyIsComplete() async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 let page = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
@@ -309,9 +311,9 @@ extension Loopback {
             }
         }
 
-        /// A body in memory counts as sent as far as the connection has taken it, so that a server that reads nothing
-        /// is noticed.
-        @Test func idleLimitHoldsForABodyInMemoryThatTheServerDoesNotRead() async throws {
+        /// Only the bytes that the connection has accepted count as sent, so the limit detects a server that reads
+        /// nothing.
+        @Test func idleLimitAppliesWhenTheServerDoesNotReadABodyInMemory() async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.routeAtHead(.put, "/") { _ in .raw(.stall) }
                 let sent = Mutex<[Int64]>([])
@@ -328,7 +330,7 @@ extension Loopback {
 
         // MARK: Kept connections that end
 
-        @Test func requestSentAgainAfterAResetIsAnAttempt() async throws {
+        @Test func repeatedRequestAfterAResetIsAnAttempt() async throws {
             try await withTestServer { server in
                 server.enqueue(.text("first"), .raw(.reset), .text("again"))
                 let network = transport.server(baseURL: server.url)
@@ -359,7 +361,7 @@ extension Loopback {
             }
         }
 
-        @Test func aSlowSinkHoldsTheServerBack() async throws {
+        @Test func slowSinkAppliesBackPressure() async throws {
             try await withTestServer { server in
                 let isSent = Atomic(false)
                 let size = 256 << 20
@@ -381,15 +383,15 @@ extension Loopback {
         }
 
         #if os(Linux)
-        /// In a process of its own, server included.
+        /// Runs in a separate process together with the server.
         @Test(arguments: ["download", "file", "stream"])
-        func aGibibyteTakesNoMemory(kind: String) async {
+        func transfersAGibibyteInConstantMemory(kind: String) async {
             await #expect(processExitsWith: .success) { [kind] in
                 try await withTemporaryDirectory { directory in
                     try await withTestServer(keepingBodiesUpTo: 0) { server in
-                        let piece = TestResponse.Chunk(Data(count: 4 << 20))
+                        let chunk = TestResponse.Chunk(Data(count: 4 << 20))
                         server.route("/small") { _ in .text("small") }
-                        server.route(.get, "/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
+                        server.route(.get, "/") { _ in TestResponse(body: .sized(Array(repeating: chunk, count: 256))) }
                         server.route(.put, "/") { _ in .ok }
                         let file = directory.appending(path: "data.bin")
                         #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
@@ -426,25 +428,26 @@ extension Loopback {
         }
         #endif
 
-        // MARK: Silence
+        // MARK: Idle exchanges
 
-        /// A request whose transport bears no more than 50 ms of silence.
-        private func impatient(_ server: TestServer, _ path: String, body: RequestBody? = nil) -> HTTPRequestData {
+        /// A request with an idle limit of 50 ms.
+        private func idleLimited(_ server: TestServer, _ path: String, body: RequestBody? = nil) -> HTTPRequestData {
             var request = HTTPRequestData(method: .put, url: server.url.appending(path: path), body: body)
             request.allowedSilence = .milliseconds(50)
             return request
         }
 
-        @Test func silenceEndsAnExchange() async throws {
+        @Test func idleExchangeFailsWithATimeout() async throws {
             try await withTestServer { server in
                 server.route("/head") { _ in .raw(.stall) }
                 server.route("/body") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
                 let silent = AsyncStream<Data> { nil }
                 let (never, continuation) = AsyncStream.makeStream(of: Data.self)
                 for request in [
-                    impatient(server, "head"), impatient(server, "body"),
-                    impatient(server, "head", body: .data(Data(count: 1 << 20))),
-                    impatient(server, "head", body: .stream(silent)), impatient(server, "head", body: .stream(never)),
+                    idleLimited(server, "head"), idleLimited(server, "body"),
+                    idleLimited(server, "head", body: .data(Data(count: 1 << 20))),
+                    idleLimited(server, "head", body: .stream(silent)),
+                    idleLimited(server, "head", body: .stream(never)),
                 ] {
                     let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
                     #expect(error?.kind == .timeout)
@@ -455,9 +458,9 @@ extension Loopback {
             }
         }
 
-        @Test func aTimeoutOfTheStackStandsInForTheTransports() async throws {
-            /// Leaves the transport no time at all.
-            struct Hurry: NetworkingModifier {
+        @Test func timeoutOfTheStackReplacesTheTransports() async throws {
+            /// Sets the idle limit to one nanosecond.
+            struct ShortIdleLimit: NetworkingModifier {
                 func send(
                     _ request: HTTPRequestData,
                     upstream: some NetworkingComponent
@@ -470,19 +473,19 @@ extension Loopback {
 
             try await withTestServer { server in
                 server.route("/") { _ in .text("ok") }
-                // An answer could be faster than the smallest patience.
+                // A response could arrive before the shortest limit, so this server never responds.
                 server.route("/silent") { _ in .raw(.stall) }
-                let hurried = transport.modified(Hurry()).server(baseURL: server.url)
+                let limited = transport.modified(ShortIdleLimit()).server(baseURL: server.url)
                 let error = await #expect(throws: NetworkingError.self) {
-                    try await hurried.data(HTTPRequestData(path: "silent"))
+                    try await limited.data(HTTPRequestData(path: "silent"))
                 }
                 #expect(error?.kind == .timeout)
-                let response = try await hurried.timeout(.seconds(100)).data(HTTPRequestData())
+                let response = try await limited.timeout(.seconds(100)).data(HTTPRequestData())
                 #expect(response.data == Data("ok".utf8))
             }
         }
 
-        @Test func timeoutsOfTheConfigurationAreTimeouts() async throws {
+        @Test func reportsTimeoutsOfTheConfiguration() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .raw(.stall) }
                 var configuration = HTTPClient.Configuration.networking
@@ -496,7 +499,7 @@ extension Loopback {
             }
         }
 
-        @Test func theOutlineNamesIt() {
+        @Test func outlineNamesTheTransport() {
             #expect("\(transport.logged().outline)".hasSuffix("AsyncHTTPClientTransport"))
             #expect("\(HTTPClient.shared.logged().outline)".hasSuffix("HTTPClient"))
         }

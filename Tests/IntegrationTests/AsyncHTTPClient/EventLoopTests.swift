@@ -15,10 +15,10 @@ import Foundation
 #endif
 
 extension Loopback {
-    /// Event loops that an app already has.
+    /// Exchanges on event loops that an app provides.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct EventLoopTests {
-        /// Counts how often event loops had something to do.
+        /// Counts the ticks of event loops.
         private final class Work: NIOEventLoopMetricsDelegate {
             private let ticks = Atomic(0)
 
@@ -29,13 +29,13 @@ extension Loopback {
             }
         }
 
-        @Test func anExchangeRunsOnTheEventLoopsThatATransportIsGiven() async throws {
+        @Test func exchangesRunOnTheGivenEventLoopGroup() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .text("Hello") }
                 let work = Work()
                 let group = MultiThreadedEventLoopGroup(numberOfThreads: 1, metricsDelegate: work)
                 let transport = AsyncHTTPClientTransport(eventLoopGroup: group)
-                // A new group has its own beginnings behind it.
+                // A new group has finished its initial work.
                 for _ in 1...3 { try await group.next().submit {}.get() }
                 let before = work.count
                 for _ in 1...10 {

@@ -17,7 +17,7 @@ extension Loopback {
             static let defaultValue = ""
         }
 
-        /// Everything that there is, around any transport.
+        /// Returns a stack of every modifier over a transport.
         private static func stack(on transport: some NetworkingComponent, url: URL) -> some NetworkingComponent {
             transport
                 .signed(with: PathSigner())
@@ -26,7 +26,7 @@ extension Loopback {
                 .throttled(max: 4)
                 .rateLimited(to: 1_000, per: .seconds(1))
                 .delayed(by: .zero)
-                .intercepted(by: Nobody(), policy: .never)
+                .intercepted(by: NoOperation(), policy: .never)
                 .retry(.immediate())
                 .redirected()
                 .checkedStatusCode()
@@ -36,17 +36,17 @@ extension Loopback {
                 .numbered()
                 .logged()
                 .traced()
-                .observed(by: Nobody())
+                .observed(by: NoOperation())
                 .instrument()
                 .server(headerField: .accept, "text/plain")
                 .server(baseURL: url)
         }
 
-        private struct Nobody: RequestInterceptor, NetworkEventObserver {
+        private struct NoOperation: RequestInterceptor, NetworkEventObserver {
             func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
         }
 
-        /// Signs what a hop would take along unsigned.
+        /// Signs the path, which changes at each redirect.
         private struct PathSigner: RequestSigner {
             static let field = HTTPField.Name("X-Path-Signature")!
             let keyID = "path"
@@ -57,7 +57,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["URLSession", "AsyncHTTPClient"])
-        func everyModifierInTheStack(name: String) async throws {
+        func stackOfEveryModifierWorksOverEveryTransport(name: String) async throws {
             let transport: any NetworkingComponent =
                 name == "URLSession" ? URLSessionTransport(configuration: .ephemeral) : AsyncHTTPClientTransport()
             try await withTestServer { server in

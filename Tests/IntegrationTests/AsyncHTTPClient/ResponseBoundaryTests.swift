@@ -7,11 +7,11 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// The guards of a connection around NIO's decoder, without a socket.
+/// The guards of a connection around NIO's decoder, tested without a socket.
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct ResponseBoundaryTests {
-    /// A response on the wire, to a request of a method.
-    struct Answer: Sendable, CustomTestStringConvertible {
+    /// A response on the wire to a request with a method.
+    struct WireResponse: Sendable, CustomTestStringConvertible {
         let name: String
         var method = HTTPMethod.GET
         let wire: String
@@ -20,56 +20,56 @@ struct ResponseBoundaryTests {
         var testDescription: String { name }
     }
 
-    /// What a client must not take for its next response.
+    /// Surplus bytes that a client must not take for its next response.
     static let surpluses = [
         "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: ", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n", "ay, and more than that", "\r\n", "0\r\n\r\n", "\n", "H", " ",
     ]
 
-    static let answers = [
-        Answer(name: "length", wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", body: "hello"),
-        Answer(
+    static let wireResponses = [
+        WireResponse(name: "length", wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", body: "hello"),
+        WireResponse(
             name: "body with line ends",
             wire: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na\r\n\r\nb",
             body: "a\r\n\r\nb"
         ),
-        Answer(name: "no bytes", wire: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", body: ""),
-        Answer(
+        WireResponse(name: "no bytes", wire: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", body: ""),
+        WireResponse(
             name: "chunks",
             wire: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n",
             body: "hello"
         ),
-        Answer(
+        WireResponse(
             name: "chunks with line feeds",
             wire: "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n\n\n\n\r\n0\r\n\r\n",
             body: "\n\n\n"
         ),
-        Answer(
+        WireResponse(
             name: "trailers",
             wire: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-A: b\r\nX-B: c\r\n\r\n",
             body: "ok"
         ),
-        Answer(name: "204", wire: "HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n", body: ""),
-        Answer(name: "204 with a length", wire: "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", body: ""),
-        Answer(name: "304", wire: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body: ""),
-        Answer(name: "HEAD", method: .HEAD, wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: ""),
-        Answer(
+        WireResponse(name: "204", wire: "HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n", body: ""),
+        WireResponse(name: "204 with a length", wire: "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", body: ""),
+        WireResponse(name: "304", wire: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body: ""),
+        WireResponse(name: "HEAD", method: .HEAD, wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: ""),
+        WireResponse(
             name: "HEAD in chunks",
             method: .HEAD,
             wire: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
             body: ""
         ),
-        Answer(
+        WireResponse(
             name: "interim heads",
             wire: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
                 + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             body: "ok"
         ),
-        Answer(name: "a line end first", wire: "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", body: "ok"),
+        WireResponse(name: "a line end first", wire: "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", body: "ok"),
     ]
 
-    /// A connection with the handlers that AsyncHTTPClient and the library give it, except AsyncHTTPClient's last.
+    /// A connection with the handlers of AsyncHTTPClient and the library, except AsyncHTTPClient's last one.
     private struct Connection {
         let channel = EmbeddedChannel()
         private(set) var errors: [any Error] = []
@@ -110,7 +110,8 @@ struct ResponseBoundaryTests {
             }
         }
 
-        /// The fields of each final head, each body, and whether each has ended, since the last call.
+        /// Returns the responses since the last call: the fields of the final head, the body, and whether the response
+        /// has ended.
         mutating func takeResponses() throws -> [(fields: HTTPHeaders, body: String, isComplete: Bool)] {
             var responses: [(fields: HTTPHeaders, body: String, isComplete: Bool)] = []
             while let part = try channel.readInbound(as: HTTPClientResponsePart.self) {
@@ -133,22 +134,22 @@ struct ResponseBoundaryTests {
         }
     }
 
-    private static func pieces(of bytes: [UInt8], at split: Int) -> [ArraySlice<UInt8>] {
+    private static func chunks(of bytes: [UInt8], at split: Int) -> [ArraySlice<UInt8>] {
         split == 0 ? bytes.indices.map { bytes[$0...$0] } : [bytes[..<split], bytes[split...]].filter { !$0.isEmpty }
     }
 
-    /// Split at every byte, and byte by byte.
-    @Test(arguments: answers)
-    func connectionServesTheNextRequestAfterAnExactResponse(answer: Answer) throws {
-        let bytes = Array(answer.wire.utf8)
+    /// Splits the response at every byte, and into single bytes.
+    @Test(arguments: wireResponses)
+    func connectionServesTheNextRequestAfterAnExactResponse(wireResponse: WireResponse) throws {
+        let bytes = Array(wireResponse.wire.utf8)
         for split in 0...bytes.count {
             var connection = try Connection()
             for _ in 1...2 {
-                connection.send(answer.method)
-                for piece in Self.pieces(of: bytes, at: split) { connection.receive(piece) }
+                connection.send(wireResponse.method)
+                for chunk in Self.chunks(of: bytes, at: split) { connection.receive(chunk) }
                 let responses = try connection.takeResponses()
                 #expect(
-                    responses.map(\.body) == [answer.body] && responses.allSatisfy(\.isComplete),
+                    responses.map(\.body) == [wireResponse.body] && responses.allSatisfy(\.isComplete),
                     "split at \(split)"
                 )
                 #expect(connection.channel.isActive && connection.errors.isEmpty, "split at \(split)")
@@ -156,19 +157,22 @@ struct ResponseBoundaryTests {
         }
     }
 
-    @Test(arguments: answers, surpluses)
-    func bytesBehindAResponseCloseTheConnection(answer: Answer, surplus: String) throws {
-        let bytes = Array(answer.wire.utf8) + Array(surplus.utf8)
+    @Test(arguments: wireResponses, surpluses)
+    func bytesAfterAResponseCloseTheConnection(wireResponse: WireResponse, surplus: String) throws {
+        let bytes = Array(wireResponse.wire.utf8) + Array(surplus.utf8)
         for split in 0...bytes.count {
             var connection = try Connection()
-            connection.send(answer.method)
+            connection.send(wireResponse.method)
             _ = try connection.bytesSent
-            for piece in Self.pieces(of: bytes, at: split) { connection.receive(piece) }
+            for chunk in Self.chunks(of: bytes, at: split) { connection.receive(chunk) }
             let responses = try connection.takeResponses()
-            #expect(responses.map(\.body) == [answer.body] && responses.allSatisfy(\.isComplete), "split at \(split)")
+            #expect(
+                responses.map(\.body) == [wireResponse.body] && responses.allSatisfy(\.isComplete),
+                "split at \(split)"
+            )
             #expect(responses.allSatisfy { !$0.fields.contains(name: "X-Evil") })
             #expect(!connection.channel.isActive, "split at \(split)")
-            // No later request is written to it.
+            // The pool writes no later request to this connection.
             connection.send(.GET)
             #expect(try connection.bytesSent == 0)
         }
@@ -182,8 +186,8 @@ struct ResponseBoundaryTests {
         #expect(try connection.takeResponses().isEmpty)
     }
 
-    /// A channel whose close takes time, as with TLS, still looks open to the pool.
-    @Test func requestOnABrokenConnectionIsNotWritten() throws {
+    /// A channel that closes slowly, as with TLS, still looks open to the pool.
+    @Test func doesNotWriteARequestToAClosingConnection() throws {
         final class SlowClose: ChannelOutboundHandler {
             typealias OutboundIn = ByteBuffer
             func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {}
@@ -205,19 +209,19 @@ struct ResponseBoundaryTests {
     @Test(arguments: [
         "RTSP/1.0 200 OK\r\n\r\n", "ICE/1.0 200 OK\r\n\r\n", "HTTQ/1.1", "220 ready", "hTTP/1.1 200 OK", "\0",
     ])
-    func responseOfAnotherProtocolIsRefused(start: String) throws {
+    func rejectsResponsesOfOtherProtocols(start: String) throws {
         for split in 0...start.utf8.count {
             var connection = try Connection()
             connection.send(.GET)
-            for piece in Self.pieces(of: Array(start.utf8), at: split) { connection.receive(piece) }
+            for chunk in Self.chunks(of: Array(start.utf8), at: split) { connection.receive(chunk) }
             #expect(connection.errors.count == 1 && connection.errors.first as? HTTPParserError == .invalidConstant)
             #expect(!connection.channel.isActive)
             #expect(try connection.takeResponses().isEmpty)
         }
     }
 
-    /// The bytes may belong to the response before, so the request may be sent again.
-    @Test func otherBytesOnAKeptConnectionCountAsItsEnd() throws {
+    /// The bytes may belong to the previous response, so the request may be repeated.
+    @Test func invalidBytesOnAKeptConnectionCountAsItsEnd() throws {
         var connection = try Connection()
         connection.send(.GET)
         connection.receive("HTTP/1.1 204 No Content\r\n\r\n".utf8)
@@ -228,16 +232,16 @@ struct ResponseBoundaryTests {
         #expect(!connection.channel.isActive)
     }
 
-    @Test func bodyToTheEndOfTheConnectionEndsWithIt() throws {
+    @Test func bodyWithoutALengthEndsWithTheConnection() throws {
         var connection = try Connection()
         connection.send(.GET)
-        for piece in ["HTTP/1.1 200 OK\r\n\r\nto\n", "the\n", "end"] { connection.receive(piece.utf8) }
+        for chunk in ["HTTP/1.1 200 OK\r\n\r\nto\n", "the\n", "end"] { connection.receive(chunk.utf8) }
         connection.channel.pipeline.fireChannelInactive()
         let responses = try connection.takeResponses()
         #expect(responses.map(\.body) == ["to\nthe\nend"] && responses.allSatisfy(\.isComplete))
     }
 
-    /// Random sequences of responses, some with bytes behind them, in random pieces.
+    /// Random sequences of responses, some with surplus bytes, in random chunks.
     @Test(arguments: 0..<20)
     func noBytesReachALaterResponse(seed: UInt64) throws {
         var random = RandomSource.seeded(seed)
@@ -245,22 +249,22 @@ struct ResponseBoundaryTests {
             var connection = try Connection()
             var isClosed = false
             for _ in 0..<Int.random(in: 1...4, using: &random) where !isClosed {
-                let answer = Self.answers.randomElement(using: &random) ?? Self.answers[0]
+                let wireResponse = Self.wireResponses.randomElement(using: &random) ?? Self.wireResponses[0]
                 let hasSurplus = Int.random(in: 0..<3, using: &random) == 0
-                var bytes = Array(answer.wire.utf8)
+                var bytes = Array(wireResponse.wire.utf8)
                 if hasSurplus {
                     bytes += (Self.surpluses.randomElement(using: &random) ?? "").utf8
                     bytes += (0..<Int.random(in: 0..<4, using: &random))
                         .map { _ in .random(in: 0...255, using: &random) }
                 }
-                connection.send(answer.method)
+                connection.send(wireResponse.method)
                 while !bytes.isEmpty {
                     let count = Int.random(in: 1...bytes.count, using: &random)
                     connection.receive(bytes.prefix(count))
                     bytes.removeFirst(count)
                 }
                 let responses = try connection.takeResponses()
-                #expect(responses.map(\.body) == [answer.body] && responses.allSatisfy(\.isComplete))
+                #expect(responses.map(\.body) == [wireResponse.body] && responses.allSatisfy(\.isComplete))
                 #expect(responses.allSatisfy { !$0.fields.contains(name: "X-Evil") })
                 #expect(connection.channel.isActive == !hasSurplus)
                 isClosed = hasSurplus

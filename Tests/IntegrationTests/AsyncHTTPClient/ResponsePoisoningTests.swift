@@ -9,19 +9,21 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Servers that send more than a response: none of it may reach the next request of the connection.
+    /// Servers that send surplus bytes after a response.
+    ///
+    /// None of them may reach the next request of the connection.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct ResponsePoisoningTests {
         private static let poison = "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: "
 
         private let transport: AsyncHTTPClientTransport = {
             var configuration = HTTPClient.Configuration.networking
-            // Each request gets the connection of the one before, if that is kept.
+            // Each request reuses the previous connection if that was kept.
             configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
             return AsyncHTTPClientTransport(configuration: configuration)
         }()
 
-        struct Answer: Sendable, CustomTestStringConvertible {
+        struct WireResponse: Sendable, CustomTestStringConvertible {
             let name: String
             var method = HTTPRequest.Method.get
             let wire: String
@@ -30,16 +32,16 @@ extension Loopback {
             var testDescription: String { name }
         }
 
-        private static let answers = [
-            Answer(name: "length", wire: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", body: "ok"),
-            Answer(
+        private static let wireResponses = [
+            WireResponse(name: "length", wire: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", body: "ok"),
+            WireResponse(
                 name: "chunks",
                 wire: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
                 body: "ok"
             ),
-            Answer(name: "204", wire: "HTTP/1.1 204 No Content\r\n\r\n", body: ""),
-            Answer(name: "304", wire: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body: ""),
-            Answer(name: "HEAD", method: .head, wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: ""),
+            WireResponse(name: "204", wire: "HTTP/1.1 204 No Content\r\n\r\n", body: ""),
+            WireResponse(name: "304", wire: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body: ""),
+            WireResponse(name: "HEAD", method: .head, wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: ""),
         ]
 
         private func serveNext(_ server: TestServer) {
@@ -54,27 +56,27 @@ extension Loopback {
             #expect(next.headerFields.map(\.name.canonicalName).sorted() == ["content-length", "x-own"])
         }
 
-        @Test(arguments: answers)
-        func bytesInTheSamePacketDoNotReachTheNextResponse(answer: Answer) async throws {
+        @Test(arguments: wireResponses)
+        func bytesInTheSamePacketDoNotReachTheNextResponse(wireResponse: WireResponse) async throws {
             try await withTestServer { server in
                 serveNext(server)
                 let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
                 for _ in 1...100 {
-                    server.enqueue(.raw(.text(answer.wire + Self.poison), .keepAlive))
-                    let response = try await network.data(HTTPRequestData(method: answer.method))
-                    #expect(response.data == Data(answer.body.utf8))
+                    server.enqueue(.raw(.text(wireResponse.wire + Self.poison), .keepAlive))
+                    let response = try await network.data(HTTPRequestData(method: wireResponse.method))
+                    #expect(response.data == Data(wireResponse.body.utf8))
                     try await checkNext(network)
                 }
             }
         }
 
-        /// A request that must not be sent twice meets such a connection, too.
+        /// A request that must not be repeated may use such a connection, too.
         @Test func bytesInTheSamePacketDoNotFailAPost() async throws {
             try await withTestServer { server in
                 serveNext(server)
                 let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
                 for _ in 1...100 {
-                    server.enqueue(.raw(.text(Self.answers[0].wire + Self.poison), .keepAlive))
+                    server.enqueue(.raw(.text(Self.wireResponses[0].wire + Self.poison), .keepAlive))
                     try await network.data(HTTPRequestData())
                     let post = HTTPRequestData(method: .post, path: "next", body: .data(Data("order".utf8)))
                     try await checkNext(network, post)
@@ -83,36 +85,37 @@ extension Loopback {
             }
         }
 
-        @Test(arguments: answers)
-        func bytesOnAnIdleConnectionCloseIt(answer: Answer) async throws {
+        @Test(arguments: wireResponses)
+        func bytesOnAnIdleConnectionCloseIt(wireResponse: WireResponse) async throws {
             try await withTestServer { server in
                 serveNext(server)
                 let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
                 for _ in 1...20 {
                     let gate = Gate()
-                    server.enqueue(.raw(.text(answer.wire), .gate(gate), .text(Self.poison), .keepAlive))
-                    let response = try await network.data(HTTPRequestData(method: answer.method))
-                    #expect(response.data == Data(answer.body.utf8))
+                    server.enqueue(.raw(.text(wireResponse.wire), .gate(gate), .text(Self.poison), .keepAlive))
+                    let response = try await network.data(HTTPRequestData(method: wireResponse.method))
+                    #expect(response.data == Data(wireResponse.body.utf8))
                     gate.open()
                     try await server.waitForOpenConnections(0)
                     try await checkNext(network)
-                    server.enqueue(.raw(.text(Self.answers[0].wire), .close))
+                    server.enqueue(.raw(.text(Self.wireResponses[0].wire), .close))
                     try await network.data(HTTPRequestData())
                     try await server.waitForOpenConnections(0)
                 }
             }
         }
 
-        /// The bytes arrive while the next request is on its way, or before, or with the response.
+        /// The bytes arrive before the next request, during it, or together with the response.
         @Test(arguments: [0, 100, 1_000])
         func bytesBeyondTheLengthDoNotFailTheNextRequest(microseconds: Int) async throws {
             try await withTestServer { server in
                 serveNext(server)
                 let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
-                // A route and no script, since a request may be sent again when its kept connection is closed.
+                // A route instead of a queue of responses, because a request may be repeated when its kept connection
+                // is closed.
                 server.route("/") { _ in
                     .raw(
-                        .text(Self.answers[0].wire),
+                        .text(Self.wireResponses[0].wire),
                         .delay(.microseconds(microseconds)),
                         "ay, and more than that",
                         .keepAlive
@@ -126,7 +129,7 @@ extension Loopback {
             }
         }
 
-        @Test func tunnelsAreGuardedToo() async throws {
+        @Test func bytesAfterAResponseInATunnelDoNotReachTheNextOne() async throws {
             try await withTestServer { proxy in
                 serveNext(proxy)
                 var configuration = HTTPClient.Configuration.networking
@@ -136,10 +139,10 @@ extension Loopback {
                     .server(scheme: "http").server(authority: "api.example:8080")
                 let tunnel = TestResponse.raw("HTTP/1.1 200 OK\r\n\r\n", .keepAlive)
                 for _ in 1...20 {
-                    proxy.enqueue(tunnel, .raw(.text(Self.answers[0].wire + Self.poison), .keepAlive), tunnel)
+                    proxy.enqueue(tunnel, .raw(.text(Self.wireResponses[0].wire + Self.poison), .keepAlive), tunnel)
                     try await network.data(HTTPRequestData())
                     try await checkNext(network)
-                    proxy.enqueue(.raw(.text(Self.answers[0].wire), .close))
+                    proxy.enqueue(.raw(.text(Self.wireResponses[0].wire), .close))
                     try await network.data(HTTPRequestData())
                     try await proxy.waitForOpenConnections(0)
                 }

@@ -31,7 +31,7 @@ struct TransferWatchTests {
         await eventLoop.advanceTime(by: .seconds(seconds))
     }
 
-    @Test func silenceIsToldOnce() async {
+    @Test func reportsSilenceOnce() async {
         let watch = watch()
         watch.start { [silences] in silences.count.add(1, ordering: .relaxed) }
         await advance(9)
@@ -45,7 +45,7 @@ struct TransferWatchTests {
     }
 
     @Test(arguments: ["connect", "send", "head", "body"])
-    func whatMovesIsNotSilent(what: String) async {
+    func progressRestartsTheSilenceLimit(what: String) async {
         let watch = watch()
         watch.start { [silences] in silences.count.add(1, ordering: .relaxed) }
         await advance(9)
@@ -61,8 +61,8 @@ struct TransferWatchTests {
         #expect(isSilent)
     }
 
-    /// What the sink takes its time for is not the network's.
-    @Test func aBusySinkIsNotSilence() async {
+    /// Time that the sink takes does not count as silence of the network.
+    @Test func busySinkDoesNotCountAsSilence() async {
         let watch = watch()
         watch.start { [silences] in silences.count.add(1, ordering: .relaxed) }
         watch.isSinkBusy = true
@@ -91,7 +91,7 @@ struct TransferWatchTests {
         }
     }
 
-    @Test func listenersMayReadTheWatch() {
+    @Test func observersMayReadTheWatch() {
         let observer = ReadingObserver()
         var request = HTTPRequestData(authority: "example.com")
         request.addObserver(observer)
@@ -105,7 +105,7 @@ struct TransferWatchTests {
         observer.watch.withLock { $0 = nil }
     }
 
-    @Test func nothingIsToldOnceItIsOver() async {
+    @Test func completedTransferReportsNoSilence() async {
         let watch = watch()
         watch.start { [silences] in silences.count.add(1, ordering: .relaxed) }
         watch.stop()

@@ -7,13 +7,13 @@ import NetworkingTestServer
 import Testing
 
 extension Loopback {
-    /// A body in a coding that the transport does not know arrives as it is (RFC 9110 section 8.4).
+    /// Bodies in a content coding that the transport does not know are returned unchanged (RFC 9110 section 8.4).
     @Suite(.timeLimit(.minutes(5)))
     struct UnknownCodingTests {
         private let transport = AsyncHTTPClientTransport()
 
         @Test(arguments: ["example", "br", "gzip, gzip", "identity"])
-        func anUnknownCodingArrivesAsItIs(coding: String) async throws {
+        func returnsABodyInAnUnknownCodingUnchanged(coding: String) async throws {
             try await withTestServer { server in
                 let body = Data("not decoded".utf8)
                 server.enqueue(TestResponse(headerFields: [.contentEncoding: coding], body: .data(body)))

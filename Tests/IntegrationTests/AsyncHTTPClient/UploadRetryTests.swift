@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Uploads that are sent again while the first attempt still reads its body.
+    /// Uploads that are repeated while the first attempt still reads its body.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct UploadRetryTests {
         /// The readers of a body, in the order in which they start and end.
@@ -37,7 +37,7 @@ extension Loopback {
             }
         }
 
-        /// A body whose first reader takes long to end after it was cancelled.
+        /// A body with a first reader that ends late after its cancellation.
         private struct SlowBody: AsyncSequence {
             typealias Element = Data
 
@@ -62,9 +62,9 @@ extension Loopback {
                     }
                     defer { readers.end() }
                     guard number == 1 else { return nil }
-                    // Ends when the reader is cancelled, since time stands still.
+                    // The wait ends when the reader is cancelled, because the clock does not advance.
                     try? await ManualClock().sleep(for: .seconds(1))
-                    // Longer than the second request needs to arrive.
+                    // The wait is longer than the second request needs to arrive.
                     for _ in 0..<100_000 { await Task.yield() }
                     throw CancellationError()
                 }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The public cache tests (http-tests/cache-tests), and how a cache does in them.
+/// The public cache tests (http-tests/cache-tests) and the results of a cache.
 enum CacheSuite {
     private struct Part: Decodable {
         let id: String
@@ -18,7 +18,7 @@ enum CacheSuite {
     static var all: [CacheTest] {
         get throws {
             guard let file else { throw CocoaError(.fileNoSuchFile) }
-            // A null says that something is not checked.
+            // `null` means that the property is not checked.
             let text = try String(contentsOf: file, encoding: .utf8)
                 .replacing("\"expected_status\": null", with: "\"expected_status\": -1")
                 .replacing("\"expected_response_text\": null", with: "\"check_body\": false")
@@ -28,14 +28,14 @@ enum CacheSuite {
         }
     }
 
-    /// Those that the cache of one user can pass.
+    /// The tests that the cache of one user can pass.
     static var libraryProfile: [CacheTest] {
         get throws {
             try all.filter { $0.isForProxies != true && !shared.contains($0.id) }
         }
     }
 
-    /// What only a cache that many users share can pass.
+    /// The tests that only a shared cache can pass.
     private static let shared: Set<String> = [
         "freshness-s-maxage-shared", "freshness-max-age-s-maxage-shared-longer",
         "freshness-max-age-s-maxage-shared-longer-reversed", "freshness-max-age-s-maxage-shared-longer-multiple",
@@ -44,7 +44,7 @@ enum CacheSuite {
         "other-authorization-public", "other-authorization-must-revalidate", "other-authorization-smaxage",
     ]
 
-    /// Plays tests, prints what does not pass and the scores, and writes the results where `CACHE_TEST_RESULTS` says.
+    /// Runs tests, prints failures and scores, and writes the results to the file in `CACHE_TEST_RESULTS`.
     static func play(
         _ tests: [CacheTest],
         named name: String,
@@ -70,7 +70,9 @@ enum CacheSuite {
         return outcomes
     }
 
-    /// What became of a test; as JSON, true or the kind of failure and its message, as the suite has it.
+    /// The result of a test.
+    ///
+    /// As JSON, it is `true` or the kind of failure and its message, as in the suite.
     enum Result: Encodable, Equatable {
         case passed
         case failed(String, String)
@@ -88,7 +90,7 @@ enum CacheSuite {
         let tests: [CacheTest]
         var results: [String: Result] = [:]
 
-        /// Whether a test passes, and all that it depends on.
+        /// Returns whether a test and all tests that it depends on pass.
         func passes(_ test: CacheTest) -> Bool {
             results[test.id] == .passed
                 && (test.dependencies ?? []).allSatisfy { results[$0] == nil || results[$0] == .passed }
@@ -98,16 +100,20 @@ enum CacheSuite {
             tests.filter { ($0.kind ?? .required) == kind && !passes($0) }.map(\.id)
         }
 
-        /// Compares the tests that fail with the reviewed ones, and names each that differs.
+        /// Compares the failing tests with the reviewed ones and records each difference.
         func expect(_ known: KnownFailures, sourceLocation: SourceLocation = #_sourceLocation) {
             for (kind, ids) in [
                 (CacheTest.Kind.required, known.required), (.optimal, known.optimal), (.check, known.check),
             ] {
                 let failures = Set(failures(kind))
                 let new = failures.subtracting(ids).sorted()
-                #expect(new.isEmpty, "\(kind) tests that fail now", sourceLocation: sourceLocation)
+                #expect(new.isEmpty, "\(kind) tests that newly fail", sourceLocation: sourceLocation)
                 let passing = Set(ids).subtracting(failures).sorted()
-                #expect(passing.isEmpty, "Take these \(kind) tests off the list.", sourceLocation: sourceLocation)
+                #expect(
+                    passing.isEmpty,
+                    "Remove these passing \(kind) tests from the list.",
+                    sourceLocation: sourceLocation
+                )
             }
         }
 

@@ -13,10 +13,12 @@ import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 #endif
 
-/// The public cache tests, with an origin in process and over sockets, on a clock that stands still.
+/// The public cache tests, with an origin in process and over sockets, on a clock that the tests control.
 @Suite(.timeLimit(.minutes(5)))
 struct CacheSuiteTests {
-    /// An origin in process: everything that it sends reaches the cache, also what a transport would drop.
+    /// An origin in process.
+    ///
+    /// All its responses reach the cache, including responses that a transport would drop.
     private struct Origin: NetworkingComponent {
         let run: CacheTestRun
 
@@ -113,7 +115,7 @@ extension CacheTestRun.Reply {
             fields[.contentLength] = nil
         }
         fields[.transferEncoding] = nil
-        // Else the server says that the length is zero.
+        // Without this, the server sends a length of zero.
         if let headLength { fields[.contentLength] = "\(headLength)" }
         let status = HTTPResponse.Status(code: status)
         guard !interim.isEmpty else { return TestResponse(status: status, headerFields: fields, body: .data(body)) }

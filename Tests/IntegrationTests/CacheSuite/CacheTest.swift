@@ -1,6 +1,6 @@
 import Foundation
 
-/// A test of the public cache tests (http-tests/cache-tests), as their JSON has it.
+/// A test of the public cache tests (http-tests/cache-tests), in the format of their JSON.
 struct CacheTest: Decodable, Sendable {
     let id: String
     let name: String
@@ -23,7 +23,7 @@ struct CacheTest: Decodable, Sendable {
         case isForProxies = "cdnOnly"
     }
 
-    /// What goes into a field: text, or seconds from now.
+    /// The value of a field: text, or a number of seconds from now.
     enum Value: Decodable, Sendable {
         case text(String)
         case number(Double)
@@ -53,7 +53,7 @@ struct CacheTest: Decodable, Sendable {
         }
     }
 
-    /// A list of values, or one alone.
+    /// A list of values or a single value.
     struct Values: Decodable, Sendable {
         let values: [Value]
 
@@ -63,7 +63,7 @@ struct CacheTest: Decodable, Sendable {
         }
     }
 
-    /// Whether it checks interim responses.
+    /// Whether the test checks interim responses.
     var expectsInterim: Bool {
         requests.contains { $0.expectedInterimResponses != nil }
     }

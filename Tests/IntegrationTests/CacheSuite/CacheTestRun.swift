@@ -8,22 +8,22 @@ import Testing
 
 @testable import NetworkingCaching
 
-/// Why a test does not pass.
+/// The reason for which a test fails.
 enum CacheTestFailure: Error {
     case setup(String)
     case test(String)
 }
 
-/// Plays a test: a client with a cache of its own, and a scripted origin, on a clock that stands still in between.
+/// Runs a test with a client that has its own cache, and a scripted origin, on a clock that advances only in pauses.
 final class CacheTestRun: Sendable {
-    /// What the origin answers.
+    /// A response of the origin.
     struct Reply: Sendable {
         var status: Int
         var fields: HTTPFields
         var body: Data
-        /// The length that the body would have, if the request is a HEAD.
+        /// The length that the body would have if the request were a GET.
         var headLength: Int?
-        /// Heads that it sends before that.
+        /// The interim heads that precede the response.
         var interim: [(status: Int, fields: HTTPFields)] = []
     }
 
@@ -35,7 +35,7 @@ final class CacheTestRun: Sendable {
 
     private struct State {
         var seen: [Seen] = []
-        /// The fields that the origin sent last.
+        /// The fields of the origin's last response.
         var lastSent: HTTPFields = [:]
         var serverNow: [Int: Date] = [:]
     }
@@ -45,7 +45,9 @@ final class CacheTestRun: Sendable {
     private let authority: String
     private let clock = ManualClock()
     private let state = Mutex(State())
-    /// What its URL and its bodies have; as long as some tests say that a body is.
+    /// The text in the URL and the bodies.
+    ///
+    /// Some tests expect a body of this length.
     let token = UUID().uuidString
     private let cache: ResponseCache
     private let events = EventRecorder()
@@ -71,7 +73,9 @@ final class CacheTestRun: Sendable {
         self.reportsInterim = reportsInterim
     }
 
-    /// Sends the test's requests, which reach ``reply(to:_:)`` one way or the other.
+    /// Sends the requests of the test.
+    ///
+    /// The transport or a server passes them to ``reply(to:_:)``.
     func play(over transport: some NetworkingComponent) async throws {
         let network = AnyNetworkingComponent(
             transport.cached(in: cache).observed(by: events).environment(\.clock, .manual(clock))
@@ -121,14 +125,14 @@ final class CacheTestRun: Sendable {
         do {
             let response = try await network.data(request)
             let interim = events.events.dropFirst(before).compactMap { ($0 as? ExchangeEvent)?.interimHead }
-            // What goes on in the background is over before the next.
+            // A revalidation in the background completes before the next step.
             try await eventually("no revalidation is in progress") { !cache.isRevalidating }
             try check(response, step, number)
             if reportsInterim { try check(interim, step, number) }
         } catch let error as CacheTestFailure {
             throw error
         } catch  where step.disconnect == true && step.expectedType != "cached" {
-            // There is no response to be wrong.
+            // An expected error has no response to check.
         } catch {
             throw step.setup == true ? CacheTestFailure.setup("\(error)") : .test("\(error)")
         }
@@ -157,7 +161,7 @@ final class CacheTestRun: Sendable {
         }
         let status = step.expectedStatus ?? step.responseStatus.map { Int($0[0].text) ?? 200 }
         if step.expectedStatus == -1 {
-            // Any will do.
+            // Any status is allowed.
         } else if let status {
             try expect(
                 "expected_status",
@@ -207,7 +211,7 @@ final class CacheTestRun: Sendable {
         }
     }
 
-    /// Compares the interim responses that a call received with those that the step expects.
+    /// Compares the interim responses of a call with the expected ones of the step.
     private func check(_ received: [HTTPResponse], _ step: CacheTest.Step, _ number: Int) throws {
         guard let expected = step.expectedInterimResponses else { return }
         let isSetup = step.setup == true || step.setupTests?.contains("expected_interim_responses") == true
@@ -269,7 +273,7 @@ final class CacheTestRun: Sendable {
 
     // MARK: The origin
 
-    /// What the origin answers; nil when it hangs up instead.
+    /// Returns the response of the origin, or `nil` if the origin closes the connection instead.
     func reply(to method: HTTPRequest.Method, _ requestFields: HTTPFields) -> Reply? {
         let number = requestFields[HTTPField.Name("Req-Num")!].flatMap { Int($0) } ?? 0
         guard test.requests.indices.contains(number - 1) else {
@@ -292,7 +296,7 @@ final class CacheTestRun: Sendable {
         fields[HTTPField.Name("Client-Request-Count")!] = "\(number)"
         fields[HTTPField.Name("Server-Now")!] = "\(now.timeIntervalSince1970 * 1_000)"
         if !fields.contains(.contentType) { fields[.contentType] = "text/plain" }
-        // As node does.
+        // As Node does.
         if !fields.contains(.date) { fields[.date] = now.httpDate }
         var status = step.responseStatus.flatMap { Int($0[0].text) } ?? 200
         if step.expectedType?.hasSuffix("validated") == true {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// The proxy that the client of the public cache tests talks to.
+    /// The caching proxy for the client of the public cache tests.
     @Suite(.timeLimit(.minutes(5)))
     struct CachingProxyTests {
         private let client = URLSessionTransport(configuration: .ephemeral)
@@ -39,7 +39,8 @@ extension Loopback {
 
         /// Starts the proxy.
         ///
-        /// Its output goes to a file: other processes that start meanwhile would inherit a pipe, and keep it open.
+        /// Its output goes to a file, because processes that start in the meantime would inherit a pipe and keep it
+        /// open.
         private static func process(
             _ arguments: [String],
             input: Any,
@@ -113,7 +114,7 @@ extension Loopback {
             }
         }
 
-        @Test func cacheIsSharedOnlyIfAskedFor() async throws {
+        @Test func cacheIsSharedOnlyIfRequested() async throws {
             try await withTestServer { origin in
                 origin.route("/mine") { _ in
                     TestResponse(headerFields: [.cacheControl: "private, max-age=600", .date: Date.now.httpDate])

@@ -1,24 +1,24 @@
 extension CacheSuite {
-    /// The ids of the tests that fail, reviewed one by one.
+    /// The ids of the tests that are known to fail, each reviewed.
     ///
-    /// A test that starts to pass is taken off the list. A test that starts to fail is a mistake, or comes here with a
+    /// A test that starts to pass is removed from the list. A test that starts to fail is a defect, or is added with a
     /// reason.
     struct KnownFailures {
         var required: Set<String> = []
-        /// Tests of what a good cache also does.
+        /// Tests of optional features of a good cache.
         var optimal: Set<String>
-        /// Tests that describe a behaviour and whose outcome the standard leaves open.
+        /// Tests of behaviour that the standard leaves open.
         var check: Set<String>
 
         static let privateCache = KnownFailures(
             optimal: [
-                // Needs a 304 to a request with If-Modified-Since, for a stored response without Last-Modified.
+                // Requires a 304 to a request with If-Modified-Since, for a stored response without Last-Modified.
                 "conditional-lm-fresh-no-lm",
-                // Would put two versions together, since the part has no tag.
+                // Would combine two versions, because the part has no entity tag.
                 "partial-store-partial-complete",
-                // The part that the suite sends is shorter than its Content-Range says.
+                // The part that the suite sends is shorter than its Content-Range.
                 "partial-store-partial-reuse-partial-absent",
-                // Needs a choice by the weights of languages.
+                // Requires a choice by the weights of languages.
                 "vary-normalise-lang-select",
             ],
             check: [
@@ -39,7 +39,7 @@ extension CacheSuite {
             required: [
                 // A shared cache prefers the longer s-maxage.
                 "freshness-max-age-s-maxage-private",
-                // Wants a cookie stored that the server has not marked as meant for all users.
+                // Requires the cache to store a cookie that the server has not marked as public.
                 "headers-store-Set-Cookie",
             ],
             optimal: privateCache.optimal.union([
@@ -50,7 +50,7 @@ extension CacheSuite {
         )
 
         static let asyncHTTPClient = KnownFailures(
-            // A length that is not the body's cannot be sent over a socket.
+            // A length that differs from the body cannot be sent over a socket.
             required: ["headers-store-Content-Length"],
             optimal: privateCache.optimal,
             check: privateCache.check
@@ -59,10 +59,10 @@ extension CacheSuite {
         #if canImport(FoundationNetworking)
         static let urlSession = KnownFailures(
             required: asyncHTTPClient.required.union([
-                // URLSession on Linux refuses a content coding that libcurl does not know.
+                // URLSession on Linux rejects a content coding that libcurl does not know.
                 "headers-store-Content-Encoding",
-                // It drops the body of a redirect without a Location (Transports.md, L33), as in the optimal tests
-                // below.
+                // It drops the body of a redirect without a Location (Transports.md, L33). The same applies to the
+                // optional tests below.
                 "status-301-stale", "status-303-stale", "status-307-stale", "status-308-stale",
             ]),
             optimal: privateCache.optimal.union([

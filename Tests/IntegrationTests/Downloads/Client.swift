@@ -7,16 +7,16 @@ import NetworkingAsyncHTTPClient
 import FoundationNetworking
 #endif
 
-/// The transports over which all that goes to a file has to be the same.
+/// The transports for which downloads must behave the same.
 enum Client: String, CaseIterable, Sendable {
     case urlSession = "URLSession"
     case asyncHTTPClient = "AsyncHTTPClient"
 
-    /// Returns a transport of this kind, with connections of its own, which accepts content codings.
+    /// Returns a transport of this kind with its own connections, which accepts content codings.
     func makeTransport() -> any NetworkingComponent {
         switch self {
         case .urlSession:
-            // On Linux it accepts only what the app asks for.
+            // On Linux it accepts only codings that the app requests.
             let configuration = URLSessionConfiguration.ephemeral
             configuration.httpAdditionalHeaders = ["Accept-Encoding": "gzip"]
             return URLSessionTransport(configuration: configuration)

@@ -9,15 +9,15 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Files that come over real sockets, from servers that lose them on the way or do not say the truth.
+    /// Downloads over real sockets, from servers that lose connections or send wrong metadata.
     @Suite(.timeLimit(.minutes(5)))
     struct DownloadTests {
         private static let served = ServedFile(byteCount: 3_000_000)
         private static let half = 1_500_000
 
-        /// Downloads half of the file, until the server loses the connection.
+        /// Downloads half of the file, until the server closes the connection.
         @discardableResult
-        private static func keepHalf(
+        private static func downloadHalf(
             of served: ServedFile,
             in file: URL,
             _ network: any NetworkingComponent,
@@ -48,13 +48,13 @@ extension Loopback {
         // MARK: Lost connections
 
         @Test(arguments: Client.allCases)
-        func aLostConnectionIsGoneOnWithWithinARetry(client: Client) async throws {
+        func retryResumesAfterALostConnection(client: Client) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
                     let gates = [Gate(), Gate()]
                     server.enqueue(served.lost(after: Self.half, for: gates[0]))
-                    server.route(.get, "/") { request in served.answer(to: request) }
+                    server.route(.get, "/") { request in served.response(to: request) }
                     let network = client.makeTransport().retry(.immediate())
                     let file = directory.appending(path: "film.bin")
                     let counts = Mutex<[Int64]>([])
@@ -71,28 +71,31 @@ extension Loopback {
                     #expect(server.requests.allSatisfy { $0.headerFields[.acceptEncoding] == "identity" })
                     #expect(downloaded.byteCount == Int64(served.count))
                     #expect(downloaded.response.status == .partialContent)
-                    let told = counts.withLock { $0 }
-                    #expect(zip(told, told.dropFirst()).allSatisfy { $0 <= $1 } && told.last == Int64(served.count))
+                    let reported = counts.withLock { $0 }
+                    #expect(
+                        zip(reported, reported.dropFirst()).allSatisfy { $0 <= $1 }
+                            && reported.last == Int64(served.count)
+                    )
                     #expect(try Self.names(in: directory) == ["film.bin"])
                 }
             }
         }
 
         @Test(arguments: Client.allCases)
-        func withoutARetryTheNextCallGoesOn(client: Client) async throws {
+        func nextCallResumesAFailedDownload(client: Client) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
-                    server.route(.get, "/") { request in served.answer(to: request) }
+                    server.route(.get, "/") { request in served.response(to: request) }
                     let network = client.makeTransport()
                     let file = directory.appending(path: "film.bin")
-                    let error = await Self.keepHalf(of: served, in: file, network, server)
+                    let error = await Self.downloadHalf(of: served, in: file, network, server)
                     #expect(error?.kind == .connectionLost)
                     #expect(try Self.names(in: directory) == ["film.bin.download", "film.bin.download-state"])
                     let kept = try #require(try DownloadState(at: file))
                     #expect(kept.byteCount == Int64(Self.half))
                     #expect(kept.expectedByteCount == Int64(served.count))
-                    // As another process would.
+                    // A new transport, as in another process.
                     let downloaded = try await client.makeTransport()
                         .download(HTTPRequestData(url: server.url), to: file)
                     #expect(downloaded.resumedByteCount == Int64(Self.half))
@@ -103,38 +106,38 @@ extension Loopback {
             }
         }
 
-        // MARK: Servers that do not do as asked
+        // MARK: Unexpected responses to a range request
 
-        /// What the second answer is, and what becomes of the download then.
-        enum Answer: CaseIterable, Sendable {
-            case theWhole
-            case theWholeOfAnother
+        /// The second response of the server, to the request that resumes the download.
+        enum SecondResponse: CaseIterable, Sendable {
+            case wholeFile
+            case wholeOtherFile
             case notSatisfiable
-            case aPartOfAnother
-            case aPartOfAnotherLength
+            case partOfOtherFile
+            case partOfOtherLength
             case compressed
-            case aCompressedPart
+            case compressedPart
 
             func response(to request: RecordedRequest, _ served: ServedFile, _ another: ServedFile) -> TestResponse {
-                let part = served.answer(to: request)
-                // After the answer in question, as a server should.
-                guard let start = request.firstByte else { return served.answer(to: request) }
+                let part = served.response(to: request)
+                // A request without a range gets the whole file.
+                guard let start = request.firstByte else { return served.response(to: request) }
                 switch self {
-                case .theWhole:
+                case .wholeFile:
                     return TestResponse(headerFields: served.headerFields, body: .data(served.bytes))
-                case .theWholeOfAnother:
+                case .wholeOtherFile:
                     return TestResponse(headerFields: another.headerFields, body: .data(another.bytes))
                 case .notSatisfiable:
                     return TestResponse(
                         status: .rangeNotSatisfiable,
                         headerFields: [.contentRange: "bytes */\(served.count)"]
                     )
-                case .aPartOfAnother:
+                case .partOfOtherFile:
                     var part = part
                     part.headerFields[.eTag] = another.eTag
                     part.body = .data(another.bytes[start...])
                     return part
-                case .aPartOfAnotherLength:
+                case .partOfOtherLength:
                     var part = part
                     part.headerFields[.contentRange] = "bytes \(start)-\(served.count - 1)/\(served.count + 1)"
                     return part
@@ -143,7 +146,7 @@ extension Loopback {
                         headerFields: served.headerFields + [.contentEncoding: "gzip"],
                         body: .data(served.bytes.storedAsGzip)
                     )
-                case .aCompressedPart:
+                case .compressedPart:
                     var part = part
                     part.headerFields[.contentEncoding] = "gzip"
                     part.body = .data(served.bytes[start...].storedAsGzip)
@@ -151,49 +154,49 @@ extension Loopback {
                 }
             }
 
-            var isOfAnother: Bool {
-                self == .theWholeOfAnother
+            var isOtherFile: Bool {
+                self == .wholeOtherFile
             }
 
-            /// The first bytes that are asked for, one request after the other.
+            /// The first requested byte of each request.
             var firstBytes: [Int?] {
                 switch self {
-                case .theWhole, .theWholeOfAnother, .compressed, .aCompressedPart: [nil, DownloadTests.half]
-                case .notSatisfiable, .aPartOfAnother, .aPartOfAnotherLength: [nil, DownloadTests.half, nil]
+                case .wholeFile, .wholeOtherFile, .compressed, .compressedPart: [nil, DownloadTests.half]
+                case .notSatisfiable, .partOfOtherFile, .partOfOtherLength: [nil, DownloadTests.half, nil]
                 }
             }
         }
 
-        @Test(arguments: Client.allCases, Answer.allCases)
-        func theFileIsWholeWhateverTheServerAnswers(client: Client, answer: Answer) async throws {
+        @Test(arguments: Client.allCases, SecondResponse.allCases)
+        func completesTheFileAfterAnyResponseToARangeRequest(client: Client, second: SecondResponse) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
-                    // Shorter, so that what is left of the one behind the other is noticed.
+                    // A shorter file, so that the test notices leftover bytes of the longer one.
                     let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
-                    server.route(.get, "/") { request in answer.response(to: request, served, another) }
+                    server.route(.get, "/") { request in second.response(to: request, served, another) }
                     let network = client.makeTransport()
                     let file = directory.appending(path: "film.bin")
-                    await Self.keepHalf(of: served, in: file, network, server)
+                    await Self.downloadHalf(of: served, in: file, network, server)
                     let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file)
-                    #expect(try Data(contentsOf: file) == (answer.isOfAnother ? another : served).bytes)
-                    #expect(Self.firstBytes(of: server) == answer.firstBytes)
-                    #expect(downloaded.resumedByteCount == (answer == .aCompressedPart ? Int64(Self.half) : 0))
+                    #expect(try Data(contentsOf: file) == (second.isOtherFile ? another : served).bytes)
+                    #expect(Self.firstBytes(of: server) == second.firstBytes)
+                    #expect(downloaded.resumedByteCount == (second == .compressedPart ? Int64(Self.half) : 0))
                     #expect(try Self.names(in: directory) == ["film.bin"])
                 }
             }
         }
 
-        @Test(arguments: Client.allCases, [Answer.theWholeOfAnother, .notSatisfiable, .aPartOfAnother])
-        func aChangedFileIsReportedWhereThatIsWished(client: Client, answer: Answer) async throws {
+        @Test(arguments: Client.allCases, [SecondResponse.wholeOtherFile, .notSatisfiable, .partOfOtherFile])
+        func reportsAChangedFileIfTheAppAsksForIt(client: Client, second: SecondResponse) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
                     let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
-                    server.route(.get, "/") { request in answer.response(to: request, served, another) }
+                    server.route(.get, "/") { request in second.response(to: request, served, another) }
                     let network = client.makeTransport()
                     let file = directory.appending(path: "film.bin")
-                    await Self.keepHalf(of: served, in: file, network, server)
+                    await Self.downloadHalf(of: served, in: file, network, server)
                     let error = await #expect(throws: NetworkingError.self) {
                         try await network.download(
                             HTTPRequestData(url: server.url),
@@ -209,24 +212,24 @@ extension Loopback {
             }
         }
 
-        /// What does not fit together is an error, and costs nothing that was kept.
+        /// An invalid range is an error and does not remove the partial file.
         @Test(
             arguments: Client.allCases,
             [
-                // Behind what was asked for, before it, of a shorter body, backwards, beyond the end, and of something
-                // else.
+                // Ranges after and before the requested one, of a shorter body, reversed, beyond the end, and in
+                // another unit.
                 "bytes 1500010-2999999/3000000", "bytes 1499990-2999999/3000000", "bytes 1500000-2000000/3000000",
                 "bytes 2999999-1500000/3000000", "bytes 1500000-3000000/3000000", "lines 1-2/3",
             ]
         )
-        func aRangeThatIsNotTrueIsAnError(client: Client, range: String) async throws {
+        func rejectsAnInvalidContentRange(client: Client, range: String) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
-                    server.route(.get, "/") { request in served.answer(to: request) }
+                    server.route(.get, "/") { request in served.response(to: request) }
                     let network = client.makeTransport()
                     let file = directory.appending(path: "film.bin")
-                    await Self.keepHalf(of: served, in: file, network, server)
+                    await Self.downloadHalf(of: served, in: file, network, server)
                     var lie = TestResponse(
                         status: .partialContent,
                         headerFields: served.headerFields,
@@ -246,16 +249,16 @@ extension Loopback {
             }
         }
 
-        /// The length is not announced, so that only the bytes show it.
+        /// The response has no Content-Length, so only the received bytes show the excess.
         @Test(arguments: Client.allCases)
-        func moreThanWasAnnouncedIsAnError(client: Client) async throws {
+        func rejectsMoreBytesThanTheRangeAnnounces(client: Client) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
-                    server.route(.get, "/") { request in served.answer(to: request) }
+                    server.route(.get, "/") { request in served.response(to: request) }
                     let network = client.makeTransport()
                     let file = directory.appending(path: "film.bin")
-                    await Self.keepHalf(of: served, in: file, network, server)
+                    await Self.downloadHalf(of: served, in: file, network, server)
                     var fields = served.headerFields
                     fields[.contentRange] = "bytes \(Self.half)-\(served.count - 1)/\(served.count)"
                     let tooMuch = Data(repeating: 1, count: served.count)
@@ -277,9 +280,9 @@ extension Loopback {
             }
         }
 
-        /// Nothing tells for certain that what comes later belongs to what is there.
+        /// Without a strong validator, a later response cannot be matched with the partial file.
         @Test(arguments: Client.allCases, ["a weak ETag", "a compressed body", "no ranges"])
-        func whatCannotBeGoneOnWithIsNotKept(client: Client, flaw: String) async throws {
+        func removesAPartialFileThatCannotBeResumed(client: Client, flaw: String) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = ServedFile(byteCount: 3_000_000, eTag: flaw == "a weak ETag" ? "W/\"1\"" : "\"1\"")
@@ -303,10 +306,10 @@ extension Loopback {
                             try await network.download(HTTPRequestData(url: server.url), to: file)
                         }
                     } else {
-                        await Self.keepHalf(of: served, in: file, network, server, adding: fields)
+                        await Self.downloadHalf(of: served, in: file, network, server, adding: fields)
                     }
                     #expect(try Self.names(in: directory) == [])
-                    server.route(.get, "/") { request in served.answer(to: request) }
+                    server.route(.get, "/") { request in served.response(to: request) }
                     try await network.download(HTTPRequestData(url: server.url), to: file)
                     #expect(try Data(contentsOf: file) == served.bytes)
                     #expect(Self.firstBytes(of: server) == [nil, nil])
@@ -314,16 +317,16 @@ extension Loopback {
             }
         }
 
-        // MARK: Several
+        // MARK: Groups
 
         @Test(arguments: Client.allCases)
-        func cancellingAGroupClosesItsConnections(client: Client) async throws {
+        func cancelledGroupClosesItsConnections(client: Client) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer { server in
                     let served = Self.served
                     let isHeld = Mutex(true)
                     server.route(.get, "/:name") { request in
-                        served.answer(to: request, stoppingAt: isHeld.withLock { $0 } ? Self.half : nil)
+                        served.response(to: request, stoppingAt: isHeld.withLock { $0 } ? Self.half : nil)
                     }
                     let network = client.makeTransport()
                     let group = TransferGroup()
@@ -360,7 +363,7 @@ extension Loopback {
 }
 
 extension Data {
-    /// The bytes in the gzip format, without being made smaller (RFC 1951 section 3.2.4, RFC 1952).
+    /// The bytes in the gzip format, stored without compression (RFC 1951 section 3.2.4, RFC 1952).
     fileprivate var storedAsGzip: Data {
         var result = Data([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
         var rest = self[...]

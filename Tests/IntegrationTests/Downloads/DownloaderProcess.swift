@@ -1,18 +1,18 @@
 #if os(Linux)
 import Foundation
 
-/// A process of the program beside the tests that downloads a file, which goes on until it is done or is killed.
+/// A helper process that downloads a file until it completes or is killed.
 final class DownloaderProcess: Sendable {
-    /// What it has told.
+    /// The output of the process.
     struct Report {
-        /// How it ended, or what killed it.
+        /// The exit status, or the signal that ended the process.
         var status: Int32 = -1
-        /// How many bytes of this exchange have come from the transport.
+        /// The number of bytes of this exchange that the transport has delivered.
         var arrived: Int?
-        /// How many bytes are in the file; nil before it has asked for any.
+        /// The number of bytes in the file, or `nil` before the first request.
         var kept: Int?
         var done: (count: Int, resumed: Int)?
-        /// The kind of the error and its description.
+        /// The kind and the description of the error.
         var failure: String?
         var peakMemory: Int?
 
@@ -37,9 +37,9 @@ final class DownloaderProcess: Sendable {
     private let ended = AsyncStream.makeStream(of: Int32.self)
     private let identifier: Int32
 
-    /// Starts it.
+    /// Starts the process.
     ///
-    /// Its output goes to a file: other processes that start meanwhile would inherit a pipe, and keep it open.
+    /// Its output goes to a file, because processes that start in the meantime would inherit a pipe and keep it open.
     init(over client: Client, _ url: URL, to file: URL, _ option: String? = nil, output: URL) throws {
         self.output = output
         try Data().write(to: output)
@@ -49,7 +49,7 @@ final class DownloaderProcess: Sendable {
         process.arguments = [client.rawValue, url.absoluteString, file.path] + (option.map { [$0] } ?? [])
         let pipe = Pipe()
         input = pipe.fileHandleForWriting
-        // Other processes that start meanwhile must not keep it open.
+        // Prevents processes that start in the meantime from keeping it open.
         _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
         process.standardInput = pipe
         process.standardOutput = try FileHandle(forWritingTo: output)
@@ -61,11 +61,11 @@ final class DownloaderProcess: Sendable {
         identifier = process.processIdentifier
     }
 
-    /// Kills it at a moment, unless it has ended before, and returns what it has told.
-    func killed(when isMoment: (Report) -> Bool) async throws -> Report {
+    /// Kills the process when a condition on its report is true, unless it has ended, and returns the report.
+    func killed(when condition: (Report) -> Bool) async throws -> Report {
         let reader = try FileHandle(forReadingFrom: output)
         var (report, rest) = (Report(), Data())
-        while !isMoment(report), kill(identifier, 0) == 0 {
+        while !condition(report), kill(identifier, 0) == 0 {
             rest += try reader.read(upToCount: 65_536) ?? Data()
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 report.read(Substring(decoding: rest[..<end], as: UTF8.self))
@@ -77,13 +77,13 @@ final class DownloaderProcess: Sendable {
         return try await end()
     }
 
-    /// Waits for its end, and returns what it has told.
+    /// Waits until the process ends and returns its report.
     func end() async throws -> Report {
         var report = Report()
         for await end in ended.stream {
             report.status = end
         }
-        // A line without its end is not told.
+        // An incomplete last line is ignored.
         for line in String(decoding: try Data(contentsOf: output), as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         {

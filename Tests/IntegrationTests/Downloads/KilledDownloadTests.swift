@@ -12,25 +12,24 @@ import Crypto
 #endif
 
 extension Loopback {
-    /// Downloads in processes of their own: such as end at any moment, such whose disk fills up, and how much memory
-    /// they take.
+    /// Downloads in separate processes: killed at random moments, with a full disk, and with their memory measured.
     @Suite(.timeLimit(.minutes(5)))
     struct KilledDownloadTests {
         // MARK: Kills
 
-        /// As far as the server may go until the kill, so that the process cannot be done before.
+        /// The first byte that the server holds back until the kill, so that the process cannot complete before.
         private struct Stop {
             var byte: Int?
             var gate = Gate()
         }
 
-        /// The maximum number of bytes that may have come from the transport and not be in the file, as long as the transport
-        /// waits for the file.
+        /// The maximum number of bytes that the transport has delivered and that are not in the file, if the transport
+        /// applies back pressure.
         ///
-        /// AsyncHTTPClient passes on what one read of the socket returned, and reads again when that is written. URLSession
-        /// cannot be held back on Linux: a body that comes faster than the disk writes waits in a private file, which ends
-        /// with the process.
-        private static func oneBuffer(of client: Client) -> Int? {
+        /// AsyncHTTPClient delivers the result of one read of the socket and reads again when those bytes are written.
+        /// URLSession has no back pressure on Linux: a body that arrives faster than the disk writes is buffered in a
+        /// private file, which is lost with the process.
+        private static func bufferSize(of client: Client) -> Int? {
             switch client {
             case .urlSession: nil
             case .asyncHTTPClient: 256 << 10
@@ -38,7 +37,7 @@ extension Loopback {
         }
 
         @Test(arguments: Client.allCases)
-        func tenKillsCostLessThanOneBufferEach(client: Client) async throws {
+        func eachKillLosesLessThanOneBuffer(client: Client) async throws {
             let seed =
                 ProcessInfo.processInfo.environment["DOWNLOAD_SEED"].flatMap { UInt64($0) }
                 ?? .random(in: 0...UInt64(UInt32.max))
@@ -50,7 +49,7 @@ extension Loopback {
                         let stop = Mutex(Stop())
                         server.route(.get, "/film") { request in
                             let stop = stop.withLock { $0 }
-                            return served.answer(to: request, stoppingAt: stop.byte, for: stop.gate)
+                            return served.response(to: request, stoppingAt: stop.byte, for: stop.gate)
                         }
                         let url = server.url.appending(path: "film")
                         let file = directory.appending(path: "film.bin")
@@ -77,10 +76,11 @@ extension Loopback {
                             let start = kept
                             kept = size ?? 0
                             #expect(report.status == SIGKILL, about)
-                            // What it has said to be there is there, and no more than the server has sent.
+                            // The file contains all bytes that the process has reported, and no more than the server
+                            // has sent.
                             #expect(report.kept ?? 0 <= kept && kept <= end, about)
                             let lost = start + (report.arrived ?? 0) - kept
-                            if let buffer = Self.oneBuffer(of: client) {
+                            if let buffer = Self.bufferSize(of: client) {
                                 #expect(lost < buffer, about)
                             }
                             #expect(server.requests.map(\.firstByte) == firstBytes, about)
@@ -111,9 +111,9 @@ extension Loopback {
 
         // MARK: Space
 
-        /// A limit on the size of files stands for a full disk: both fail the write.
+        /// A limit on the size of files simulates a full disk: the write fails in both cases.
         @Test(arguments: Client.allCases)
-        func aFullDiskIsSaidAndCostsNothing(client: Client) async throws {
+        func reportsAFullDiskAndKeepsThePartialFile(client: Client) async throws {
             try await withTemporaryDirectory { outputs in
                 try await withTemporaryDirectory { directory in
                     try await withTestServer { server in
@@ -122,10 +122,10 @@ extension Loopback {
                         let file = directory.appending(path: "film.bin")
                         let part = directory.appending(path: "film.bin.download")
                         for (limit, start) in [(3_000_000, nil), (3_000_000, 3_000_000), (5_000_000, 3_000_000)] {
-                            // No more than fits into memory behind the limit, which holds for the file of what waits,
-                            // too.
+                            // The bytes beyond the limit fit into memory, because the limit also applies to the buffer
+                            // file.
                             server.route(.get, "/film") { request in
-                                served.answer(to: request, stoppingAt: limit + 10_000)
+                                served.response(to: request, stoppingAt: limit + 10_000)
                             }
                             let process = try DownloaderProcess(
                                 over: client,
@@ -142,7 +142,7 @@ extension Loopback {
                             #expect(try DownloadState(at: file)?.byteCount == Int64(limit))
                             #expect(server.requests.last?.firstByte == start)
                         }
-                        server.route(.get, "/film") { request in served.answer(to: request) }
+                        server.route(.get, "/film") { request in served.response(to: request) }
                         let process = try DownloaderProcess(
                             over: client,
                             url,
@@ -162,15 +162,15 @@ extension Loopback {
         // MARK: Memory
 
         @Test(arguments: Client.allCases)
-        func aGibibyteTakesNoMemory(client: Client) async throws {
+        func transfersAGibibyteInConstantMemory(client: Client) async throws {
             try await withTemporaryDirectory { outputs in
                 try await withTemporaryDirectory { directory in
                     try await withTestServer { server in
-                        let piece = TestResponse.Chunk(Data(repeating: 1, count: 1 << 20))
+                        let chunk = TestResponse.Chunk(Data(repeating: 1, count: 1 << 20))
                         server.route("/film") { _ in
                             TestResponse(
                                 headerFields: [.eTag: "\"1\""],
-                                body: .sized(Array(repeating: piece, count: 1_024))
+                                body: .sized(Array(repeating: chunk, count: 1_024))
                             )
                         }
                         let file = directory.appending(path: "film.bin")

@@ -3,12 +3,12 @@ import Foundation
 import HTTPTypes
 import NetworkingTestServer
 
-/// A file on a server that sends all of it or what follows a byte, as it is asked.
+/// A file on a server that supports range requests.
 struct ServedFile: Sendable {
     let bytes: Data
     var eTag = "\"1\""
 
-    /// Makes a file in which no two places look alike.
+    /// Creates a file of bytes that do not repeat.
     init(byteCount: Int, eTag: String = "\"1\"", salt: UInt64 = 0) {
         let pattern = Data(
             (0..<(1 << 13))
@@ -31,22 +31,22 @@ struct ServedFile: Sendable {
         bytes.count
     }
 
-    /// The fields of an answer with the whole.
+    /// The header fields of a response with the whole file.
     var headerFields: HTTPFields {
         [.eTag: eTag, .acceptRanges: "bytes", .contentType: "application/octet-stream"]
     }
 
-    /// Answers a request as servers should (RFC 9110 section 14).
+    /// Returns the response to a request, with range support (RFC 9110 section 14).
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - stop: The first byte that waits for the gate; nil when nothing waits.
+    ///   - stop: The first byte that waits for the gate, or `nil` if the response does not wait.
     ///   - gate: The gate.
-    /// - Returns: The answer.
-    func answer(to request: RecordedRequest, stoppingAt stop: Int? = nil, for gate: Gate = Gate()) -> TestResponse {
+    /// - Returns: The response.
+    func response(to request: RecordedRequest, stoppingAt stop: Int? = nil, for gate: Gate = Gate()) -> TestResponse {
         let isSame = request.headerFields[.ifRange].map { $0 == eTag && !$0.hasPrefix("W/") } ?? true
         guard isSame, let start = request.firstByte else {
-            return TestResponse(headerFields: headerFields, body: .sized(pieces(from: 0, stop, gate)))
+            return TestResponse(headerFields: headerFields, body: .sized(chunks(from: 0, stop, gate)))
         }
         var fields = headerFields
         guard start < count else {
@@ -57,13 +57,14 @@ struct ServedFile: Sendable {
         return TestResponse(
             status: .partialContent,
             headerFields: fields,
-            body: .sized(pieces(from: start, stop, gate))
+            body: .sized(chunks(from: start, stop, gate))
         )
     }
 
-    /// Answers with the whole, and loses the connection behind so many bytes once the gate is open.
+    /// Returns a response with the whole file that resets its connection after `count` bytes, once the gate is open.
     ///
-    /// A reset takes with it what the client has not read yet; so a test opens the gate when it has.
+    /// A reset discards the bytes that the client has not read yet, so a test opens the gate after the client has read
+    /// them.
     func lost(after count: Int, for gate: Gate, adding fields: HTTPFields = [:]) -> TestResponse {
         var head = "HTTP/1.1 200 OK\r\nContent-Length: \(self.count)\r\n"
         for field in headerFields + fields {
@@ -72,7 +73,7 @@ struct ServedFile: Sendable {
         return .raw(.text(head + "\r\n"), .bytes(bytes.prefix(count)), .gate(gate), .reset)
     }
 
-    private func pieces(from start: Int, _ stop: Int?, _ gate: Gate) -> [TestResponse.Chunk] {
+    private func chunks(from start: Int, _ stop: Int?, _ gate: Gate) -> [TestResponse.Chunk] {
         let stop = max(start, stop ?? count)
         let before = stride(from: start, to: stop, by: 256 << 10)
             .map { TestResponse.Chunk(bytes[$0..<min($0 + 256 << 10, stop)]) }
@@ -81,7 +82,7 @@ struct ServedFile: Sendable {
 }
 
 extension RecordedRequest {
-    /// Where the part begins that it asks for; nil when it asks for the whole.
+    /// The first byte of the requested range, or `nil` if the request asks for the whole file.
     var firstByte: Int? {
         guard let range = headerFields[.range], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
         return Int(range.dropFirst(6).dropLast())

@@ -2,12 +2,14 @@
 import Foundation
 import Testing
 
-/// httpbin on a free port of the loopback address, in a process of its own that ends with its suite.
+/// An httpbin server on a free port of the loopback address, in a process that ends with its suite.
 struct HTTPBinServer: SuiteTrait, TestScoping {
-    /// Where the server of the running suite is.
+    /// The URL of the server of the current suite.
     @TaskLocal static var url: URL?
 
-    /// Whether the interpreter has what the server needs; found out once, though each test of the suite asks.
+    /// Whether the interpreter has the modules of the server.
+    ///
+    /// Determined once for all tests.
     static var isAvailable: Bool {
         get async { await availability.value }
     }
@@ -24,7 +26,7 @@ struct HTTPBinServer: SuiteTrait, TestScoping {
         }
     }
 
-    /// Serves with HTTP/1.1 and kept connections.
+    /// Serves HTTP/1.1 with kept connections.
     private static let program = """
         import os, sys, threading
         from httpbin import app

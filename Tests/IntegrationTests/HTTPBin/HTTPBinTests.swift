@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// A tour of httpbin's routes over the URLSession transport: a server that this project did not write.
+    /// The routes of httpbin, an independent server, over the URLSession transport.
     @Suite(
         .requires(.httpbin),
         .httpBin,
@@ -23,7 +23,7 @@ extension Loopback {
             network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(40)).server(baseURL: url)
         }
 
-        /// What httpbin tells of a request.
+        /// The description of a request that httpbin returns.
         private struct Echo: Decodable {
             var url: String
             var args: [String: String]
@@ -110,10 +110,10 @@ extension Loopback {
             #expect(headers?["Host"] == "127.0.0.1:\(url.port ?? 0)")
         }
 
-        @Test func namesTheUserAgent() async throws {
+        @Test func sendsTheUserAgent() async throws {
             let named = network.server(userAgent: "Shop/2.1")
-            let answer = try await named.request(HTTPRequestData(path: "user-agent"), as: [String: String].self)
-            #expect(answer == ["user-agent": "Shop/2.1"])
+            let result = try await named.request(HTTPRequestData(path: "user-agent"), as: [String: String].self)
+            #expect(result == ["user-agent": "Shop/2.1"])
         }
 
         // MARK: Statuses
@@ -126,7 +126,7 @@ extension Loopback {
         ]
 
         @Test(arguments: statuses, ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-        func bringsEveryStatus(code: Int, method: String) async throws {
+        func returnsEveryStatus(code: Int, method: String) async throws {
             let request = HTTPRequestData(method: try #require(HTTPRequest.Method(method)), path: "status/\(code)")
             let response = try await network.data(request)
             #expect(response.status.code == code)
@@ -137,7 +137,7 @@ extension Loopback {
         }
 
         @Test(arguments: [301, 302, 303, 305, 307])
-        func bringsARedirectThatIsNotToBeFollowed(code: Int) async throws {
+        func returnsARedirectIfThePolicyForbidsToFollowIt(code: Int) async throws {
             var request = HTTPRequestData(path: "status/\(code)")
             request.redirects = .never
             let response = try await network.data(request)
@@ -145,7 +145,7 @@ extension Loopback {
             #expect(response.headerFields[.location] == "/redirect/1")
         }
 
-        @Test func bringsTheBodyOfAnError() async throws {
+        @Test func returnsTheBodyOfAnErrorResponse() async throws {
             let teapot = try await network.data(HTTPRequestData(path: "status/418"))
             #expect(String(decoding: teapot.data, as: UTF8.self).contains("teapot"))
             let refusal = try await network.data(HTTPRequestData(path: "image", headerFields: [.accept: "text/plain"]))
@@ -154,7 +154,7 @@ extension Loopback {
             #expect(String(decoding: refusal.data, as: UTF8.self).contains("image/webp"))
         }
 
-        @Test func aRefusedStatusIsAnError() async throws {
+        @Test func decodingRequestThrowsForAnErrorStatus() async throws {
             let error = await #expect(throws: NetworkingError.self) {
                 try await network.request(HTTPRequestData(path: "status/503"), as: Echo.self)
             }
@@ -162,7 +162,7 @@ extension Loopback {
             #expect(error?.response?.status == .serviceUnavailable)
         }
 
-        @Test func tellsOfTheMethodsThatAreAllowed() async throws {
+        @Test func returnsTheAllowedMethods() async throws {
             let response = try await network.data(HTTPRequestData(method: .options, path: "get"))
             #expect(response.status == .ok)
             let allowed = (response.headerFields[.allow] ?? "").components(separatedBy: ", ")
@@ -171,7 +171,7 @@ extension Loopback {
             #expect(refused.status == .methodNotAllowed)
         }
 
-        @Test func aHeadHasTheLengthOfABodyThatDoesNotCome() async throws {
+        @Test func headResponseHasALengthAndNoBody() async throws {
             let response = try await network.data(HTTPRequestData(method: .head, path: "json"))
             #expect(response.status == .ok)
             #expect(response.headerFields[.contentLength] == "421")
@@ -180,7 +180,7 @@ extension Loopback {
 
         // MARK: Header fields
 
-        @Test func bringsHeaderFields() async throws {
+        @Test func returnsHeaderFields() async throws {
             let path = "response-headers?X-One=1&X-Text=a%20b%2Cc&X-Two=1&X-Two=2&X-Empty="
             let response = try await network.data(HTTPRequestData(path: path))
             func field(_ name: String) throws -> String? {
@@ -199,7 +199,7 @@ extension Loopback {
         @Test(arguments: [("gzip", "gzipped"), ("deflate", "deflated"), ("brotli", "brotli")])
         func decodesTheBody(coding: (path: String, mark: String)) async throws {
             var request = HTTPRequestData(path: coding.path)
-            // On Linux only what the app asks for is accepted.
+            // On Linux, only codings that the app requests are accepted.
             request.headerFields[.acceptEncoding] = "gzip, deflate, br"
             let response = try await network.data(request)
             #expect(response.status == .ok)
@@ -211,7 +211,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["gzip", "deflate", "brotli"])
-        func aSinkGetsADecodedBody(path: String) async throws {
+        func sinkReceivesADecodedBody(path: String) async throws {
             let sink = CollectingSink()
             var request = HTTPRequestData(path: path)
             request.headerFields[.acceptEncoding] = "gzip, deflate, br"
@@ -222,7 +222,7 @@ extension Loopback {
             #expect(sink.finished == 1)
         }
 
-        @Test func bringsUTF8() async throws {
+        @Test func returnsUTF8Text() async throws {
             let response = try await network.data(HTTPRequestData(path: "encoding/utf8"))
             #expect(response.headerFields[.contentType] == "text/html; charset=utf-8")
             let text = try #require(String(data: response.data, encoding: .utf8))
@@ -240,7 +240,7 @@ extension Loopback {
             ("links/3/1", "text/html; charset=utf-8", "/links/3/2"),
             ("ip", "application/json", "127.0.0.1"),
         ])
-        func bringsADocument(at route: (path: String, type: String, text: String)) async throws {
+        func returnsADocument(at route: (path: String, type: String, text: String)) async throws {
             let response = try await network.data(HTTPRequestData(path: route.path))
             #expect(response.status == .ok)
             #expect(response.headerFields[.contentType] == route.type)
@@ -256,22 +256,22 @@ extension Loopback {
                 ("image/svg+xml", [0x3C]),
             ] as [(String, [UInt8])]
         )
-        func bringsTheImageThatIsAccepted(type: (name: String, signature: [UInt8])) async throws {
+        func returnsAnImageOfTheAcceptedType(type: (name: String, signature: [UInt8])) async throws {
             let response = try await network.data(HTTPRequestData(path: "image", headerFields: [.accept: type.name]))
             #expect(response.headerFields[.contentType] == type.name)
             #expect(response.data.starts(with: type.signature))
             #expect(response.data.count > 4000)
         }
 
-        @Test func bringsAnIdentifierThatIsNewEachTime() async throws {
+        @Test func returnsANewIdentifierForEachRequest() async throws {
             let request = HTTPRequestData(path: "uuid")
             let first = try await network.request(request, as: [String: UUID].self)
             let second = try await network.request(request, as: [String: UUID].self)
             #expect(first != second)
         }
 
-        /// The only test that asks for random bytes: the generator that is seeded is the server's only one.
-        @Test func bringsTheSameBytesInOnePieceAndInChunks() async throws {
+        /// The only test that requests random bytes, because the server has a single seeded generator.
+        @Test func returnsTheSameBytesWithALengthAndInChunks() async throws {
             let sized = try await network.data(HTTPRequestData(path: "bytes/50000?seed=7"))
             #expect(sized.headerFields[.contentLength] == "50000")
             #expect(sized.data.count == 50_000)
@@ -285,7 +285,7 @@ extension Loopback {
             #expect(sink.data == sized.data)
         }
 
-        @Test func bringsAStreamOfDocuments() async throws {
+        @Test func returnsAStreamOfDocuments() async throws {
             struct Line: Decodable {
                 var id: Int
             }
@@ -311,7 +311,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["redirect", "relative-redirect", "absolute-redirect"])
-        func followsNoMoreRedirectsThanThePolicy(kind: String) async throws {
+        func failsAfterTheMaximumNumberOfRedirects(kind: String) async throws {
             var request = HTTPRequestData(path: "\(raw: kind)/3")
             request.redirects = .follow(upTo: 2)
             let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
@@ -326,7 +326,7 @@ extension Loopback {
             arguments: [301, 302, 303, 307, 308],
             [HTTPRequest.Method.get, .post, .put, .patch, .delete]
         )
-        func followsARedirectWithTheRightMethod(code: Int, method: HTTPRequest.Method) async throws {
+        func followsARedirectWithTheCorrectMethod(code: Int, method: HTTPRequest.Method) async throws {
             var request = HTTPRequestData(
                 method: method,
                 path: "redirect-to?url=/anything/there?a=1&status_code=\(code)"
@@ -343,14 +343,14 @@ extension Loopback {
             #expect(response.redirects.map(\.response.status.code) == [code])
         }
 
-        @Test func keepsCredentialsFromAnotherOrigin() async throws {
+        @Test func doesNotSendCredentialsToAnotherOrigin() async throws {
             let elsewhere = "http://localhost:\(url.port ?? 0)/anything"
-            for (target, isTold) in [(elsewhere, false), ("/anything", true)] {
+            for (target, isSameOrigin) in [(elsewhere, false), ("/anything", true)] {
                 var request = HTTPRequestData(path: "redirect-to?url=\(raw: target)")
                 request.headerFields[.authorization] = "Bearer token-1"
                 request.headerFields[.accept] = "application/json"
                 let echo = try await network.request(request, as: Echo.self)
-                #expect(echo.headers["Authorization"] == (isTold ? "Bearer token-1" : nil))
+                #expect(echo.headers["Authorization"] == (isSameOrigin ? "Bearer token-1" : nil))
                 #expect(echo.headers["Accept"] == "application/json")
             }
         }
@@ -358,7 +358,7 @@ extension Loopback {
         // MARK: Cookies
 
         @Test(arguments: ["cookies/set/session/1", "cookies/set?session=1"])
-        func keepsACookieFromARedirectOn(path: String) async throws {
+        func storesACookieFromARedirect(path: String) async throws {
             let (first, response) = try await network.value(HTTPRequestData(path: path), as: Cookies.self)
             #expect(first.cookies == ["session": "1"])
             #expect(response.redirects.map { $0.response.headerFields[.setCookie] } == ["session=1; Path=/"])
@@ -366,7 +366,7 @@ extension Loopback {
             #expect(second.cookies == ["session": "1"])
         }
 
-        @Test func keepsSeveralCookies() async throws {
+        @Test func storesSeveralCookies() async throws {
             let request = HTTPRequestData(path: "cookies/set?a=1&b=2&c=3")
             #expect(try await network.request(request, as: Cookies.self).cookies == ["a": "1", "b": "2", "c": "3"])
             let later = try await network.request(HTTPRequestData(path: "cookies"), as: Cookies.self)
@@ -375,7 +375,7 @@ extension Loopback {
 
         /// httpbin deletes with `Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0`.
         @Test(arguments: ["a=", "a=&c="])
-        func dropsCookiesThatHaveExpired(query: String) async throws {
+        func removesExpiredCookies(query: String) async throws {
             try await network.data(HTTPRequestData(path: "cookies/set?a=1&b=2"))
             let request = HTTPRequestData(path: "cookies/delete?\(raw: query)")
             let cookies = try await network.request(request, as: Cookies.self).cookies
@@ -391,7 +391,7 @@ extension Loopback {
 
         // MARK: Validators and ranges
 
-        @Test func asksWhetherARepresentationHasChanged() async throws {
+        @Test func sendsPreconditions() async throws {
             let plain = try await network.data(HTTPRequestData(path: "etag/x"))
             #expect(plain.status == .ok)
             #expect(plain.headerFields[.eTag] == "x")
@@ -411,7 +411,7 @@ extension Loopback {
             }
         }
 
-        @Test func asksWhetherACopyIsStillFresh() async throws {
+        @Test func validatesACachedCopy() async throws {
             let first = try await network.data(HTTPRequestData(path: "cache"))
             #expect(first.status == .ok)
             let date = try #require(first.headerFields[.lastModified])
@@ -424,8 +424,8 @@ extension Loopback {
             }
         }
 
-        /// A session for exchanges has no cache, so each request reaches the server.
-        @Test func servesNothingFromACacheOfTheSession() async throws {
+        /// The session of the transport has no cache, so each request reaches the server.
+        @Test func doesNotUseTheCacheOfTheSession() async throws {
             var dates: [String?] = []
             for trace in ["1", "2"] {
                 var request = HTTPRequestData(path: "cache/60")
@@ -444,7 +444,7 @@ extension Loopback {
             ("bytes=0-1023", 200, "bytes 0-1023/1024", 0..<1024),
             ("bytes=2000-3000", 416, "bytes */1024", 0..<0),
         ])
-        func bringsARange(_ range: String, status: Int, contentRange: String, bytes: Range<Int>) async throws {
+        func returnsARange(_ range: String, status: Int, contentRange: String, bytes: Range<Int>) async throws {
             let request = HTTPRequestData(path: "range/1024", headerFields: [.range: range])
             let response = try await network.data(request)
             #expect(response.status.code == status)
@@ -488,7 +488,7 @@ extension Loopback {
         }
 
         @Test(arguments: [true, false])
-        func authenticatedIsLetIn(preemptive: Bool) async throws {
+        func authenticatedModifierSendsCredentials(preemptive: Bool) async throws {
             let basic = BasicCredentials(user: "user", password: "secret-1")
             let password = network.authenticated(with: basic, at: [url.authority], preemptive: preemptive)
             let login = try await password.request(HTTPRequestData(path: "basic-auth/user/secret-1"), as: Login.self)
@@ -506,7 +506,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["auth", "auth-int"], ["MD5", "SHA-256", "SHA-512"])
-        func bringsADigestChallenge(quality: String, algorithm: String) async throws {
+        func returnsADigestChallenge(quality: String, algorithm: String) async throws {
             let request = HTTPRequestData(path: "digest-auth/\(quality)/user/secret-1/\(algorithm)")
             for _ in 1...2 {
                 let response = try await network.data(request)
@@ -520,14 +520,14 @@ extension Loopback {
 
         // MARK: Time
 
-        @Test func waitsForALateResponse() async throws {
+        @Test func waitsForADelayedResponse() async throws {
             let echo = try await network.request(HTTPRequestData(path: "delay/0.2?a=1"), as: Echo.self)
             #expect(echo.args == ["a": "1"])
         }
 
-        // A machine that is busy with other tests may take seconds for anything, so what is waited for takes a minute.
+        // Another test may keep the machine busy for seconds, so the server's delays last a minute.
 
-        @Test func doesNotWaitLongerThanTheTimeout() async throws {
+        @Test func delayedResponseFailsWithATimeout() async throws {
             var request = HTTPRequestData(path: "drip?delay=60")
             request.timeout = .milliseconds(20)
             let start = ContinuousClock.now
@@ -537,20 +537,20 @@ extension Loopback {
         }
 
         @Test(arguments: [200, 206, 404])
-        func bringsABodyThatDrips(code: Int) async throws {
-            let heard = Mutex<[Int64]>([])
+        func returnsASlowBody(code: Int) async throws {
+            let received = Mutex<[Int64]>([])
             let request = HTTPRequestData(path: "drip?duration=0.3&numbytes=6&code=\(code)")
             let response = try await network.data(request) { progress in
-                heard.withLock { $0.append(progress.received.count) }
+                received.withLock { $0.append(progress.received.count) }
             }
             #expect(response.status.code == code)
             #expect(response.data == Data("******".utf8))
-            let counts = heard.withLock { $0 }
+            let counts = received.withLock { $0 }
             #expect(counts == counts.sorted())
             #expect(counts.last == 6)
         }
 
-        @Test func aSinkGetsWhatDrips() async throws {
+        @Test func sinkReceivesASlowBody() async throws {
             let sink = CollectingSink()
             var request = HTTPRequestData(path: "drip?duration=0.3&numbytes=6")
             request.sink = sink
@@ -560,7 +560,7 @@ extension Loopback {
             #expect(sink.finished == 1)
         }
 
-        @Test func aTimeoutEndsABodyThatDrips() async throws {
+        @Test func slowBodyFailsWithATimeout() async throws {
             var request = HTTPRequestData(path: "drip?duration=60&numbytes=600")
             request.timeout = .milliseconds(300)
             let start = ContinuousClock.now
@@ -569,7 +569,7 @@ extension Loopback {
             #expect(ContinuousClock.now - start < .seconds(30))
         }
 
-        @Test func aCallerWhoIsCancelledWhileABodyDripsLeavesAtOnce() async throws {
+        @Test func cancelledCallerReturnsAtOnceDuringASlowBody() async throws {
             let (firstByte, arrival) = AsyncStream.makeStream(of: Void.self)
             let start = ContinuousClock.now
             let call = Task { [network] in
@@ -588,9 +588,9 @@ extension Loopback {
             #expect(after.status == .ok)
         }
 
-        // MARK: Many at once
+        // MARK: Concurrent requests
 
-        @Test func manyRequestsAtOnceAllFinish() async throws {
+        @Test func concurrentRequestsAllComplete() async throws {
             try await withThrowingTaskGroup(of: (Int, String?).self) { [network] group in
                 for number in 0..<100 {
                     group.addTask {
@@ -598,8 +598,8 @@ extension Loopback {
                         return (number, try await network.request(request, as: Echo.self).args["number"])
                     }
                 }
-                for try await (number, answer) in group {
-                    #expect(answer == "\(number)")
+                for try await (number, result) in group {
+                    #expect(result == "\(number)")
                 }
             }
         }

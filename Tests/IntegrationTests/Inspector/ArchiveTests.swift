@@ -8,34 +8,34 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-/// Archives as other people's programs read them.
+/// Archives as other programs read them.
 @Suite(.timeLimit(.minutes(5)))
 struct ArchiveTests {
     // MARK: The schema
 
     @Suite(.requires(.harSchema))
     struct SchemaTests {
-        @Test func everySortOfCallIsValid() async throws {
+        @Test func everyKindOfCallConformsToTheSchema() async throws {
             let archive = try await InspectedSession.varied()
             let faults = try await HARSchema.faults(of: try archive.encoded())
             #expect(faults == [])
         }
 
-        @Test func whatStrangersWroteIsValid() async throws {
+        @Test func hostileTextsConformToTheSchema() async throws {
             for archive in [try await HostileSession.sent(), try await InspectedSession.long(100)] {
                 let faults = try await HARSchema.faults(of: try archive.encoded())
                 #expect(faults == [])
             }
         }
 
-        @Test func whatIsReadStaysValid() async throws {
+        @Test func decodedArchiveConformsToTheSchema() async throws {
             let archive = try HTTPArchive(try await InspectedSession.varied().encoded())
             let faults = try await HARSchema.faults(of: try archive.encoded())
             #expect(faults == [])
         }
 
         #if AsyncHTTPClient && TestServer
-        @Test func exchangesOverSocketsAreValid() async throws {
+        @Test func exchangesOverSocketsConformToTheSchema() async throws {
             let inspector = NetworkInspector()
             try await withTestServer { server in
                 server.route(.get, "/old") { _ in .redirect(to: "/new") }
@@ -50,7 +50,7 @@ struct ArchiveTests {
         }
         #endif
 
-        /// The schema, its formats included, does notice what is wrong.
+        /// Shows that the schema and its formats detect invalid archives.
         @Test(
             arguments: [
                 ("entry['startedDateTime'] = '2026-02-30T10:00:00Z'", "date-time"),
@@ -62,7 +62,7 @@ struct ArchiveTests {
                 ("entry['pageref'] = 'other'", "other: no such page"),
             ]
         )
-        func whatIsWrongIsNoticed(change: String, fault: String) async throws {
+        func schemaDetectsInvalidArchives(change: String, fault: String) async throws {
             let faults = try await HARSchema.faults(of: try await InspectedSession.varied().encoded(), after: change)
             #expect(faults.contains { $0.contains(fault) }, "\(faults)")
         }
@@ -86,14 +86,14 @@ struct ArchiveTests {
             let url: String
             let status: Int
             let time: Double
-            /// Of the parts, where TLS is a part of connecting.
+            /// The sum of the phases, where TLS is part of connecting.
             let sum: Double
             let start: Double
             let type: String
             let size: Int
         }
 
-        @Test func haralyzerReadsEverySortOfCall() async throws {
+        @Test func haralyzerReadsEveryKindOfCall() async throws {
             let archive = try await InspectedSession.varied()
             let output = try await Python.run(Self.program, on: try archive.encoded())
             let session = try JSONDecoder().decode(Session.self, from: output)
@@ -102,7 +102,7 @@ struct ArchiveTests {
             #expect(session.title == "Every sort of call")
             #expect(session.pages == ["session"])
             #expect(session.calls.count == archive.entryCount)
-            // Three attempts each of what is tried again, two hops of what was moved, none of what is pending.
+            // Three attempts of each retried call, two hops of the redirected one, none of the pending one.
             let statuses = [
                 "flaky": [503, 503, 200], "old": [301], "new": [200], "fresh": [200, 200], "validated": [200, 304],
                 "broken": [0, 0, 0],

@@ -3,10 +3,11 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Chromium without a window, driven by Playwright for Python in a process of its own: other people's judgement of the
-/// pages.
+/// Headless Chromium, driven by Playwright for Python in a separate process.
 enum Browser {
-    /// Whether there is one; found out once, though each test of a suite asks.
+    /// Whether a browser is available.
+    ///
+    /// Determined once for all tests.
     static var isAvailable: Bool {
         get async { await availability.value }
     }
@@ -24,10 +25,10 @@ enum Browser {
     }
 }
 
-/// Talks to a page in a browser of its own.
+/// Runs an operation with a page in a new browser.
 ///
-/// What the page should not have done by the end, and nobody has asked for, is an issue: dialogs, errors, requests to
-/// anywhere but the page's own address, windows.
+/// Records an issue for every fault that the test did not expect: dialogs, errors, windows, and requests to other
+/// addresses than the page's own.
 func withBrowser<Value>(
     width: Int = 1280,
     height: Int = 800,
@@ -52,21 +53,21 @@ func withBrowser<Value>(
     return try result.get()
 }
 
-/// A page in a browser: a conversation, one command at a time, each with a limit of time.
+/// A page in a browser, controlled by one command at a time, each with a time limit.
 final class BrowserPage: Sendable {
     enum Scheme: String, CaseIterable {
         case light, dark
     }
 
-    /// What axe says of a page.
+    /// The result of checking a page with axe.
     struct Judgement: Decodable {
-        /// Each with the element that it is about.
+        /// The violations, each with the element that it is about.
         let violations: [String]
-        /// The rules that were applied and kept.
+        /// The rules that were applied and passed.
         let passed: [String]
     }
 
-    /// What the browser says about a command.
+    /// The browser's error for a command.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -78,7 +79,7 @@ final class BrowserPage: Sendable {
         var height: Int?
     }
 
-    private struct Answer<Value: Decodable>: Decodable {
+    private struct Reply<Value: Decodable>: Decodable {
         var value: Value?
         var error: String?
     }
@@ -87,31 +88,31 @@ final class BrowserPage: Sendable {
 
     private let input = Pipe()
     private let output = Pipe()
-    private let answers = AsyncStream.makeStream(of: Data.self)
+    private let replies = AsyncStream.makeStream(of: Data.self)
     private let ending = AsyncStream.makeStream(of: Never.self)
     private let process: Process
 
     fileprivate init() throws {
-        // Writing to a browser that has crashed is an error like others.
+        // Writing to a crashed browser is an error instead of a signal.
         signal(SIGPIPE, SIG_IGN)
         process = Python.process(Self.program)
         process.arguments? += [Browser.executable ?? "chromium"]
         process.standardInput = input
         process.standardOutput = output
-        // Not when the output ends: processes that others start meanwhile inherit it, and keep it open.
-        process.terminationHandler = { [answers = answers.continuation, ending = ending.continuation] _ in
-            answers.finish()
+        // Not at the end of the output: processes that start in the meantime inherit it and keep it open.
+        process.terminationHandler = { [replies = replies.continuation, ending = ending.continuation] _ in
+            replies.finish()
             ending.finish()
         }
         let lines = Mutex(Data())
-        output.fileHandleForReading.readabilityHandler = { [answers = answers.continuation] handle in
+        output.fileHandleForReading.readabilityHandler = { [replies = replies.continuation] handle in
             let bytes = handle.availableData
             if bytes.isEmpty { handle.readabilityHandler = nil }
             lines.withLock { lines in
                 var start = lines.endIndex
                 lines.append(bytes)
                 while let end = lines[start...].firstIndex(of: UInt8(ascii: "\n")) {
-                    answers.yield(Data(lines[..<end]))
+                    replies.yield(Data(lines[..<end]))
                     lines = Data(lines[end...].dropFirst())
                     start = lines.startIndex
                 }
@@ -122,10 +123,10 @@ final class BrowserPage: Sendable {
 
     /// Waits until the browser runs.
     fileprivate func begin() async throws {
-        let _: Nothing? = try await answer(to: "start")
+        let _: Nothing? = try await reply(to: "start")
     }
 
-    /// Ends the browser, or what is left of it.
+    /// Ends the browser, or the remains of a crashed one.
     fileprivate func end() async {
         try? write(Command(what: "end"))
         for await _ in ending.stream {}
@@ -145,18 +146,18 @@ final class BrowserPage: Sendable {
         height: Int? = nil
     ) async throws -> Value? {
         try write(Command(what: what, text: text, width: width, height: height))
-        return try await answer(to: [what, text].compactMap(\.self).joined(separator: " "))
+        return try await reply(to: [what, text].compactMap(\.self).joined(separator: " "))
     }
 
-    private func answer<Value: Decodable>(to command: String) async throws -> Value? {
-        var iterator = answers.stream.makeAsyncIterator()
+    private func reply<Value: Decodable>(to command: String) async throws -> Value? {
+        var iterator = replies.stream.makeAsyncIterator()
         guard let line = await iterator.next() else {
             try Task.checkCancellation()
             throw Failure(description: "the browser ended, or took too long: \(command)")
         }
-        let answer = try JSONDecoder().decode(Answer<Value>.self, from: line)
-        if let error = answer.error { throw Failure(description: "\(command): \(error)") }
-        return answer.value
+        let reply = try JSONDecoder().decode(Reply<Value>.self, from: line)
+        if let error = reply.error { throw Failure(description: "\(command): \(error)") }
+        return reply.value
     }
 
     private func run(_ what: String, _ text: String? = nil, width: Int? = nil, height: Int? = nil) async throws {
@@ -164,15 +165,15 @@ final class BrowserPage: Sendable {
     }
 }
 
-// MARK: - What a test says
+// MARK: - Commands
 
 extension BrowserPage {
-    /// Goes to an address, and waits until what is there has come to rest.
+    /// Opens an address and waits until the page is idle.
     func open(_ url: URL) async throws {
         try await run("open", url.absoluteString)
     }
 
-    /// The value of an expression in the page; of its promise, if it is one.
+    /// Returns the value of an expression in the page, or the value of its promise.
     func value<Value: Decodable>(_ expression: String, as type: Value.Type = Value.self) async throws -> Value {
         guard let value: Value = try await send("value", expression) else {
             throw Failure(description: "\(expression): has no value")
@@ -180,17 +181,19 @@ extension BrowserPage {
         return value
     }
 
-    /// Whether an expression is true.
+    /// Returns whether an expression is true.
     func holds(_ expression: String) async throws -> Bool {
         try await value(expression)
     }
 
-    /// Runs a statement in the page, and waits for what comes of it.
+    /// Runs a statement in the page and waits for its effects.
     func perform(_ statement: String) async throws {
         try await run("perform", statement)
     }
 
-    /// Waits until an expression is true; fails when that takes longer than 20 seconds.
+    /// Waits until an expression is true.
+    ///
+    /// Fails after 20 seconds.
     func wait(for expression: String) async throws {
         try await run("wait", expression)
     }
@@ -205,12 +208,12 @@ extension BrowserPage {
         try await run("type", text)
     }
 
-    /// Clicks on the first element that a selector finds.
+    /// Clicks the first element that matches a selector.
     func click(_ selector: String) async throws {
         try await run("click", selector)
     }
 
-    /// Clicks on what begins a download, and returns what is downloaded.
+    /// Clicks an element that starts a download and returns the downloaded bytes.
     func download(clicking selector: String) async throws -> Data {
         guard let text: String = try await send("download", selector) else {
             throw Failure(description: "\(selector): downloads nothing")
@@ -222,23 +225,23 @@ extension BrowserPage {
         try await run("resize", width: width, height: height)
     }
 
-    /// Has the page think that its reader prefers this.
+    /// Sets the colour scheme that the user prefers.
     func use(_ scheme: Scheme) async throws {
         try await run("scheme", scheme.rawValue)
     }
 
-    /// Writes a picture of what is in sight, as PNG.
+    /// Writes a screenshot of the visible area, as PNG.
     func screenshot(to file: URL) async throws {
         try await run("screenshot", file.path)
     }
 
-    /// What axe says of all that is in the page.
+    /// Checks the whole page with axe.
     func judgement() async throws -> Judgement {
         guard let judgement: Judgement = try await send("judge") else { throw Failure(description: "axe says nothing") }
         return judgement
     }
 
-    /// What the page has done since this was asked that it should not have.
+    /// Returns the faults of the page since the last call of this method.
     func faults() async throws -> [String] {
         try await send("faults") ?? []
     }

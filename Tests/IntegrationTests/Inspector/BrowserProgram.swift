@@ -1,9 +1,9 @@
 #if os(Linux) || os(macOS)
 extension BrowserPage {
-    /// Takes commands in JSON, one a line, and answers each with a line.
+    /// A program that reads commands in JSON, one a line, and writes one line for each.
     ///
-    /// The alarms end it, and the browser with it, when a command takes too long or none comes; so does the end of its
-    /// input.
+    /// An alarm ends the program and the browser when a command takes too long or none arrives. The end of its input
+    /// ends them, too.
     static let program = #"""
         import json, os, sys, time
         signal.alarm(60)

@@ -1,6 +1,6 @@
-/// What another tool might write: fields that are null, absent, of other types, or its own.
+/// An archive as another tool might write it: fields that are `null`, absent, of other types, or private.
 enum ForeignArchive {
-    /// How many of its entries have a request.
+    /// The number of entries with a request.
     static let count = 12
 
     static let json = """

@@ -3,7 +3,7 @@ import Foundation
 import NetworkingTestServer
 import TestSupport
 
-/// The schema of HAR 1.2 that the tools of Node use, applied by Python's jsonschema.
+/// The HAR 1.2 schema of Node's tools, applied by Python's jsonschema.
 enum HARSchema {
     private static let folder = "/usr/share/nodejs/har-schema/lib"
 
@@ -14,7 +14,7 @@ enum HARSchema {
         }
     }
 
-    /// What is wrong with an archive, after a statement of Python has changed its first entry.
+    /// Returns the schema violations of an archive, after a Python statement has changed its first entry.
     static func faults(of archive: Data, after change: String = "pass") async throws -> [String] {
         let constants = "FOLDER, CHANGE = \"\(folder)\", \"\(change)\"\n"
         let output = try await Python.run(constants + program, on: archive)

@@ -4,9 +4,9 @@ import HTTPTypes
 import Networking
 import NetworkingInspector
 
-/// Sessions whose every text wants to be more than text.
+/// Sessions with texts that try to run scripts in the report.
 enum HostileSession {
-    /// Each sets a flag and opens a dialog, where it runs.
+    /// Each text sets a flag and opens a dialog if it runs.
     static let texts = [
         "<script>window.hacked=1;alert(1)</script>", "\"><img src=x onerror=\"window.hacked=1;alert(2)\">",
         "</script><script>window.hacked=1;alert(3)</script>", "<!--<script>",
@@ -19,7 +19,7 @@ enum HostileSession {
         String(repeating: "x", count: 20_000),
     ]
 
-    /// What a stack lets through of them, in requests, responses and errors.
+    /// An archive of requests, responses and errors with these texts, as sent through a stack.
     static func sent() async throws -> HTTPArchive {
         let inspector = NetworkInspector(title: texts.joined())
         for text in texts {
@@ -55,8 +55,8 @@ enum HostileSession {
         return inspector.archive
     }
 
-    /// An archive that has each of them as the value of every field that may be a text, this library's own fields
-    /// included.
+    /// An archive in which each text is the value of every field that may be a text, including this library's own
+    /// fields.
     static func imported() throws -> HTTPArchive {
         let entries = texts.enumerated()
             .flatMap { number, text in

@@ -7,10 +7,12 @@ import NetworkingTesting
 
 /// Sessions of the library itself, over a transport without a network.
 enum InspectedSession {
-    /// How many calls ``varied()`` has, and how many of them a page is to show by each of its filters.
+    /// The number of calls in ``varied()``, and how many of them a page shows for each of its filters.
     static let variedCounts = ["all": 22, "failed": 2, "slow": 0, "retried": 2, "cached": 2, "shared": 1, "pending": 1]
 
-    /// A session with every sort of call, the last of which is under way.
+    /// A session with every kind of call.
+    ///
+    /// The last call is still in progress.
     static func varied() async throws -> HTTPArchive {
         let inspector = NetworkInspector(title: "Every sort of call")
         let joined = AsyncStream.makeStream(of: Never.self)
@@ -42,8 +44,8 @@ enum InspectedSession {
             _ = try await network.data(request("file", .file(file)))
         }
         _ = try await network.data(request("stream", .stream(Once(chunk: Data("one part".utf8)))))
-        try await whileUnderWay("cancelled", over: network) {}
-        return try await whileUnderWay("pending", over: network) { inspector.archive }
+        try await whileInProgress("cancelled", over: network) {}
+        return try await whileInProgress("pending", over: network) { inspector.archive }
     }
 
     /// A session of simple calls.
@@ -62,10 +64,10 @@ enum InspectedSession {
         return inspector.archive
     }
 
-    /// A request with a body, if it has one, and a method that fits.
+    /// A request with an optional body and a matching method.
     private static func request(_ path: String, _ body: RequestBody? = nil) -> HTTPRequestData {
         var request = HTTPRequestData(method: body == nil ? .get : .post, path: path, body: body)
-        // Not in all, since a cache lets such requests pass.
+        // Only in this request, because the cache does not store responses to requests with credentials.
         if path == "flaky" { request.headerFields[.authorization] = "Bearer SECRET" }
         return request
     }
@@ -77,8 +79,8 @@ enum InspectedSession {
         ]
     }
 
-    /// Does something while a request is under way, which is cancelled then.
-    private static func whileUnderWay<Value: Sendable>(
+    /// Runs an operation while a request is in progress, then cancels the request.
+    private static func whileInProgress<Value: Sendable>(
         _ path: String,
         over network: some NetworkingComponent,
         _ body: () -> Value
@@ -134,7 +136,7 @@ enum InspectedSession {
         }
         for path in ["cancelled", "pending"] {
             transport.on(.get, path) { _ in
-                // Nothing comes of it but the end of the task.
+                // The sequence ends only when the task is cancelled.
                 let never = AsyncStream.makeStream(of: Never.self)
                 for await _ in never.stream {}
                 _ = never.continuation
@@ -144,7 +146,7 @@ enum InspectedSession {
         return transport
     }
 
-    /// A red point.
+    /// A red pixel.
     private static let png =
         Data(
             base64Encoded:
@@ -169,7 +171,7 @@ enum InspectedSession {
         }
     }
 
-    /// Tells when a request has joined another one's exchange.
+    /// Signals when a request has joined the exchange of another one.
     private struct Sharing: NetworkEventObserver {
         let began: AsyncStream<Never>.Continuation
 
@@ -178,7 +180,7 @@ enum InspectedSession {
         }
     }
 
-    /// Tells when a request has come to the transport.
+    /// Signals when a request has reached the transport.
     fileprivate struct Arrival: NetworkEventObserver {
         let continuation: AsyncStream<Never>.Continuation
 

@@ -10,10 +10,10 @@ import Foundation
 #endif
 
 extension Loopback {
-    /// What an app can show when its live page has no port.
+    /// The error that an app can show when the port of its live page is in use.
     @Suite(.timeLimit(.minutes(5)))
     struct LivePageErrorTests {
-        @Test func aPortThatIsTakenIsNamed() async throws {
+        @Test func errorNamesThePortInUse() async throws {
             try await NetworkInspector()
                 .withLivePage { url in
                     let port = try #require(url.port.map(UInt16.init))

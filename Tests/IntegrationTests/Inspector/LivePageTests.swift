@@ -11,7 +11,7 @@ import FoundationNetworking
 #endif
 
 extension Loopback {
-    /// The live page over real sockets, and in a real browser.
+    /// The live page over real sockets, in a real browser.
     @Suite(.timeLimit(.minutes(5)))
     struct LivePageTests {
         private let inspector = NetworkInspector(title: "Live")
@@ -34,7 +34,7 @@ extension Loopback {
                     try await network.data(HTTPRequestData(path: "first"))
                     try await page.wait(for: "document.querySelector('[data-call=\"1\"]')?.textContent.includes('200')")
 
-                    // One that is under way has a row, which becomes that of the one that is done.
+                    // A call in progress has a row, which is updated when the call ends.
                     async let held = network.data(HTTPRequestData(path: "held"))
                     try await page.wait(
                         for: "document.querySelector('[data-call=\"2\"]')?.textContent.includes('/held')"
@@ -47,7 +47,7 @@ extension Loopback {
                     _ = try await held
                     try await page.wait(for: "document.querySelector('[data-call=\"2\"]')?.textContent.includes('200')")
 
-                    // While it is paused, calls pass.
+                    // While recording is paused, calls are not recorded.
                     try await page.click("#pause")
                     try await page.wait(for: "document.getElementById('connection').textContent.includes('Paused')")
                     #expect(inspector.isPaused)
@@ -69,7 +69,7 @@ extension Loopback {
         }
 
         @Test(.requires(.browser))
-        func whatRunsInABodyDoesNotRunHere() async throws {
+        func scriptsInABodyDoNotRunInThePage() async throws {
             let script = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
             let network = MockTransport { _ in .ok(Data(script.utf8), headerFields: [.contentType: "text/html"]) }
                 .inspected(by: inspector)
@@ -91,9 +91,9 @@ extension Loopback {
             }
         }
 
-        /// Another page in the same browser, at another origin, gets nothing and changes nothing.
+        /// A page of another origin in the same browser cannot read or change anything.
         @Test(.requires(.browser))
-        func anotherOriginGetsNothing() async throws {
+        func otherOriginsHaveNoAccess() async throws {
             try await MockTransport { _ in .ok() }.inspected(by: inspector)
                 .data(HTTPRequestData(authority: "api.example.com"))
             try await inspector.withLivePage { url in
@@ -101,7 +101,7 @@ extension Loopback {
                     try await page.open(try #require(URL(string: "about:blank")))
                     let attempt =
                         "fetch('\(url)clear', {method: 'POST', mode: 'no-cors'}).then(() => 'seen', () => 'refused')"
-                    // It arrived, was refused, and its answer is not to be seen either.
+                    // The request arrived and was rejected, and its response is not readable either.
                     #expect(try await page.value(attempt) == "refused")
                     #expect(inspector.callCount == 1)
                     _ = try await page.faults()
@@ -109,7 +109,7 @@ extension Loopback {
             }
         }
 
-        @Test func whoDoesNotKnowTheTokenOrComesByAnotherNameIsRefused() async throws {
+        @Test func rejectsRequestsWithoutTheTokenOrFromOtherHosts() async throws {
             try await inspector.withLivePage { url in
                 let session = URLSession(configuration: .ephemeral)
                 func status(_ url: URL, host: String? = nil, origin: String? = nil) async throws -> Int? {
@@ -128,7 +128,7 @@ extension Loopback {
             }
         }
 
-        @Test func aBusyPortIsSaid() async throws {
+        @Test func reportsAPortInUse() async throws {
             try await inspector.withLivePage { url in
                 let port = try #require(url.port.map(UInt16.init))
                 let error = await #expect(throws: LivePageError.self) {
@@ -138,7 +138,7 @@ extension Loopback {
             }
         }
 
-        @Test func itEndsWithItsCallerAndFreesItsPort() async throws {
+        @Test func cancellationReleasesThePort() async throws {
             let (urls, found) = AsyncStream.makeStream(of: URL.self)
             let serving = Task { [inspector] in try await inspector.serveLivePage { found.yield($0) } }
             var iterator = urls.makeAsyncIterator()

@@ -13,8 +13,8 @@ extension Loopback {
     struct ReportTests {
         // MARK: The browser itself
 
-        /// What the other tests rely on: that it would be noticed.
-        @Test func theBrowserTellsWhatAPageDoes() async throws {
+        /// Shows that the browser reports faults, on which the other tests rely.
+        @Test func browserReportsFaultsOfAPage() async throws {
             let page = """
                 <!doctype html><html lang="en"><title>Bad</title><main><h1>Bad</h1><p style="color:#ccc;background:#fff">Pale</p>
                 <div style="width:3000px">Wide</div></main>
@@ -38,8 +38,8 @@ extension Loopback {
             }
         }
 
-        /// The escaping is what keeps the next tests quiet, and not that nothing would happen without.
-        @Test func withoutEscapingItWouldRun() async throws {
+        /// Shows that the texts would run without escaping, so that the next tests prove something.
+        @Test func unescapedScriptsRun() async throws {
             var report = String(decoding: try HostileSession.imported().report(), as: UTF8.self)
             report = Self.withoutPolicy(report).replacing("\\u003c", with: "<")
             try await withReport(Data(report.utf8)) { page in
@@ -51,7 +51,7 @@ extension Loopback {
 
         // MARK: The list
 
-        @Test func everyCallHasItsRow() async throws {
+        @Test func everyCallHasARow() async throws {
             try await withReport(of: InspectedSession.varied()) { page in
                 let count = InspectedSession.variedCounts["all"] ?? 0
                 #expect(try await page.value("window.inspector.calls()") == count)
@@ -84,10 +84,10 @@ extension Loopback {
                 }
                 try await page.search("fresh")
                 try await page.click("[data-filter=cached]")
-                try await page.expectVisible(1, "fresh, of the cached")
+                try await page.expectVisible(1, "search for fresh with the filter cached")
                 #expect(try await page.text(of: "#status") == "1 of 22 calls")
                 try await page.click("[data-filter=failed]")
-                try await page.expectVisible(0, "fresh, of the cached that failed")
+                try await page.expectVisible(0, "search for fresh with the filters cached and failed")
                 #expect(try await page.text(of: "body").contains("No call matches"))
                 try await page.click("#empty button")
                 try await page.expectVisible(22, "none")
@@ -102,7 +102,7 @@ extension Loopback {
 
         // MARK: Details
 
-        @Test func aClickOpensACall() async throws {
+        @Test func clickOpensACall() async throws {
             try await withReport(of: InspectedSession.varied()) { page in
                 #expect(try await page.holds("document.querySelector('#details').hidden"))
                 try await page.click("[data-call='3']")
@@ -123,7 +123,7 @@ extension Loopback {
                 #expect(details.contains("https://api.example.com/flaky"))
                 #expect(try await page.value("location.hash") == "#call-3")
 
-                // A call that differs from its exchange: 304 for the library, 200 for its caller.
+                // A call with a revalidated response: status 304 from the server, 200 for the caller.
                 try await page.click("[data-call='8']")
                 #expect(try await page.details("timing").contains("200"))
                 details = try await page.details("exchanges")
@@ -140,7 +140,7 @@ extension Loopback {
             }
         }
 
-        @Test func theKeyboardIsEnough() async throws {
+        @Test func keyboardReachesEveryDetail() async throws {
             try await withReport(of: InspectedSession.varied()) { page in
                 try await page.press("/")
                 try await page.type("flaky")
@@ -150,7 +150,7 @@ extension Loopback {
                 try await page.press("Enter")
                 try await page.wait(for: "!document.querySelector('#details').hidden")
                 #expect(try await page.text(of: "#details").contains("/flaky"))
-                // As far as somebody who only has the Tab key has to go.
+                // The number of Tab presses from the list to the details.
                 var presses = 0
                 while try await page.value("document.activeElement.dataset.tab ?? ''") == "", presses < 40 {
                     try await page.press("Tab")
@@ -168,7 +168,7 @@ extension Loopback {
             }
         }
 
-        @Test func anAddressNamesACall() async throws {
+        @Test func fragmentOpensACall() async throws {
             try await withReport(of: InspectedSession.varied(), fragment: "call-9") { page in
                 try await page.wait(for: "document.querySelector('#details').textContent.includes('/missing')")
             }
@@ -180,7 +180,7 @@ extension Loopback {
             }
         }
 
-        @Test func whatIsDownloadedIsTheArchive() async throws {
+        @Test func downloadsTheArchive() async throws {
             let archive = try await InspectedSession.varied()
             try await withReport(of: archive) { page in
                 let downloaded = try HTTPArchive(try await page.download(clicking: "#download"))
@@ -189,13 +189,13 @@ extension Loopback {
             }
         }
 
-        // MARK: What strangers have written
+        // MARK: Hostile input
 
         @Test(arguments: [true, false])
-        func hostileTextsStayTexts(hasPolicy: Bool) async throws {
+        func hostileTextsAreShownAsText(hasPolicy: Bool) async throws {
             for archive in [try await HostileSession.sent(), try HostileSession.imported()] {
                 let report = try archive.report()
-                // The policy would stop what gets out of its place; without it, nothing does either.
+                // The policy would block any script that escapes. Without the policy, no script may run either.
                 let shown = hasPolicy ? report : Data(Self.withoutPolicy(String(decoding: report, as: UTF8.self)).utf8)
                 try await withReport(shown) { page in
                     let details = try await page.allDetails()
@@ -228,7 +228,7 @@ extension Loopback {
             }
         }
 
-        @Test func theReportHasNoSecrets() async throws {
+        @Test func reportContainsNoSecrets() async throws {
             for text in ["SECRET", "id:SECRET", "user:SECRET"] {
                 #expect(SecretSession.secrets(in: text) != [])
                 #expect(SecretSession.secrets(in: Data(text.utf8).base64EncodedString()) != [])
@@ -250,7 +250,7 @@ extension Loopback {
             }
         }
 
-        @Test func anotherToolsArchiveIsShown() async throws {
+        @Test func showsArchivesOfOtherTools() async throws {
             let archive = try HTTPArchive(Data(ForeignArchive.json.utf8))
             #expect(archive.entryCount == ForeignArchive.count)
             #expect(archive.skippedEntryCount == 4)
@@ -270,7 +270,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["[]", "{\"log\":{\"version\":\"1.2\",\"creator\":{},\"entries\":[]}}"])
-        func anArchiveWithoutCallsSaysSo(json: String) async throws {
+        func emptyArchiveShowsAMessage(json: String) async throws {
             guard json != "[]" else {
                 #expect(throws: HTTPArchiveError.self) { try HTTPArchive(Data(json.utf8)) }
                 return
@@ -284,10 +284,10 @@ extension Loopback {
 
         // MARK: Sizes
 
-        @Test func tenThousandCallsStayQuick() async throws {
+        @Test func filtersTenThousandCallsQuickly() async throws {
             try await withReport(of: InspectedSession.long(10_000)) { page in
                 #expect(try await page.value("window.inspector.calls()") == 10_000)
-                // At once, so that the first keys meet a page that has prepared nothing.
+                // At once, so that the first key presses reach a page that has not built its index yet.
                 try await page.press("/")
                 var slowest = 0.0
                 for key in "item 99" {
@@ -321,7 +321,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["text/plain", "application/json"])
-        func aBodyOfTenMegabytesOpens(type: String) async throws {
+        func opensABodyOfTenMegabytes(type: String) async throws {
             let inspector = NetworkInspector(bodyLimit: 16 << 20)
             let item = type == "text/plain" ? "0123456789abcdef" : "[\"0123456789abcdef\",1,{\"a\":null}],"
             let list = String(repeating: item, count: 10_000_000 / item.utf8.count)
@@ -349,7 +349,7 @@ extension Loopback {
                         """
                     ) as Double
                 print("A body of 10 MB as \(type): the slowest step took \(slowest) ms")
-                // A machine that has other things to do as well.
+                // The limit allows for a busy machine.
                 #expect(slowest < 5_000)
                 #expect(
                     try await page.value("document.querySelector('#details').textContent.length") >= body.utf8.count
@@ -363,14 +363,14 @@ extension Loopback {
             }
         }
 
-        // MARK: For everybody
+        // MARK: Accessibility
 
         @Test(arguments: BrowserPage.Scheme.allCases, [390, 1_280])
-        func axeFindsNothing(scheme: BrowserPage.Scheme, width: Int) async throws {
+        func axeFindsNoViolations(scheme: BrowserPage.Scheme, width: Int) async throws {
             let archive = try await InspectedSession.varied()
             try await withReport(try archive.report(), width: width, height: 844, scheme: scheme) { page in
                 try await page.expectNoViolations("the list")
-                // A retried call, one that failed, one from the cache, one under way.
+                // A retried call, a failed one, one from the cache, and one in progress.
                 for (index, id) in [3, 16, 6, 22].enumerated() {
                     try await page.perform("location.hash = '#call-\(id)'")
                     try await page.wait(for: "!document.querySelector('#details').hidden")
@@ -382,7 +382,7 @@ extension Loopback {
             }
         }
 
-        @Test func itLooksDifferentInTheDark() async throws {
+        @Test func darkModeLooksDifferent() async throws {
             let report = try await InspectedSession.varied().report()
             try await withTemporaryDirectory { directory in
                 var pictures: [Data] = []
@@ -397,7 +397,7 @@ extension Loopback {
 
         // MARK: Helpers
 
-        /// The report without what tells the browser to let nothing run.
+        /// The report without the content security policy.
         private static func withoutPolicy(_ report: String) -> String {
             report.replacing("http-equiv=\"Content-Security-Policy\"", with: "name=\"nothing\"", maxReplacements: 1)
         }
@@ -435,7 +435,9 @@ extension Loopback {
 }
 
 extension HTTPArchive {
-    /// How many calls it tells of, by the lines that it prints.
+    /// The number of calls in the archive.
+    ///
+    /// The entries of one call count once.
     fileprivate var callCount: Int {
         get throws {
             let object = try JSONSerialization.jsonObject(with: try encoded()) as? [String: [String: Any]]
@@ -447,18 +449,18 @@ extension HTTPArchive {
 }
 
 extension BrowserPage {
-    /// What the details of all calls show, with everything in them open.
+    /// The details of all calls, with every section open.
     struct AllDetails: Decodable {
         let calls: Int
         let text: String
         let markup: String
-        /// In which of them the page is wider than the window.
+        /// The calls with details wider than the window.
         let tooWide: [String]
-        /// Elements that only somebody else's markup can have brought.
+        /// Elements that can only come from injected markup.
         let strangers: [String]
     }
 
-    /// Goes through all calls and their tabs, and opens whatever can be opened.
+    /// Opens all calls, their tabs and their sections.
     fileprivate func allDetails() async throws -> AllDetails {
         try await perform(
             """
@@ -502,34 +504,34 @@ extension BrowserPage {
         try await value("document.documentElement.scrollWidth > window.innerWidth")
     }
 
-    /// Waits until the list has so many calls.
+    /// Checks that the list shows `count` calls.
     fileprivate func expectVisible(
         _ count: Int,
         _ what: Comment,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        // What was done is shown at the next frame; a wait for the count would not tell how many there are instead.
+        // The list is updated in the next frame. Waiting for the count would not report a wrong count.
         let visible =
             "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(window.inspector.visible()))))"
         #expect(try await value(visible) == count, what, sourceLocation: sourceLocation)
     }
 
-    /// What an element shows to a reader.
+    /// Returns the visible text of an element.
     fileprivate func text(of selector: String) async throws -> String {
         try await value("document.querySelector(\"\(selector)\").innerText")
     }
 
-    /// Replaces what is searched for.
+    /// Replaces the search text.
     fileprivate func search(_ text: String) async throws {
         try await perform("document.querySelector('#search').focus(); document.querySelector('#search').select();")
         try await type(text)
     }
 
-    /// What a tab of the details shows to a reader.
+    /// Returns the visible text of a tab of the details.
     fileprivate func details(_ tab: String) async throws -> String {
         try await click("[data-tab=\(tab)]")
         try await perform("for (const each of document.querySelectorAll('#details details')) each.open = true;")
-        // All of it: what lies outside of the window has no innerText.
+        // The whole text content, because elements outside of the window have no innerText.
         return try await value("document.querySelector('#details').textContent")
     }
 

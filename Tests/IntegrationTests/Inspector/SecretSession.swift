@@ -5,7 +5,7 @@ import Networking
 import NetworkingInspector
 import Testing
 
-/// What the tests of logging send, and some more: a secret wherever HTTP has a place for one.
+/// The calls of the logging tests and more: a secret in every place of an HTTP message that may contain one.
 enum SecretSession {
     static func send(to inspector: NetworkInspector) async throws {
         let transport = MockTransport([
@@ -37,7 +37,7 @@ enum SecretSession {
         _ = try await network.data(request)
         request.body = .multipart([.text("SECRET", name: "password"), .text("emily", name: "user")])
         _ = try await network.data(request)
-        // Nothing is left in the script, so that an error tells of the request.
+        // No response is left in the script, so an error describes the request.
         await #expect(throws: NetworkingError.self) { try await network.data(request) }
     }
 
@@ -46,7 +46,7 @@ enum SecretSession {
         .location: "/?code=SECRET", .contentLocation: "/?token=SECRET",
     ]
 
-    /// The secrets in a text, each with what stands around it; also in the forms of base64 and of percent-encoding.
+    /// The secrets in a text, each with its context, including base64 and percent-encoded forms.
     static func secrets(in text: String) -> [String] {
         ["SECRET", "U0VDUkVU", "NFQ1JFV", "TRUNSRV", "%53%45%43"]
             .compactMap { secret in

@@ -8,8 +8,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// What a provider has to agree with: PKCE, the ways to authenticate an app, rotation, revocation, and other
-    /// grants.
+    /// OAuth with a strict provider: PKCE, client authentication, token rotation, revocation and further grants.
     @Suite(
         .requires(.authlib),
         .authlib,
@@ -49,7 +48,7 @@ extension Loopback {
             transport.authenticated(oauth: client).server(baseURL: url)
         }
 
-        /// A browser whose user agrees at once.
+        /// A browser with a user that agrees at once.
         private var browser: OAuthGrant {
             .authorizationCode(
                 LoopbackUserAgent { [transport] url in
@@ -66,7 +65,7 @@ extension Loopback {
             try await transport.data(HTTPRequestData(method: .post, url: url.appending(path: path), body: .form(form)))
         }
 
-        /// Has the provider take an access token no more.
+        /// Makes the provider reject an access token.
         private func expire(_ client: OAuthClient) async throws {
             let token = try #require(client.session?.accessToken)
             #expect(try await post("expire", ["token": token]).status == .ok)
@@ -81,7 +80,7 @@ extension Loopback {
         // MARK: Users
 
         @Test(arguments: authentications)
-        func tokensAreGotRenewedAndRevoked(id: String, authentication: OAuthClientAuthentication) async throws {
+        func obtainsRefreshesAndRevokesTokens(id: String, authentication: OAuthClientAuthentication) async throws {
             let client = OAuthClient(system(id, authentication))
             let network = network(for: client)
             let first = try await network.oauth(client).signIn(with: browser)
@@ -90,7 +89,7 @@ extension Loopback {
             #expect(first.scope == "profile orders")
             #expect(try await name(over: network) == "Emily")
 
-            // Twice, since the token for renewing is a new one each time.
+            // Twice, because the provider issues a new refresh token each time.
             for _ in 1...2 {
                 let former = try #require(client.session)
                 try await expire(client)
@@ -108,7 +107,7 @@ extension Loopback {
             #expect((error?.underlying as? OAuthError)?.code == "invalid_grant")
         }
 
-        @Test func aRefreshTokenThatIsSpentIsRefused() async throws {
+        @Test func usedRefreshTokenRequiresANewSignIn() async throws {
             let client = OAuthClient(system())
             let network = network(for: client)
             let first = try await network.oauth(client).signIn(with: browser)
@@ -121,7 +120,7 @@ extension Loopback {
             #expect(cause.code == "invalid_grant")
         }
 
-        /// Takes the code away before the app redeems it, as another program on the device could.
+        /// Redeems the code before the app does, as another program on the device could.
         private struct Thief: OAuthUserAgent {
             let test: AuthlibTests
 
@@ -133,27 +132,27 @@ extension Loopback {
                 let callback = try #require(location.flatMap { URL(string: $0) })
                 let items = URLComponents(url: callback, resolvingAgainstBaseURL: true)?.queryItems
                 let code = try #require(items?.first { $0.name == "code" }?.value)
-                let answer = try await test.post(
+                let refusal = try await test.post(
                     "token",
                     [
                         "grant_type": "authorization_code", "client_id": "tool", "code": code,
                         "redirect_uri": authorization.redirectURI.absoluteString, "code_verifier": ProofKey().verifier,
                     ]
                 )
-                #expect(answer.status == .badRequest)
-                #expect(String(decoding: answer.data, as: UTF8.self).contains("\"error\": \"invalid_grant\""))
+                #expect(refusal.status == .badRequest)
+                #expect(String(decoding: refusal.data, as: UTF8.self).contains("\"error\": \"invalid_grant\""))
                 return OAuthCallback(callback, to: authorization)
             }
         }
 
-        @Test func aStolenCodeIsWorthNothing() async throws {
+        @Test func stolenCodeCannotBeRedeemed() async throws {
             let client = OAuthClient(system())
             let network = network(for: client)
             try await network.oauth(client).signIn(with: .authorizationCode(Thief(test: self)))
             #expect(try await name(over: network) == "Emily")
         }
 
-        @Test func aUserMayNotAgree() async throws {
+        @Test func reportsThatTheUserDeclined() async throws {
             let client = OAuthClient(system(user: nil))
             let error = await #expect(throws: OAuthError.self) {
                 try await network(for: client).oauth(client).signIn(with: browser)
@@ -163,7 +162,7 @@ extension Loopback {
             #expect(client.session == nil)
         }
 
-        @Test func anotherDeviceMayAgree() async throws {
+        @Test func deviceCodeGrantSignsInOnAnotherDevice() async throws {
             let client = OAuthClient(system())
             let network = network(for: client)
             func code(_ action: String, after polls: Int) -> OAuthGrant {
@@ -183,10 +182,13 @@ extension Loopback {
             #expect(error?.isDenied == true)
         }
 
-        // MARK: The app itself
+        // MARK: The client itself
 
         @Test(arguments: authentications.dropFirst())
-        func anAppHasTokensOfItsOwn(id: String, authentication: OAuthClientAuthentication) async throws {
+        func clientCredentialsObtainTokensForTheClient(
+            id: String,
+            authentication: OAuthClientAuthentication
+        ) async throws {
             let client = OAuthClient(system(id, authentication), grant: .clientCredentials)
             let network = network(for: client)
             #expect(try await name(over: network) == id)
@@ -197,7 +199,7 @@ extension Loopback {
         }
 
         @Test(arguments: [OAuthClientAuthentication.none, .basic(secret: "wrong"), .body(secret: secret)])
-        func anAppThatIsNotBelievedIsTold(authentication: OAuthClientAuthentication) async throws {
+        func wrongClientCredentialsAreRefused(authentication: OAuthClientAuthentication) async throws {
             let client = OAuthClient(system("service:1", authentication))
             let error = await #expect(throws: OAuthError.self) {
                 try await network(for: client).oauth(client).signIn(with: .clientCredentials)

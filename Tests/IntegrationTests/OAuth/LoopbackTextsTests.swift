@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 extension Loopback {
-    /// What a browser is shown that comes with something else, and the agent that opens one by itself.
+    /// The page for a redirect of another sign-in, and the agent that opens the system's browser.
     @Suite(.timeLimit(.minutes(5)))
     struct LoopbackTextsTests {
         private static func client() -> OAuthClient {
@@ -19,7 +19,7 @@ extension Loopback {
             return OAuthClient(OAuthSystem(server: server, clientID: "tool", redirectURI: redirectURI))
         }
 
-        @Test func whatDoesNotBelongHereIsToldSoInTheAppsWords() async throws {
+        @Test func redirectOfAnotherSignInShowsTheAppsText() async throws {
             struct Looked: Error {}
             var texts = LoopbackUserAgent.Texts()
             texts.unexpected = "Falsche Seite"
@@ -39,8 +39,8 @@ extension Loopback {
         }
 
         #if os(Linux)
-        /// In a process of its own, since a program of the test's own takes the place of the one that opens browsers.
-        @Test func theSystemsBrowserIsAskedToOpenThePage() async throws {
+        /// Runs in a separate process, in which a test program replaces `xdg-open`.
+        @Test func opensThePageInTheSystemBrowser() async throws {
             await #expect(processExitsWith: .success) {
                 let folder = FileManager.default.temporaryDirectory.appending(path: "networking-browser-\(UUID())")
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -7,13 +7,13 @@ import NetworkingTesting
 import Testing
 
 extension Loopback {
-    /// The receiver of redirects over real sockets.
+    /// The receiver of OAuth redirects over real sockets.
     @Suite(.timeLimit(.minutes(5)))
     struct LoopbackUserAgentTests {
-        @Test func theAnswerComesBackHere() async throws {
+        @Test func redirectCompletesTheSignIn() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1", "token_type": "Bearer"]) }
             try await withSignIn(over: transport) { page, signIn in
-                let response = try await page.answer("code=a%2Bb%20c")
+                let response = try await page.redirect("code=a%2Bb%20c")
                 #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
                 #expect(response.contains("You can close this page."))
                 for field in [
@@ -32,9 +32,9 @@ extension Loopback {
             }
         }
 
-        @Test func aNoIsNoSuccess() async throws {
+        @Test func deniedAuthorizationThrowsAnError() async throws {
             try await withSignIn { page, signIn in
-                let response = try await page.answer("error=access_denied&error_description=No+way")
+                let response = try await page.redirect("error=access_denied&error_description=No+way")
                 #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
                 #expect(response.contains("You were not signed in"))
                 let error = await #expect(throws: OAuthError.self) { try await signIn.value }
@@ -42,13 +42,13 @@ extension Loopback {
             }
         }
 
-        @Test func textsAreTheAppsOwn() async throws {
+        @Test func pageShowsTheAppsTexts() async throws {
             var texts = LoopbackUserAgent.Texts()
             texts.language = "de"
             texts.title = "Anmeldung \"A&B\""
             texts.received = "Fertig <b>"
             try await withSignIn(texts: texts) { page, signIn in
-                let response = try await page.answer("code=1")
+                let response = try await page.redirect("code=1")
                 #expect(response.contains("<html lang=\"de\">"))
                 #expect(response.contains("<title>Anmeldung &quot;A&amp;B&quot;</title>"))
                 #expect(response.contains("<p>Fertig &lt;b&gt;</p>"))
@@ -56,10 +56,10 @@ extension Loopback {
             }
         }
 
-        // MARK: What does not end the wait
+        // MARK: Requests that do not end the wait
 
-        /// Another name may be a stranger's, who has made it lead here.
-        @Test func otherHostsAreRefused() async throws {
+        /// An attacker may control another name that resolves to this address.
+        @Test func rejectsOtherHosts() async throws {
             try await withSignIn { page, signIn in
                 let target = page.target("code=1")
                 for host in ["evil.example:\(page.port)", "localhost:\(page.port)", "127.0.0.1", "127.0.0.1:1", ""] {
@@ -75,7 +75,7 @@ extension Loopback {
             }
         }
 
-        @Test func answersToOtherSignInsAreRefused() async throws {
+        @Test func rejectsRedirectsOfOtherSignIns() async throws {
             try await withSignIn { page, signIn in
                 for query in [
                     "", "?code=1", "?code=1&state=", "?code=1&state=other", "?state=\(page.state)&code=1&code=2",
@@ -92,7 +92,7 @@ extension Loopback {
             }
         }
 
-        @Test func otherPathsAndMethodsAreRefused() async throws {
+        @Test func rejectsOtherPathsAndMethods() async throws {
             try await withSignIn { page, signIn in
                 let query = "?code=1&state=\(page.state)"
                 for path in [
@@ -113,7 +113,7 @@ extension Loopback {
             }
         }
 
-        @Test func whatIsNoRequestIsRefused() async throws {
+        @Test func rejectsMalformedRequests() async throws {
             try await withSignIn { page, signIn in
                 for nonsense in [
                     "\u{16}\u{3}\u{1}\r\n\r\n", "GET http://a/ HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n folded\r\n\r\n",
@@ -126,8 +126,8 @@ extension Loopback {
             }
         }
 
-        /// Browsers connect before they have anything to say.
-        @Test func idleConnectionsDoNotMatter() async throws {
+        /// Browsers open connections before they send a request.
+        @Test func idleConnectionsDoNotBlockTheRedirect() async throws {
             try await withSignIn { page, signIn in
                 let idle = try (0..<20).map { _ in try RawConnection(port: page.port) }
                 idle[0].send("GET /callback?code=1&sta")
@@ -138,8 +138,8 @@ extension Loopback {
             }
         }
 
-        /// So many that the answer has to wait until their time is up.
-        @Test func aFloodOfConnectionsEnds() async throws {
+        /// The redirect waits until some of the idle connections have timed out.
+        @Test func manyIdleConnectionsTimeOut() async throws {
             try await withManualClock { clock in
                 try await withSignIn { page, signIn in
                     let before = clock.sleepers
@@ -154,7 +154,7 @@ extension Loopback {
             }
         }
 
-        @Test func slowRequestsEnd() async throws {
+        @Test func slowRequestsTimeOut() async throws {
             try await withManualClock { clock in
                 try await withSignIn { page, signIn in
                     let before = clock.sleepers
@@ -170,13 +170,13 @@ extension Loopback {
             }
         }
 
-        @Test func whoComesSecondIsTooLate() async throws {
+        @Test func onlyOneOfTwoRedirectsSucceeds() async throws {
             try await withSignIn { page, signIn in
-                async let first = try? page.answer("code=1")
-                async let second = try? page.answer("code=1")
+                async let first = try? page.redirect("code=1")
+                async let second = try? page.redirect("code=1")
                 let statuses = await [first, second].map { ($0 ?? "").prefix { $0 != "\r\n" } }
                 #expect(statuses.filter { $0 == "HTTP/1.1 200 OK" }.count == 1)
-                // Or nobody was there any more.
+                // Or the listener was closed already.
                 #expect(statuses.contains("HTTP/1.1 410 Gone") || statuses.contains(""))
                 _ = try await signIn.value
             }
@@ -184,7 +184,7 @@ extension Loopback {
 
         // MARK: Ports
 
-        @Test func severalMayWait() async throws {
+        @Test func concurrentSignInsUseSeparatePorts() async throws {
             try await withSignIn { first, firstSignIn in
                 try await withSignIn { second, secondSignIn in
                     #expect(first.port != second.port)
@@ -200,7 +200,7 @@ extension Loopback {
             }
         }
 
-        @Test func aPortThatIsTakenIsNamed() async throws {
+        @Test func errorNamesThePortInUse() async throws {
             try await withTestServer { server in
                 var environment = NetworkEnvironment.current
                 environment.clock = .immediate()
@@ -215,8 +215,8 @@ extension Loopback {
             }
         }
 
-        /// Who had it may be about to end.
-        @Test func aPortIsWaitedForAMoment() async throws {
+        /// Another process may be about to release the port.
+        @Test func waitsUntilThePortIsReleased() async throws {
             try await withManualClock { clock in
                 let server = try await TestServer.start()
                 async let stop: Void = {
@@ -232,7 +232,7 @@ extension Loopback {
             }
         }
 
-        /// Waits, is cancelled, and waits again on the same port.
+        /// Waits for a redirect, is cancelled, and waits again on the same port.
         private struct Hesitant: OAuthUserAgent {
             func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
                 var authorization = authorization
@@ -255,14 +255,14 @@ extension Loopback {
             }
         }
 
-        @Test func cancellationFreesThePort() async throws {
+        @Test func cancellationReleasesThePort() async throws {
             let error = await #expect(throws: OAuthError.self) {
                 try await MockTransport().oauth(.tool()).signIn(with: .authorizationCode(Hesitant()))
             }
             #expect(error?.isDenied == true)
         }
 
-        @Test func signingInAnewTakesThePortOver() async throws {
+        @Test func newSignInTakesOverThePort() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1"]) }
             let (pages, showing) = AsyncStream.makeStream(of: URL.self)
             let agent = LoopbackUserAgent { showing.yield($0) }
@@ -282,8 +282,8 @@ extension Loopback {
             try await page.finish(signIn)
         }
 
-        /// A browser that was started here lives longer than the tool.
-        @Test func childrenDoNotKeepThePort() async throws {
+        /// A browser started by the tool outlives it.
+        @Test func childProcessesDoNotKeepThePortOpen() async throws {
             let child = Process()
             child.executableURL = URL(filePath: "/bin/sleep")
             child.arguments = ["30"]
@@ -304,7 +304,7 @@ extension Loopback {
         @Test(arguments: [
             "http://localhost/callback", "HTTP://LocalHost/callback", "http://127.0.0.1", "http://127.0.0.1/a%20b/",
         ])
-        func redirectURIsLeadHere(redirectURI: String) async throws {
+        func acceptsLoopbackRedirectURIs(redirectURI: String) async throws {
             try await withSignIn(redirectURI: redirectURI) { page, signIn in
                 try await page.finish(signIn)
             }
@@ -316,16 +316,16 @@ extension Loopback {
                 "http://127.0.0.1:0/callback", "http://127.0.0.1:70000/callback",
             ]
         )
-        func redirectURIsThatLeadElsewhereAreSaid(redirectURI: String) async throws {
+        func rejectsOtherRedirectURIs(redirectURI: String) async throws {
             let error = await #expect(throws: OAuthError.self) {
-                try await withSignIn(redirectURI: redirectURI) { _, _ in Issue.record("nothing listens") }
+                try await withSignIn(redirectURI: redirectURI) { _, _ in Issue.record("a listener was started") }
             }
             #expect(error?.kind == .misconfigured)
         }
 
         // MARK: Opening
 
-        @Test func aPageThatCannotBeOpenedEndsTheWait() async throws {
+        @Test func failureToOpenThePageEndsTheSignIn() async throws {
             struct NoBrowser: Error {}
             let agent = LoopbackUserAgent { _ in throw NoBrowser() }
             await #expect(throws: NoBrowser.self) {
@@ -333,9 +333,9 @@ extension Loopback {
             }
         }
 
-        /// The page may come from metadata, which is a stranger's text.
+        /// The page may come from metadata, which another party controls.
         @Test(arguments: ["file:///bin/sh", "http://example.com/authorize", "calculator:"])
-        func onlyProtectedPagesAreOpened(endpoint: String) async throws {
+        func opensOnlySecurePages(endpoint: String) async throws {
             let agent = LoopbackUserAgent { Issue.record("opened \($0)") }
             let client = OAuthClient.tool(authorizationEndpoint: endpoint)
             let error = await #expect(throws: OAuthError.self) {
@@ -344,23 +344,23 @@ extension Loopback {
             #expect(error?.kind == .misconfigured)
         }
 
-        /// Some browsers stay in the foreground of who started them.
-        @Test func openingMayTakeLongerThanTheAnswer() async throws {
+        /// Some browsers keep the process that opens them waiting.
+        @Test func openingMayOutlastTheRedirect() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1"]) }
             let agent = LoopbackUserAgent { url in
-                _ = try await Page(url).answer("code=1")
+                _ = try await Page(url).redirect("code=1")
                 try await Task.sleep(for: .seconds(3_600))
             }
             let session = try await transport.oauth(.tool()).signIn(with: .authorizationCode(agent))
             #expect(session.accessToken == "token-1")
         }
 
-        /// Some do not hear that they are cancelled.
-        @Test func openingNeedNotEnd() async throws {
+        /// Some openers ignore cancellation.
+        @Test func signInCompletesAlthoughOpeningNeverReturns() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1"]) }
             let end = Suspension<Void>()
             let agent = LoopbackUserAgent { url in
-                _ = try await Page(url).answer("code=1")
+                _ = try await Page(url).redirect("code=1")
                 await Task.detached { try? await end.value() }.value
             }
             let session = try await transport.oauth(.tool()).signIn(with: .authorizationCode(agent))
@@ -369,7 +369,7 @@ extension Loopback {
         }
 
         @Test(arguments: ["file:///bin/sh", "javascript:alert(1)", "-a"])
-        func onlyPagesAreOpened(url: String) async throws {
+        func opensOnlyWebPages(url: String) async throws {
             let url = try #require(URL(string: url))
             let error = await #expect(throws: OAuthError.self) { try await LoopbackUserAgent.openInBrowser(url) }
             #expect(error?.reason.contains("neither http nor https") == true)
@@ -377,9 +377,9 @@ extension Loopback {
     }
 }
 
-// MARK: A sign-in that waits
+// MARK: A pending sign-in
 
-/// Runs an operation while a sign-in waits for its answer, with its page.
+/// Runs an operation with the page of a sign-in that waits for its redirect.
 private func withSignIn(
     redirectURI: String = "http://127.0.0.1/callback",
     texts: LoopbackUserAgent.Texts = .init(),
@@ -399,7 +399,7 @@ private func withSignIn(
     _ = try await signIn.value
 }
 
-/// Runs an operation on a clock that does not go by itself.
+/// Runs an operation with a clock that only the test advances.
 private func withManualClock(_ operation: (ManualClock) async throws -> Void) async throws {
     let clock = ManualClock()
     var environment = NetworkEnvironment.current
@@ -420,7 +420,7 @@ extension OAuthClient {
     }
 }
 
-/// What a browser knows that was sent to the provider's page.
+/// The parameters in the URL of the provider's page.
 private struct Page {
     let state: String
     let port: Int
@@ -440,25 +440,25 @@ private struct Page {
         self.path = path.isEmpty ? "/" : path
     }
 
-    /// Where the provider sends the browser to.
+    /// The path and query of the redirect.
     func target(_ query: String) -> String {
         "\(path)?\(query)&state=\(state)"
     }
 
-    /// Has the browser follow, and returns the response.
-    func answer(_ query: String) async throws -> String {
+    /// Follows the redirect like a browser and returns the response.
+    func redirect(_ query: String) async throws -> String {
         try await RawConnection.get(target(query), host: authority, port: port)
     }
 
-    /// Signs in after all.
+    /// Completes the sign-in.
     func finish(_ signIn: Task<Session, any Error>) async throws {
-        #expect(try await answer("code=1").hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(try await redirect("code=1").hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(try await signIn.value.accessToken == "token-1")
     }
 }
 
 extension HTTPRequestData {
-    /// The fields of a form.
+    /// The fields of a form body.
     fileprivate var formItems: [String: String]? {
         guard let data = body?.data else { return nil }
         var components = URLComponents()

@@ -2,12 +2,12 @@
 import Foundation
 import Testing
 
-/// A provider of tokens on a free port of the loopback address, in a process of its own that ends with its suite.
+/// An OAuth provider on a free port of the loopback address, in a process that ends with its suite.
 struct ProviderServer: SuiteTrait, TestScoping {
-    /// Where the provider of the running suite is.
+    /// The URL of the provider that runs for the current suite.
     @TaskLocal static var url: URL?
 
-    /// Makes `app`, a WSGI application.
+    /// A Python program that defines `app`, a WSGI application.
     let program: String
 
     func provideScope(
@@ -20,7 +20,7 @@ struct ProviderServer: SuiteTrait, TestScoping {
         }
     }
 
-    /// Authlib wants https otherwise.
+    /// Authlib requires https otherwise.
     private static let beginning = """
         import os, sys, threading
         os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
@@ -39,7 +39,7 @@ struct ProviderServer: SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ProviderServer {
-    /// Runs the tests of a suite while oidc-provider-mock runs: OpenID Connect as it is common.
+    /// Runs the tests of a suite with oidc-provider-mock, a provider of OpenID Connect.
     static var oidcProviderMock: ProviderServer {
         ProviderServer(
             program: """
@@ -49,13 +49,15 @@ extension Trait where Self == ProviderServer {
         )
     }
 
-    /// Runs the tests of a suite while a provider runs that is made of Authlib: what the specifications have, strictly.
+    /// Runs the tests of a suite with a provider built on Authlib, which enforces the specifications strictly.
     static var authlib: ProviderServer {
         ProviderServer(program: authlibProgram)
     }
 }
 
-/// What suites need, found out once, though each test of a suite asks.
+/// The Python modules that suites require.
+///
+/// Determined once for all tests.
 enum Provider {
     static var hasMock: Bool {
         get async { await mock.value }
@@ -69,10 +71,12 @@ enum Provider {
     private static let authlib = Task { await Python.has("authlib, flask, waitress") }
 }
 
-/// Authlib does the protocol; what it leaves to its users is kept in memory.
+/// Authlib implements the protocol.
 ///
-/// Who signs in is whom `login_hint` names, and nobody agrees without. Secrets and tokens have characters that forms
-/// and header fields write otherwise.
+/// The program keeps its data in memory.
+///
+/// `login_hint` names the user that signs in. Without it, the user declines. Secrets and tokens contain characters that
+/// forms and header fields escape.
 private let authlibProgram = """
     import re, secrets, time
     import flask

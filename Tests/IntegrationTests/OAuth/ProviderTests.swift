@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Signing in at a provider that this project did not write, from its metadata to its userinfo.
+    /// Signing in at an independent provider, from its metadata to its userinfo.
     @Suite(
         .requires(.oidcProvider),
         .oidcProviderMock,
@@ -27,7 +27,7 @@ extension Loopback {
                 .provider(
                     issuer: url.absoluteString,
                     clientID: "shop & co",
-                    // It knows no app without a secret, and takes any.
+                    // The provider requires a secret and accepts any.
                     authentication: .basic(secret: "any"),
                     redirectURI: URL(string: "http://127.0.0.1/callback"),
                     scopes: ["openid", "email"]
@@ -36,7 +36,7 @@ extension Loopback {
             network = transport.authenticated(oauth: client).server(baseURL: url)
         }
 
-        /// What a user does: opens the page, fills its form in, and is sent back.
+        /// Acts as the user: opens the page, submits its form and follows the redirect.
         private func browser(as subject: String) -> LoopbackUserAgent {
             LoopbackUserAgent { [transport] url in
                 let page = try await transport.data(HTTPRequestData(method: .get, url: url))
@@ -56,21 +56,21 @@ extension Loopback {
             try await network.request(HTTPRequestData(path: "userinfo"), as: User.self)
         }
 
-        /// Whether the provider takes an access token.
+        /// Returns whether the provider accepts an access token.
         private func isGood(_ token: String) async throws -> Bool {
             var request = HTTPRequestData(method: .get, url: url.appending(path: "userinfo"))
             request.setCredential("Bearer \(token)", for: .authorization)
             return try await transport.data(request).status == .ok
         }
 
-        /// Later, when the tokens have run out.
+        /// Runs an operation at a time when the tokens have expired.
         private func later<Result>(_ operation: () async throws -> Result) async throws -> Result {
             var environment = NetworkEnvironment.current
             environment.clock = NetworkClock(ContinuousClock()) { Date() + 7_200 }
             return try await withEnvironment(environment) { try await operation() }
         }
 
-        @Test func aUserSignsInAndStaysSo() async throws {
+        @Test func signsInAndRefreshesTheSession() async throws {
             let session = try await network.oauth(client)
                 .signIn(with: .authorizationCode(browser(as: "emily@example.com")))
             #expect(session.refreshToken != nil && session.idToken != nil)
@@ -83,13 +83,13 @@ extension Loopback {
             #expect(try await !isGood(session.accessToken))
             #expect(try await isGood(renewed.accessToken))
 
-            // It has no endpoint for revocation.
+            // The provider has no revocation endpoint.
             try await network.oauth(client).signOut()
             let error = await #expect(throws: NetworkingError.self) { try await user() }
             #expect(error?.kind == .unauthorized)
         }
 
-        @Test func whomTheProviderForgetsHasToSignInAnew() async throws {
+        @Test func revokedTokensRequireANewSignIn() async throws {
             let account = network.oauth(client)
             try await account.signIn(with: .authorizationCode(browser(as: "michael")))
             #expect(try await user() == User(sub: "michael", email: "michael"))
@@ -104,7 +104,7 @@ extension Loopback {
             #expect(try await user().sub == "michael")
         }
 
-        @Test func anIssuerThatIsNotIsSaid() async throws {
+        @Test func missingDiscoveryDocumentIsAnError() async throws {
             let system = OAuthSystem.provider(
                 issuer: url.appending(path: "elsewhere").absoluteString,
                 clientID: "shop",

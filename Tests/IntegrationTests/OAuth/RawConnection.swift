@@ -1,14 +1,14 @@
 #if LoopbackRedirect && (os(Linux) || os(macOS))
 import Foundation
 
-/// A connection to a port of loopback, over which goes what a test writes and nothing else.
+/// A connection to a port of the loopback address that sends only the bytes that a test writes.
 final class RawConnection: Sendable {
     private let socket: Int32
 
     struct Refused: Error {}
 
     init(port: Int) throws {
-        // SOCK_STREAM, which is an integer on Apple's platforms and a structure on Linux.
+        // SOCK_STREAM, which is an integer on Apple platforms and a structure on Linux.
         socket = Foundation.socket(AF_INET, 1, 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -36,7 +36,7 @@ final class RawConnection: Sendable {
         _ = Foundation.send(socket, bytes, bytes.count, flags)
     }
 
-    /// What comes until the other side hangs up.
+    /// Returns the received text after the other side has closed the connection.
     func rest() async -> String {
         await withCheckedContinuation { continuation in
             DispatchQueue.global()
@@ -51,12 +51,12 @@ final class RawConnection: Sendable {
         }
     }
 
-    /// Sends a GET, and returns the whole response.
+    /// Sends a GET request and returns the whole response.
     static func get(_ target: String, host: String, port: Int) async throws -> String {
         try await send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n", port: port)
     }
 
-    /// Sends a request, and returns the whole response.
+    /// Sends a request and returns the whole response.
     static func send(_ request: String, port: Int) async throws -> String {
         let connection = try RawConnection(port: port)
         connection.send(request)

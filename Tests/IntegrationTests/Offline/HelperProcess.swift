@@ -2,7 +2,7 @@
 import Foundation
 import Synchronization
 
-/// A process of the program OfflineHelper beside the tests.
+/// A process of the program OfflineHelper, which is built next to the tests.
 final class HelperProcess: Sendable {
     private let output: URL
     /// The writing end of the process's input, which the system closes when the tests end.
@@ -10,9 +10,9 @@ final class HelperProcess: Sendable {
     private let ended = AsyncStream.makeStream(of: Int32.self)
     private let identifier: Int32
 
-    /// Starts it.
+    /// Starts the process.
     ///
-    /// Its output goes to a file: other processes that start meanwhile would inherit a pipe, and keep it open.
+    /// Its output goes to a file, because processes that start in the meantime would inherit a pipe and keep it open.
     init(_ arguments: [String], output: URL) throws {
         self.output = output
         try Data().write(to: output)
@@ -21,7 +21,7 @@ final class HelperProcess: Sendable {
         process.arguments = arguments
         let pipe = Pipe()
         input = pipe.fileHandleForWriting
-        // Other processes that start meanwhile must not keep it open.
+        // Prevents processes that start in the meantime from keeping it open.
         _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
         process.standardInput = pipe
         process.standardOutput = try FileHandle(forWritingTo: output)
@@ -33,13 +33,15 @@ final class HelperProcess: Sendable {
         identifier = process.processIdentifier
     }
 
-    /// The complete lines that it has printed.
+    /// The complete lines of the output.
     var lines: [String] {
         let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }
 
-    /// Kills it when it has printed so many lines or has ended, and returns its status and all lines.
+    /// Kills the process when it has printed `count` lines or has ended.
+    ///
+    /// Returns its status and all lines.
     func killed(afterLines count: Int) async throws -> (status: Int32, lines: [String]) {
         while lines.count < count, kill(identifier, 0) == 0 {
             // A file notifies no reader that it has grown.
@@ -49,7 +51,7 @@ final class HelperProcess: Sendable {
         return try await end()
     }
 
-    /// Waits for its end, and returns its status and its lines.
+    /// Waits until the process ends and returns its status and its lines.
     func end() async throws -> (status: Int32, lines: [String]) {
         var status: Int32 = -1
         for await end in ended.stream {
@@ -58,7 +60,7 @@ final class HelperProcess: Sendable {
         return (status, lines)
     }
 
-    /// Beside the tests, wherever these were built.
+    /// The helper program in the directory of the tests.
     static var program: URL {
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "OfflineHelper")
     }

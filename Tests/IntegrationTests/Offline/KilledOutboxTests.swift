@@ -6,13 +6,34 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+#if SQLite
+import NetworkingSQLite
+#endif
+
 /// Processes that fill and empty an outbox and are killed at any moment.
 @Suite(.timeLimit(.minutes(5)))
 struct KilledOutboxTests {
-    /// Sends what is left, and returns the number and the key of each request.
-    private func rest(of directory: URL) async throws -> [String] {
+    enum StoreKind: String, CaseIterable {
+        case file
+        #if SQLite
+        case sqlite
+        #endif
+
+        /// Creates a store on the same files as the other process.
+        func store(in directory: URL) -> any OutboxStore {
+            switch self {
+            case .file: FileOutboxStore(directory: directory)
+            #if SQLite
+            case .sqlite: SQLiteOutboxStore(file: directory.appending(path: "outbox.sqlite"))
+            #endif
+            }
+        }
+    }
+
+    /// Sends the entries that are left, and returns the number and the key of each request.
+    private func rest(of store: any OutboxStore) async throws -> [String] {
         let transport = MockTransport { _ in .ok() }
-        let outbox = Outbox(in: FileOutboxStore(directory: directory), over: transport)
+        let outbox = Outbox(in: store, over: transport)
         #expect(try await outbox.flush() == 0)
         #expect(try await outbox.entries().isEmpty)
         return transport.requests.map { request in
@@ -29,13 +50,14 @@ struct KilledOutboxTests {
         return keys
     }
 
-    @Test func everyAcknowledgedRequestArrivesWithOneKeyDespiteKills() async throws {
+    @Test(arguments: StoreKind.allCases)
+    func everyAcknowledgedRequestArrivesWithOneKeyDespiteKills(_ kind: StoreKind) async throws {
         try await withTemporaryDirectory { directory in
             let box = directory.appending(path: "outbox")
             var lines: [String] = []
             for round in 0..<20 {
                 let helper = try HelperProcess(
-                    ["outbox", box.path, "\(round * 1_000)"],
+                    ["outbox", kind.rawValue, box.path, "\(round * 1_000)"],
                     output: directory.appending(path: "output-\(round)")
                 )
                 // Some are killed while they open the directory.
@@ -43,7 +65,7 @@ struct KilledOutboxTests {
                 #expect(status == SIGKILL)
                 lines += printed
             }
-            lines += try await rest(of: box)
+            lines += try await rest(of: kind.store(in: box))
             let keys = keys(in: lines)
             let queued = lines.filter { $0.hasPrefix("queued ") }.map { String($0.dropFirst(7)) }
             #expect(queued.count > 50)
@@ -53,21 +75,25 @@ struct KilledOutboxTests {
     }
 
     @Test(
-        arguments: [
+        arguments: StoreKind.allCases,
+        [
             "add.before", "add.after", "claim.before", "claim.after", "update.before", "update.after", "send.before",
             "send.after", "remove.before", "remove.after",
         ]
     )
-    func killAtAStepLosesNothing(step: String) async throws {
+    func killAtAStepLosesNothing(_ kind: StoreKind, step: String) async throws {
         try await withTemporaryDirectory { directory in
             let box = directory.appending(path: "outbox")
-            let helper = try HelperProcess(["stop", box.path, step], output: directory.appending(path: "output"))
+            let helper = try HelperProcess(
+                ["stop", kind.rawValue, box.path, step],
+                output: directory.appending(path: "output")
+            )
             try await eventually("the process stops at \(step), after \(helper.lines)") {
                 helper.lines.last == "at \(step)"
             }
             let (status, printed) = try await helper.killed(afterLines: 0)
             #expect(status == SIGKILL)
-            let rest = try await rest(of: box)
+            let rest = try await rest(of: kind.store(in: box))
             let keys = keys(in: printed + rest)
             // The request was added before all steps but the first, and was removed before the last one.
             #expect(keys.count == (step == "add.before" ? 0 : 1))
@@ -76,16 +102,17 @@ struct KilledOutboxTests {
         }
     }
 
-    @Test func oneProcessSendsAtATime() async throws {
+    @Test(arguments: StoreKind.allCases)
+    func oneProcessSendsAtATime(_ kind: StoreKind) async throws {
         try await withTemporaryDirectory { directory in
             let box = directory.appending(path: "outbox")
             let helper = try HelperProcess(
-                ["stop", box.path, "send.after"],
+                ["stop", kind.rawValue, box.path, "send.after"],
                 output: directory.appending(path: "output")
             )
             try await eventually("the process sends") { helper.lines.last == "at send.after" }
             let transport = MockTransport { _ in .ok() }
-            let outbox = Outbox(in: FileOutboxStore(directory: box), over: transport)
+            let outbox = Outbox(in: kind.store(in: box), over: transport)
             try await outbox.enqueue(HTTPRequestData(scheme: "http", authority: "localhost", path: "/orders/2"))
             #expect(try await outbox.flush() == 2)
             #expect(transport.requests.isEmpty)

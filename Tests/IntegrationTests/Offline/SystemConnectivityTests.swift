@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SystemConnectivityTests {
-    @Test func reportsAStatusAndStopsWithItsLastUser() async throws {
+    @Test func reportsAStatusAndStopsWithItsLastReference() async throws {
         var connectivity: SystemConnectivity? = SystemConnectivity()
         let sockets = { try Self.netlinkSockets() }
         let before = try sockets()
@@ -32,7 +32,7 @@ struct SystemConnectivityTests {
         try namespace.run("ip link add up0 type veth peer name up1 && ip addr add 10.9.0.1/24 dev up0")
         try namespace.run("ip link set up1 up && ip link set up0 up && ip route add default via 10.9.0.2 dev up0")
         try await namespace.waitForLine("online over wired")
-        // The kernel sends no message about the route that goes with the interface.
+        // The kernel sends no message about the route that is removed with the interface.
         try namespace.run("ip link set up0 down")
         try await namespace.waitForLine("offline")
         try namespace.run("ip link set up0 up && ip -6 route add default dev up0")
@@ -43,7 +43,7 @@ struct SystemConnectivityTests {
         try namespace.run("ip link set lo up; ip route add default dev lo; ip route add unreachable default metric 9")
         try namespace.run("ip route add default via 10.9.0.2 dev up0 metric 5 onlink")
         try await namespace.waitForLine("online over wired")
-        // The other end of the cable is unplugged.
+        // The other end of the cable is disconnected.
         try namespace.run("ip link set up1 down")
         try await namespace.waitForLine("offline")
         #expect(
@@ -54,7 +54,7 @@ struct SystemConnectivityTests {
         )
     }
 
-    @Test(.requires(.networkNamespaces)) func stormOfChangesEndsInTheLastOne() async throws {
+    @Test(.requires(.networkNamespaces)) func manyChangesEndWithTheLastStatus() async throws {
         let namespace = try NetworkNamespace()
         defer { namespace.end() }
         try await namespace.waitForLine("offline")
@@ -94,7 +94,7 @@ extension Requirement {
     }
 }
 
-/// A shell in a network namespace of its own, and a process in it that prints the connectivity.
+/// A shell in a separate network namespace, with a process that prints the connectivity.
 private final class NetworkNamespace: Sendable {
     private let input: FileHandle
     private let folder: URL
@@ -119,7 +119,7 @@ private final class NetworkNamespace: Sendable {
         try process.run()
         identifier = process.processIdentifier
         if watching {
-            // Its input is that of the shell's script, which it must not read.
+            // The process must not read the input of the shell's script.
             try run("'\(HelperProcess.program.path)' watch </dev/null & watcher=$!; trap 'kill $watcher' EXIT")
         }
     }

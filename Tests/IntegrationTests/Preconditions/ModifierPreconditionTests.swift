@@ -4,13 +4,13 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Settings of modifiers and of requests that make no sense stop the program where they are written.
+/// Invalid settings of modifiers and requests stop the program at the line that sets them.
 ///
-/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process
-/// needs the executor that thousands of other tests keep busy.
+/// Each test ends a process. The tests run one at a time, because waiting for a process needs the executor, which
+/// thousands of other tests keep busy.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ModifierPreconditionTests {
-    @Test func aStreamsLengthIsNotNegative() async {
+    @Test func streamLengthMustNotBeNegative() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RequestBody.stream(length: -1) { AsyncStream<Data> { $0.finish() } }
         }
@@ -18,7 +18,7 @@ struct ModifierPreconditionTests {
         #expect(message.contains("length must not be negative (is -1)"))
     }
 
-    @Test func aLimitForRedirectsIsOne() async {
+    @Test func maximumRedirectsMustBePositive() async {
         await #expect(processExitsWith: .failure) {
             _ = RedirectPolicy.follow(upTo: 0)
         }
@@ -34,13 +34,13 @@ struct ModifierPreconditionTests {
         await #expect(processExitsWith: .failure) { _ = RetryBudget(.ratio(1.5)) }
     }
 
-    @Test func aBaseURLHasAHost() async {
+    @Test func baseURLMustHaveAHost() async {
         await #expect(processExitsWith: .failure) {
             _ = MockTransport().server(baseURL: URL(filePath: "/v1"))
         }
     }
 
-    @Test func aBaseURLHasNoCredentials() async {
+    @Test func baseURLMustNotHaveCredentials() async {
         await #expect(processExitsWith: .failure) {
             guard let url = URL(string: "https://emily:secret@api.example.com") else { return }
             _ = MockTransport().server(baseURL: url)
@@ -63,7 +63,7 @@ struct ModifierPreconditionTests {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, maximumWait: .seconds(-1)) }
     }
 
-    @Test func aTimeoutHasALimit() async {
+    @Test func timeoutMustHaveALimit() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().timeout() }
         await #expect(processExitsWith: .failure) { _ = MockTransport().timeout(.seconds(1), idle: .zero) }
     }

@@ -4,10 +4,10 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Scripts of the test kit that make no sense stop the test where they are written, and say why.
+/// Invalid scripts of the test kit stop the test at the line that writes them, with an explanation.
 ///
-/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process
-/// needs the executor that thousands of other tests keep busy.
+/// Each test ends a process. The tests run one at a time, because waiting for a process needs the executor, which
+/// thousands of other tests keep busy.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct TestKitPreconditionTests {
     @Test func mocks() async {
@@ -65,7 +65,7 @@ struct TestKitPreconditionTests {
         await #expect(processExitsWith: .failure) { _ = FaultInjector(script: []).faults(forRequest: 0) }
     }
 
-    @Test func timeDoesNotGoBack() async throws {
+    @Test func timeMustNotGoBack() async throws {
         let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             ManualClock().advance(by: .seconds(-1))
         }
@@ -75,7 +75,7 @@ struct TestKitPreconditionTests {
         #expect(message.contains("create a clock with ManualClock(start:)"))
     }
 
-    @Test func dateDoesNotGoBack() async throws {
+    @Test func dateMustNotGoBack() async throws {
         let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             ManualClock().advance(to: Date(timeIntervalSince1970: 1_699_999_998.5))
         }

@@ -3,10 +3,10 @@ import HTTPTypes
 import NetworkingTestServer
 import Testing
 
-/// Scripts of the test server that make no sense stop the test where they are written.
+/// Invalid scripts of the test server stop the test at the line that writes them.
 ///
-/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process
-/// needs the executor that thousands of other tests keep busy.
+/// Each test ends a process. The tests run one at a time, because waiting for a process needs the executor, which
+/// thousands of other tests keep busy.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct TestServerPreconditionTests {
     @Test func connectionsAreCountedFromOne() async {

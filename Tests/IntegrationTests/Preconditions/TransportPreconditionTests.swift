@@ -3,10 +3,10 @@ import Networking
 import NetworkingAsyncHTTPClient
 import Testing
 
-/// Settings of transports that make no sense stop the program where they are written.
+/// Invalid settings of transports stop the program at the line that sets them.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct TransportPreconditionTests {
-    @Test func connectionsToAHostAreAtLeastOne() async {
+    @Test func maximumConnectionsPerHostMustBePositive() async {
         let results = [
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 _ = URLSessionTransport(maximumConnectionsPerHost: 0)

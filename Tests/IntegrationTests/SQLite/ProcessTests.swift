@@ -8,15 +8,15 @@ import Testing
 @testable import NetworkingSQLite
 @testable import SQLiteWriter
 
-/// Several processes on one file, and such as end in the middle of a write.
+/// Several processes that share a file, some of which are killed during a write.
 @Suite(.timeLimit(.minutes(5)))
 struct ProcessTests {
-    @Test func whatWasAcknowledgedSurvivesFiftyKills() async throws {
+    @Test func acknowledgedWritesSurviveFiftyKills() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             var acknowledged: [Int] = []
             for round in 0..<50 {
-                // Some end while they open the file.
+                // Some writers are killed while they open the file.
                 let count = round * 7 % 23
                 let writer = try Writer(file, first: round * 1000, count: 0)
                 let (status, new) = try await writer.killed(after: count)
@@ -24,7 +24,7 @@ struct ProcessTests {
                 acknowledged += new
                 let store = SQLiteCacheStore(file: file, costLimit: 1 << 30) { Issue.record($0) }
                 try await expectWhole(new, in: store)
-                // The one in the middle of which it ended may be there, but only as a whole.
+                // The entry of the interrupted write is either absent or complete.
                 let next = round * 1000 + new.count
                 let last = try await store.entries(for: SQLiteWriter.key(next))
                 #expect(last.isEmpty || last == [SQLiteWriter.entry(next)])
@@ -33,11 +33,31 @@ struct ProcessTests {
         }
     }
 
-    @Test func processesWriteAtOnce() async throws {
+    /// A save of several rows happens completely or not at all.
+    @Test func savedCookiesSurviveThirtyKills() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cookies")
+            var last = -1
+            for round in 0..<30 {
+                let first = (round + 1) * 1_000
+                let writer = try Writer(file, first: first, count: 0, store: "cookies")
+                let (status, acknowledged) = try await writer.killed(after: round * 7 % 23)
+                #expect(status == SIGKILL)
+                last = acknowledged.last ?? last
+                let archive = try await SQLiteCookieStorage(file: file).load()
+                // The save in which the process was killed may have happened.
+                let possible = [last, last + 1, first].filter { $0 >= 0 }.map { SQLiteWriter.archive($0) }
+                #expect(archive.map { possible.contains($0) } ?? (last == -1), "round \(round)")
+            }
+            #expect(last > 0)
+        }
+    }
+
+    @Test func processesWriteConcurrently() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let store = SQLiteCacheStore(file: file, costLimit: 1 << 30)
-            // They make the file at the same time, too.
+            // The writers also create the file at the same time.
             let writers = try [0, 1000].map { try Writer(file, first: $0, count: 200) }
             for number in 2000..<2200 {
                 try await store.store(SQLiteWriter.entry(number), for: SQLiteWriter.key(number))
@@ -52,7 +72,7 @@ struct ProcessTests {
         }
     }
 
-    /// The bound that the documentation states: 16 MiB, and one write of each process.
+    /// The bound in the documentation: 16 MiB and one write of each process.
     @Test func logStaysBoundedWhileProcessesWriteWithoutAPause() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
@@ -67,8 +87,8 @@ struct ProcessTests {
         }
     }
 
-    /// A test that was killed must not leave a process behind that writes for ever.
-    @Test func aWriterEndsWithItsParent() async throws {
+    /// Without this, a killed test would leave a process that writes forever.
+    @Test func writerEndsWithItsParent() async throws {
         try await withTemporaryDirectory { directory in
             let writer = try Writer(directory.appending(path: "cache"), first: 0, count: 0)
             try writer.abandon()
@@ -76,7 +96,7 @@ struct ProcessTests {
         }
     }
 
-    /// Returns the longest length that a file has had until the task was cancelled.
+    /// Checks that the store contains complete entries with the given numbers.
     private func expectWhole(_ numbers: [Int], in store: SQLiteCacheStore) async throws {
         for number in numbers {
             let found = try await store.entries(for: SQLiteWriter.key(number))
@@ -85,8 +105,8 @@ struct ProcessTests {
     }
 }
 
-/// Notes how long a file gets, on a thread of its own: tasks of other tests may keep the concurrency pool busy for
-/// seconds.
+/// Records the greatest length of a file, on a separate thread, because other tests may keep the concurrency pool busy
+/// for seconds.
 private final class FileWatch: Sendable {
     private struct State {
         var longest = 0
@@ -114,7 +134,7 @@ private final class FileWatch: Sendable {
         state.withLock { $0.longest = max($0.longest, length) }
     }
 
-    /// Ends the watch and returns the greatest length in bytes.
+    /// Stops the observation and returns the greatest length in bytes.
     func end() -> Int {
         state.withLock { state in
             state.isOver = true

@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Signatures, made by AWS's own client as well.
+    /// Signatures compared with those of botocore, the AWS client for Python.
     struct AWSBotocoreTests {
         @Test(.requires(.botocore))
-        func signaturesAreBotocores() async throws {
+        func signaturesMatchBotocore() async throws {
             let samples = (0..<400).map { Sample(number: UInt64($0)) }
             let output = try await Python.run(program, on: JSONEncoder().encode(samples))
             let expected = try JSONDecoder().decode([String].self, from: output)
@@ -53,7 +53,7 @@ extension Loopback {
     }
 }
 
-/// A request of any kind, the same for its number each time.
+/// A pseudo-random request, determined by its number.
 private struct Sample: Encodable {
     static let time = 1_440_938_160.0
 
@@ -75,13 +75,13 @@ private struct Sample: Encodable {
         url = "https://api-1.example.com\(port)"
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             let odd = [".", "..", "", nil, nil, nil, nil].randomElement(using: &random)!
-            // Botocore never writes a slash of S3 as an escape, so it does not know that S3 reads one as a slash.
+            // Botocore never percent-encodes a slash for S3, so it does not show that S3 decodes one.
             let text = Self.text(using: &random).filter { $0 != "/" || service != "s3" }
             url += "/" + (odd ?? text.encoded)
         }
         let items = (0..<Int.random(in: 0...4, using: &random)).map { "n\($0)" + Self.text(using: &random).encoded }
         if !items.isEmpty {
-            // Botocore keeps one of each name, and no name without a value, in a link.
+            // Botocore keeps one item of each name, and none without a value, in a presigned URL.
             url += "?" + items.map { "\($0)=\(Self.text(using: &random).encoded)" }.joined(separator: "&")
             url += isPresigned ? "" : "&\(items[0])=&last"
         }
@@ -132,7 +132,7 @@ private struct Sample: Encodable {
 }
 
 extension String {
-    /// All but the unreserved characters encoded, as AWS's clients write URLs.
+    /// The text with all but the unreserved characters percent-encoded, as AWS clients write URLs.
     fileprivate var encoded: String {
         addingPercentEncoding(
             withAllowedCharacters: CharacterSet(
@@ -142,7 +142,7 @@ extension String {
     }
 }
 
-/// Numbers that look random, the same ones each time.
+/// A deterministic sequence of pseudo-random numbers.
 private struct Numbers: RandomNumberGenerator {
     var state: UInt64
 

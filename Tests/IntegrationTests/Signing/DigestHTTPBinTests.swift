@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Digest against a server that this project did not write, over the URLSession transport.
+    /// Digest authentication with an independent server, over the URLSession transport.
     @Suite(
         .requires(.httpbin),
         .httpBin,
@@ -33,9 +33,11 @@ extension Loopback {
             var user: String
         }
 
-        /// SHA-512 is the server's own: it is not registered.
+        /// SHA-512 is not a registered algorithm.
+        ///
+        /// This server uses it anyway.
         @Test(arguments: ["auth", "auth-int", "none"], ["MD5", "SHA-256", "SHA-512"])
-        func letsTheUserIn(quality: String, algorithm: String) async throws {
+        func authenticatesWithEveryAlgorithm(quality: String, algorithm: String) async throws {
             for coversBody in [false, true] {
                 let network = network(DigestSigner(user: "emily", password: "passw0rd", coversBody: coversBody))
                 let request = HTTPRequestData(path: "digest-auth/\(quality)/emily/passw0rd/\(algorithm)")
@@ -48,29 +50,29 @@ extension Loopback {
                 let login = try await network.request(request, as: Login.self)
                 #expect(login.authenticated && login.user == "emily")
                 #expect(recorder.requests.count == count + 2)
-                // From now on it need not be asked.
+                // Further requests are sent with credentials at once.
                 #expect(try await network.data(request).status == .ok)
                 #expect(recorder.requests.count == count + 3)
                 let field = try #require(recorder.requests.last?.headerFields[.authorization])
                 let sent = AuthenticationChallenge.challenges(in: field).first
                 #expect(sent?["nc"] == "00000002")
                 #expect(sent?["algorithm"] == algorithm)
-                // Where it has the choice, the server offers both.
+                // Without a fixed quality of protection, the server offers both.
                 let chosen = quality == "none" ? (coversBody ? "auth-int" : "auth") : quality
                 #expect(sent?["qop"] == chosen)
             }
         }
 
         @Test(arguments: ["MD5", "SHA-256"])
-        func aWrongPasswordIsTriedOnce(algorithm: String) async throws {
+        func sendsAWrongPasswordOnce(algorithm: String) async throws {
             let request = HTTPRequestData(path: "digest-auth/auth/emily/password/\(algorithm)")
             let response = try await network(DigestSigner(user: "emily", password: "wrong")).data(request)
             #expect(response.status == .unauthorized)
             #expect(recorder.requests.count == 2)
         }
 
-        /// The server keeps the number of uses that are left in a cookie.
-        @Test func aStaleNonceIsReplaced() async throws {
+        /// The server keeps the remaining number of uses of a nonce in a cookie.
+        @Test func replacesAStaleNonce() async throws {
             let network = network(DigestSigner(user: "emily", password: "password"))
             let request = HTTPRequestData(path: "digest-auth/auth/emily/password/SHA-256/2")
             for _ in 1...6 {
@@ -81,7 +83,7 @@ extension Loopback {
             #expect(Set(nonces).count > 1)
         }
 
-        @Test func manyAtOnceAreLetIn() async throws {
+        @Test func authenticatesConcurrentRequests() async throws {
             let network = network(DigestSigner(user: "emily", password: "password"))
             let request = HTTPRequestData(path: "digest-auth/auth-int/emily/password/SHA-256")
             try await network.data(request)

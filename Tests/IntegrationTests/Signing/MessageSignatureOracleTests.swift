@@ -7,13 +7,13 @@ import NetworkingSigning
 import TestSupport
 import Testing
 
-/// What is signed here, another implementation verifies, and the other way round.
+/// Message signatures verified against an independent implementation, in both directions.
 @Suite(
     .timeLimit(.minutes(2)),
     .requires(.messageSignatures)
 )
 struct MessageSignatureOracleTests {
-    @Test func whatIsSignedHereIsVerifiedThere() async throws {
+    @Test func pythonVerifiesOurSignatures() async throws {
         var cases: [OracleCase] = []
         var changed: [OracleCase] = []
         for key in OracleKey.all {
@@ -38,12 +38,12 @@ struct MessageSignatureOracleTests {
         #expect(refused.count == changed.count && !refused.contains("sig1"), "\(refused)")
     }
 
-    @Test func whatIsSignedThereIsVerifiedHere() async throws {
+    @Test func verifiesSignaturesMadeByPython() async throws {
         var cases: [OracleCase] = []
         var requests: [(HTTPRequestData, OracleKey, [MessageComponent])] = []
         for key in OracleKey.all {
             for (url, components) in OracleCase.coverings {
-                // Their signer takes each field as one line.
+                // The other implementation signs each field as one line.
                 let components = components.filter { !$0.description.contains(";bs") }
                 var request = OracleCase.request(to: url)
                 try await request.setContentDigest()
@@ -71,10 +71,10 @@ struct MessageSignatureOracleTests {
     }
 }
 
-/// A key that both sides have.
+/// A key in the forms of both implementations.
 private struct OracleKey {
     let algorithm: String
-    /// The secret's bytes.
+    /// The bytes of the secret.
     let bytes: Data
     let signing: any MessageSigningKey
     let verifying: any MessageVerifyingKey
@@ -113,7 +113,7 @@ private struct OracleKey {
     }
 }
 
-/// A request as the other side gets it.
+/// A request in the form that the Python program reads.
 private struct OracleCase: Encodable {
     let method: String
     let url: String

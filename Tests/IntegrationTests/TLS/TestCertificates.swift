@@ -1,5 +1,7 @@
 #if AsyncHTTPClient
 import Foundation
+import Networking
+import Testing
 
 /// The certificates in `Tests/Certificates`, which `Tests/Certificates/make` describes and makes.
 enum TestCertificates {
@@ -23,10 +25,32 @@ enum TestCertificates {
         static let early = Identity("early")
         /// Issued by an authority that no test trusts.
         static let unknown = Identity("unknown")
+        /// As ``trusted``, with another key.
+        static let rotated = Identity("rotated")
+
+        /// The certificate with a name in the folder.
+        static func named(_ name: String) -> Identity {
+            Identity(name)
+        }
     }
 
     /// The certificate of the authority that tests trust.
     static let authority = path(of: "authority.pem")
+
+    /// Returns the first certificate of a file.
+    static func certificate(_ name: String) throws -> Certificate {
+        try #require(try Certificate.contents(of: URL(filePath: path(of: "\(name).pem"))).first)
+    }
+
+    /// Returns the text of a file.
+    static func text(_ name: String) throws -> String {
+        try String(contentsOf: URL(filePath: path(of: name)), encoding: .utf8)
+    }
+
+    /// Returns the bytes of a file.
+    static func data(_ name: String) throws -> Data {
+        try Data(contentsOf: URL(filePath: path(of: name)))
+    }
 
     private static func path(of name: String) -> String {
         URL(filePath: #filePath).appending(path: "../../../Certificates/\(name)").standardized.path

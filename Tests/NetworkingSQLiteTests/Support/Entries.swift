@@ -6,7 +6,7 @@ import Networking
 @testable import NetworkingSQLite
 
 extension CachedEntry {
-    /// This with some of it replaced.
+    /// Returns a copy of the entry with some properties replaced.
     func with(
         response: HTTPResponse? = nil,
         body: Data? = nil,
@@ -24,7 +24,7 @@ extension CachedEntry {
         )
     }
 
-    /// An entry of whose body the test knows the length.
+    /// Returns an entry with a body of known length.
     static func sample(_ text: String = "text", length: Int? = nil) -> CachedEntry {
         CachedEntry(
             response: HTTPResponse(
@@ -45,7 +45,7 @@ extension CacheKey {
 }
 
 extension SQLiteCacheStore {
-    /// The bodies of a key, in order.
+    /// Returns the bodies stored for a key, in order.
     func texts(_ name: String) async throws -> [String] {
         try await entries(for: .named(name)).map { String(decoding: $0.body, as: UTF8.self) }.sorted()
     }

@@ -13,7 +13,7 @@ import Testing
 struct AWSCredentialProviderTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_440_938_160))
 
-    /// Hands out a key with a number, as often as it is asked.
+    /// A role that returns keys with consecutive numbers.
     private final class Role: Sendable {
         private let count = Atomic<Int>(0)
         let lifetime: TimeInterval?
@@ -62,7 +62,7 @@ struct AWSCredentialProviderTests {
         }
     }
 
-    @Test func manyRequestsHaveOneFetch() async throws {
+    @Test func concurrentRequestsShareOneFetch() async throws {
         let role = Role(clock: clock, isOpen: false)
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
@@ -78,7 +78,7 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == Array(repeating: "KEY1", count: 20))
     }
 
-    @Test func aCancelledCallerLeavesTheFetchToOthers() async throws {
+    @Test func cancelledCallerDoesNotCancelTheFetchForOthers() async throws {
         let role = Role(clock: clock, isOpen: false)
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
@@ -93,7 +93,7 @@ struct AWSCredentialProviderTests {
         #expect(transport.requests.map(\.path) == ["/b"])
     }
 
-    @Test func theyAreRenewedBeforeTheyRunOut() async throws {
+    @Test func renewsCredentialsBeforeTheyExpire() async throws {
         let role = Role(lifetime: 3_600, clock: clock)
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
@@ -103,7 +103,7 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == ["KEY1", "KEY1"])
         #expect(role.calls == 1)
         clock.advance(by: .seconds(1))
-        // In the background: requests are signed with the old key until the new one is there.
+        // The renewal runs in the background: requests use the old key until the new one arrives.
         while keys(transport).last != "KEY2" {
             _ = try await network.data(HTTPRequestData(path: "a"))
             await Task.yield()
@@ -113,7 +113,7 @@ struct AWSCredentialProviderTests {
     }
 
     @Test(arguments: ["ExpiredToken", "ExpiredTokenException"])
-    func theyAreRenewedWhenAWSSaysSo(code: String) async throws {
+    func renewsCredentialsThatAWSReportsAsExpired(code: String) async throws {
         let role = Role(clock: clock)
         let transport = MockTransport([
             MockResponse(status: .badRequest, data: Data("{\"__type\":\"\(code)\"}".utf8)), .ok(), .ok(),
@@ -124,7 +124,7 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == ["KEY1", "KEY2", "KEY2"])
     }
 
-    @Test func thoseThatStayAreNotRenewed() async throws {
+    @Test func doesNotRenewPermanentCredentials() async throws {
         let transport = MockTransport([
             MockResponse(status: .badRequest, data: Data("{\"__type\":\"ExpiredToken\"}".utf8))
         ])
@@ -134,7 +134,7 @@ struct AWSCredentialProviderTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aFailureIsToldAndNotKept() async throws {
+    @Test func failedFetchThrowsAndIsRetriedByTheNextRequest() async throws {
         struct NoRole: Error {}
         let calls = Atomic<Int>(0)
         let transport = MockTransport { _ in .ok() }
@@ -152,7 +152,7 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == ["KEY"])
     }
 
-    @Test func aFailureLeavesThoseThatAreGood() async throws {
+    @Test func failedRenewalKeepsValidCredentials() async throws {
         struct NoRole: Error {}
         let calls = Atomic<Int>(0)
         let transport = MockTransport { _ in .ok() }
@@ -169,8 +169,8 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == ["KEY", "KEY"])
     }
 
-    /// Only fetches in vain count towards the limit on refreshes.
-    @Test func credentialsThatAreAcceptedMayBeRenewedAnyNumberOfTimes() async throws {
+    /// Only fetches of refused credentials count towards the limit on refreshes.
+    @Test func acceptedCredentialsCanBeRenewedRepeatedly() async throws {
         let role = Role(lifetime: 1, clock: clock)
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
@@ -182,7 +182,7 @@ struct AWSCredentialProviderTests {
     }
 
     @Test(arguments: [400, 401, 403, 429, 500])
-    func credentialsOfAFailureCountTowardsTheLimit(status: Int) async throws {
+    func refusedCredentialsCountTowardsTheLimit(status: Int) async throws {
         let role = Role(lifetime: 1, clock: clock)
         let transport = MockTransport { _ in MockResponse(status: HTTPResponse.Status(code: status)) }
         let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
@@ -193,11 +193,11 @@ struct AWSCredentialProviderTests {
         #expect(role.calls == 5)
     }
 
-    @Test func itMayUseTheStackThatWaitsForIt() async throws {
+    @Test func fetchCanUseTheStackThatWaitsForIt() async throws {
         let transport = MockTransport { _ in .text("KEY") }
-        let place = Mutex<AnyNetworkingComponent?>(nil)
+        let stackBox = Mutex<AnyNetworkingComponent?>(nil)
         let provider = AWSCredentialProvider {
-            let network = try #require(place.withLock { $0 })
+            let network = try #require(stackBox.withLock { $0 })
             let response = try await network.data(HTTPRequestData(path: "role"))
             return AWSCredentials(
                 accessKeyID: String(decoding: response.data, as: UTF8.self),
@@ -205,13 +205,13 @@ struct AWSCredentialProviderTests {
             )
         }
         let network = AnyNetworkingComponent(stack(transport, provider))
-        place.withLock { $0 = network }
+        stackBox.withLock { $0 = network }
         _ = try await network.data(HTTPRequestData(path: "a"))
         #expect(transport.requests.map(\.path) == ["/role", "/a"])
         #expect(keys(transport) == [nil, "KEY"])
     }
 
-    @Test func itsNameStaysWhileKeysChange() async throws {
+    @Test func keyIDStaysTheSameAcrossRenewals() async throws {
         let role = Role(lifetime: 10, clock: clock)
         let provider = AWSCredentialProvider { try await role.credentials() }
         let signer = AWSSigner(provider, region: "r", service: "s")

@@ -35,9 +35,9 @@ struct AWSSignerTests {
         return try #require(transport.requests.first)
     }
 
-    // MARK: What is signed
+    // MARK: Signed parts
 
-    @Test func theFieldsAreSet() async throws {
+    @Test func setsTheSignatureFields() async throws {
         let request = try await signed(HTTPRequestData(path: "items"), by: signer())
         #expect(request.headerFields[.amzDate] == "20150830T123600Z")
         #expect(request.headerFields[.amzSecurityToken] == "secret-token")
@@ -51,7 +51,7 @@ struct AWSSignerTests {
         )
     }
 
-    @Test func whatChangesUnderWayIsNotSigned() async throws {
+    @Test func leavesOutFieldsThatProxiesChange() async throws {
         var request = HTTPRequestData(path: "items")
         request.headerFields = [
             .userAgent: "a", .expect: "100-continue", .acceptEncoding: "gzip", .cookie: "a=b", .via: "c",
@@ -63,14 +63,14 @@ struct AWSSignerTests {
         #expect(field?.contains("SignedHeaders=accept;host;x-amz-date;x-amz-security-token;x-mine,") == true)
     }
 
-    @Test func repeatedFieldsBecomeOne() async throws {
+    @Test func joinsRepeatedFields() async throws {
         let name = HTTPField.Name("X-Mine")!
         var request = HTTPRequestData(path: "items")
         request.headerFields[values: name] = ["b", "a"]
         #expect(try await signed(request, by: signer()).headerFields[values: name] == ["b,a"])
     }
 
-    @Test func aRepeatedFieldThatIsSecretStaysSo() async throws {
+    @Test func joinedFieldStaysSecret() async throws {
         let name = HTTPField.Name("X-Mine")!
         var request = HTTPRequestData(path: "items")
         request.setCredential("secret-1", for: name)
@@ -80,14 +80,14 @@ struct AWSSignerTests {
         #expect(!everyPrint(of: sent).contains("secret-1"))
     }
 
-    @Test func aDateOfTheCallersIsReplaced() async throws {
+    @Test func replacesTheCallersDate() async throws {
         var request = HTTPRequestData(path: "items")
         request.headerFields[.amzDate] = "19700101T000000Z"
         #expect(try await signed(request, by: signer()).headerFields[values: .amzDate] == ["20150830T123600Z"])
     }
 
     @Test(arguments: [("https", "h.example:443"), ("https", "h.example"), ("http", "h.example:80")])
-    func thePortOfTheSchemeIsNotSigned(scheme: String, authority: String) async throws {
+    func leavesOutTheDefaultPort(scheme: String, authority: String) async throws {
         try await withEnvironment(environment) {
             let request = HTTPRequestData(scheme: scheme, authority: authority, path: "/")
             let other = HTTPRequestData(scheme: scheme, authority: "h.example", path: "/")
@@ -103,18 +103,18 @@ struct AWSSignerTests {
         ("/a%2Fb//c/../d(e)+%FF", "sns", "/a%252Fb/d%28e%29%2B%25FF"), ("", "sns", "/"), ("/a/b/..", "sns", "/a"),
         ("/a/./", "sns", "/a/"), ("/..", "sns", "/"),
     ])
-    func pathsAreWrittenByTheService(path: String, service: String, canonical: String) {
+    func encodesPathsByTheRulesOfTheService(path: String, service: String, canonical: String) {
         let isS3 = service == "s3"
         #expect(AWSCanonicalRequest.path(path, isNormalized: !isS3, isEncodedTwice: !isS3) == canonical)
     }
 
-    @Test func queriesAreSortedByWhatIsEncoded() {
+    @Test func sortsQueryItemsByTheirEncodedForm() {
         #expect(
             AWSCanonicalRequest.query("b=1+2&a-=x&a&a=%2f&=z&&c=%FF=%zz") == "=z&a=&a=%2F&a-=x&b=1%202&c=%FF%3D%25zz"
         )
     }
 
-    @Test func eachAttemptGetsItsDate() async throws {
+    @Test func signsEachAttemptWithItsOwnDate() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let network = stack(transport, signer())
         async let response = network.data(HTTPRequestData(path: "items"))
@@ -127,7 +127,7 @@ struct AWSSignerTests {
         )
     }
 
-    @Test func eachHopIsSigned() async throws {
+    @Test func signsEachRedirect() async throws {
         let transport = MockTransport { request in
             request.path == "/a" ? .redirect(to: "/b", status: .temporaryRedirect) : .ok()
         }
@@ -136,7 +136,7 @@ struct AWSSignerTests {
         #expect(Set(fields).count == 2)
     }
 
-    @Test func aSignedLinkStaysAsItIs() async throws {
+    @Test func doesNotSignAPresignedURL() async throws {
         let request = try await signed(HTTPRequestData(path: "a?X-Amz-Signature=abc"), by: signer())
         #expect(request.headerFields.isEmpty)
         #expect(request.query.encoded == "X-Amz-Signature=abc")
@@ -144,21 +144,21 @@ struct AWSSignerTests {
 
     // MARK: Bodies
 
-    @Test func s3IsToldTheDigest() async throws {
+    @Test func sendsThePayloadDigestToS3() async throws {
         let request = HTTPRequestData(method: .put, path: "key", body: .data(Data("Param1=value1".utf8)))
         let digest = try await signed(request, by: signer(service: "s3")).headerFields[.amzContentSHA256]
         #expect(digest == "9095672bbd1f56dfc5b65f3e153adc8731a4a654192329106275f4c7b24d0b6e")
     }
 
     @Test(arguments: [AWSSigner.Payload.unsigned, .unsignedIfReadOnce])
-    func aStreamGoesUnsignedWhereThatIsAllowed(_ payload: AWSSigner.Payload) async throws {
+    func sendsAStreamUnsignedIfAllowed(_ payload: AWSSigner.Payload) async throws {
         let request = HTTPRequestData(method: .put, path: "key", body: readOnce)
         let sent = try await signed(request, by: signer(options: AWSSigner.Options(payload: payload)))
         #expect(sent.headerFields[.amzContentSHA256] == "UNSIGNED-PAYLOAD")
         #expect(sent.body?.data == Data("once".utf8))
     }
 
-    @Test func whatCanBeReadAgainIsSigned() async throws {
+    @Test func signsABodyThatCanBeReadAgain() async throws {
         let request = HTTPRequestData(method: .put, path: "key", body: .data(Data()))
         let options = AWSSigner.Options(payload: .unsignedIfReadOnce, sendsPayloadDigest: true)
         let digest = try await signed(request, by: signer(options: options)).headerFields[.amzContentSHA256]
@@ -166,7 +166,7 @@ struct AWSSignerTests {
     }
 
     @Test(arguments: [AWSSigner.Payload?.none, .digest])
-    func aStreamIsRefusedOtherwise(_ payload: AWSSigner.Payload?) async throws {
+    func refusesAStreamReadOnceByDefault(_ payload: AWSSigner.Payload?) async throws {
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, signer(service: "s3", options: AWSSigner.Options(payload: payload)))
         let error = await #expect(throws: NetworkingError.self) {
@@ -177,7 +177,7 @@ struct AWSSignerTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aStreamIsRefusedOverHTTP() async throws {
+    @Test func refusesAnUnsignedStreamOverHTTP() async throws {
         let network = MockTransport { _ in .ok() }
             .signed(with: signer(options: AWSSigner.Options(payload: .unsigned)))
             .server(scheme: "http").server(authority: "localhost:9000")
@@ -187,7 +187,7 @@ struct AWSSignerTests {
         #expect(error?.kind == .bodyNotReplayable)
     }
 
-    @Test func aDigestOfTheCallersCounts() async throws {
+    @Test func keepsThePayloadDigestOfTheCaller() async throws {
         var request = HTTPRequestData(method: .put, path: "key", body: readOnce)
         request.headerFields[.amzContentSHA256] = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
         let sent = try await signed(request, by: signer(service: "s3"))
@@ -205,7 +205,7 @@ struct AWSSignerTests {
 
     // MARK: In the query
 
-    @Test func theQueryFormHasNoFields() async throws {
+    @Test func presignsWithQueryItemsAndNoFields() async throws {
         let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
         var request = HTTPRequestData(path: "items?a=1&b=(2)")
         request.headerFields[.amzDate] = "19700101T000000Z"
@@ -220,13 +220,13 @@ struct AWSSignerTests {
                     + "&X-Amz-SignedHeaders=host&X-Amz-Signature="
             )
         )
-        // The marks hide them from those too who redact other names.
+        // The request marks these items as secret, so other redaction rules redact them too.
         #expect(sent.settings.secretQueryItems == ["x-amz-credential", "x-amz-security-token", "x-amz-signature"])
         #expect(!everyPrint(of: sent).contains("secret"))
         #expect(!everyPrint(of: sent).contains(try #require(sent.query["X-Amz-Signature"])))
     }
 
-    @Test func aLinkOfS3LeavesTheBodyOut() async throws {
+    @Test func presignedS3URLDoesNotCoverTheBody() async throws {
         try await withEnvironment(environment) {
             var request = HTTPRequestData(method: .put, url: URL(string: "https://b.s3.amazonaws.com/k?a=")!)
             request.headerFields[.contentType] = "text/plain"
@@ -241,7 +241,7 @@ struct AWSSignerTests {
     }
 
     @Test(arguments: ["http", "https"])
-    func aLinkOfS3LeavesTheBodyOutOverAnyScheme(scheme: String) async throws {
+    func presignedS3URLDoesNotCoverTheBodyOverAnyScheme(scheme: String) async throws {
         try await withEnvironment(environment) {
             let request = HTTPRequestData(method: .put, scheme: scheme, authority: "localhost:9000", path: "/b/k")
             let link = try await signer(service: "s3").presigned(request)
@@ -253,7 +253,7 @@ struct AWSSignerTests {
         }
     }
 
-    @Test func aLinkHasNoTokenOfOtherCredentials() async throws {
+    @Test func presignedURLHasNoTokenOfOtherCredentials() async throws {
         try await withEnvironment(environment) {
             let request = try await signer().presigned(HTTPRequestData(authority: authority, path: "/a"))
             #expect(request.query["X-Amz-Security-Token"] == "secret-token")
@@ -265,8 +265,8 @@ struct AWSSignerTests {
         }
     }
 
-    /// The server sends the whole query back, and the signature is of the old path.
-    @Test func aHopWithItsOwnSignatureIsSignedAnew() async throws {
+    /// The server copies the whole query into the redirect, with a signature for the old path.
+    @Test func replacesItsOwnSignatureInARedirect() async throws {
         let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
         let transport = MockTransport { request in
             request.path == "/a" ? .redirect(to: "/b?\(request.query.encoded ?? "")") : .ok()
@@ -277,7 +277,7 @@ struct AWSSignerTests {
         #expect(transport.requests.last?.query.encoded == direct.requests.first?.query.encoded)
     }
 
-    @Test func aLinkOfAnotherKeyStaysAsItIs() async throws {
+    @Test func keepsAPresignedURLOfAnotherKey() async throws {
         let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
         let query = "X-Amz-Credential=AKIDOTHER%2F20150830&X-Amz-Signature=abc"
         let request = try await signed(HTTPRequestData(path: "a?\(raw: query)"), by: signer(options: options))
@@ -285,7 +285,7 @@ struct AWSSignerTests {
     }
 
     @Test(arguments: [Duration.zero, .seconds(604_801)])
-    func aLinkHoldsForSevenDaysAtMost(_ lifetime: Duration) async {
+    func refusesLifetimesAboveSevenDays(_ lifetime: Duration) async {
         let request = HTTPRequestData(url: URL(string: "https://b.s3.amazonaws.com/k")!)
         let error = await #expect(throws: NetworkingError.self) {
             try await signer().presigned(request, lifetime: lifetime)
@@ -293,12 +293,12 @@ struct AWSSignerTests {
         #expect(error?.kind == .invalidRequest)
     }
 
-    @Test func aLinkNeedsAnAuthority() async {
+    @Test func presigningRequiresAnAuthority() async {
         let error = await #expect(throws: NetworkingError.self) { try await signer().presigned(HTTPRequestData()) }
         #expect(error?.kind == .invalidRequest)
     }
 
-    @Test func theQueryFormStaysOffPlainHTTP() async {
+    @Test func refusesQueryPlacementOverPlainHTTP() async {
         let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
         let network = MockTransport { _ in .ok() }
             .signed(with: signer(options: options)).server(scheme: "http").server(authority: authority)
@@ -318,7 +318,7 @@ struct AWSSignerTests {
         "{\"__type\":\"com.amazon.coral.service#InvalidSignatureException\",\"message\":\"Signature expired\"}",
         "{\"code\":\"RequestExpired\"}",
     ])
-    func theClockOfTheServerIsLearned(_ text: String) async throws {
+    func adoptsTheServersClockAfterASkewError(_ text: String) async throws {
         let transport = MockTransport([
             refusal(text, at: "Sun, 30 Aug 2015 13:36:00 GMT", status: text.hasPrefix("{") ? .badRequest : .forbidden),
             .ok(), .ok(),
@@ -331,7 +331,7 @@ struct AWSSignerTests {
         #expect(dates == ["20150830T123600Z", "20150830T133600Z", "20150830T133601Z"])
     }
 
-    @Test func aTypeInAFieldCounts() async throws {
+    @Test func readsTheErrorTypeFromAField() async throws {
         let type = "InvalidSignatureException:http://internal.amazon.com/"
         let fields: HTTPFields = [
             .date: "Sun, 30 Aug 2015 11:36:00 GMT", HTTPField.Name("x-amzn-ErrorType")!: type,
@@ -342,7 +342,7 @@ struct AWSSignerTests {
         #expect(transport.requests.map { $0.query["X-Amz-Date"] } == ["20150830T123600Z", "20150830T113600Z"])
     }
 
-    @Test func aHeadHasNoBodyToSaySo() async throws {
+    @Test func retriesAHeadRequestWithoutAnErrorBody() async throws {
         let transport = MockTransport([refusal("", at: "Sun, 30 Aug 2015 13:36:00 GMT"), .ok()])
         _ = try await stack(transport, signer()).data(HTTPRequestData(method: .head, path: "a"))
         #expect(transport.requests.count == 2)
@@ -352,14 +352,14 @@ struct AWSSignerTests {
         ("SignatureDoesNotMatch", "Sun, 30 Aug 2015 12:39:59 GMT"), ("AccessDenied", "Sun, 30 Aug 2015 13:36:00 GMT"),
         ("RequestTimeTooSkewed", "yesterday"),
     ])
-    func otherRefusalsAreTheAnswer(code: String, date: String) async throws {
+    func returnsRefusalsThatAreNoSkewErrors(code: String, date: String) async throws {
         let transport = MockTransport([refusal("<Error><Code>\(code)</Code></Error>", at: date)])
         let response = try await stack(transport, signer()).data(HTTPRequestData(path: "a"))
         #expect(response.status == .forbidden)
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aClockIsLearnedOnceARequest() async throws {
+    @Test func adoptsTheServersClockOncePerRequest() async throws {
         let text = "<Error><Code>RequestTimeTooSkewed</Code></Error>"
         let transport = MockTransport { _ in refusal(text, at: "Sun, 30 Aug 2015 13:36:00 GMT") }
         let response = try await stack(transport, signer()).data(HTTPRequestData(path: "a"))
@@ -367,7 +367,7 @@ struct AWSSignerTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func aClockIsThatOfOneHost() {
+    @Test func keepsOneClockOffsetPerHost() {
         let offsets = ClockOffsets()
         var request = HTTPRequestData(authority: "A.example.com")
         _ = offsets.date(&request)
@@ -382,31 +382,31 @@ struct AWSSignerTests {
         #expect(offsets.date(&other).timeIntervalSinceNow.magnitude < 60)
     }
 
-    private static let wrong = "<Error><Code>SignatureDoesNotMatch</Code></Error>"
+    private static let signatureMismatch = "<Error><Code>SignatureDoesNotMatch</Code></Error>"
 
-    /// Its date is old by then, and the clocks are the same.
-    @Test func aRequestThatTookLongIsNotRepeatedForThat() async throws {
+    /// The date is old when the response arrives, but the clocks agree.
+    @Test func slowRequestIsNotRetriedForItsOldDate() async throws {
         let transport = MockTransport { [clock] _ in
             clock.advance(by: .seconds(360))
-            return refusal(Self.wrong, at: "Sun, 30 Aug 2015 12:42:00 GMT")
+            return refusal(Self.signatureMismatch, at: "Sun, 30 Aug 2015 12:42:00 GMT")
         }
         let response = try await stack(transport, signer()).data(HTTPRequestData(path: "a"))
         #expect(response.status == .forbidden)
         #expect(transport.requests.count == 1)
     }
 
-    /// Whoever made it: it would only go out once more as it is.
-    @Test func anOldLinkIsNotRepeated() async throws {
+    /// A retry would send the same presigned URL again.
+    @Test func expiredPresignedURLIsNotRetried() async throws {
         let signer = signer()
         let request = HTTPRequestData(authority: authority, path: "/a")
         let link = try await withEnvironment(environment) { try await signer.presigned(request) }
-        let transport = MockTransport { _ in refusal(Self.wrong, at: "Sun, 30 Aug 2015 13:36:00 GMT") }
+        let transport = MockTransport { _ in refusal(Self.signatureMismatch, at: "Sun, 30 Aug 2015 13:36:00 GMT") }
         let response = try await stack(transport, signer).data(link)
         #expect(response.status == .forbidden)
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aRequestIsRepeatedAlsoWhenAnotherHasLearnedTheClock() async throws {
+    @Test func retriesEvenIfAnotherRequestAdoptedTheClock() async throws {
         let (arrival, gate) = (Suspension<Void>(), Suspension<Void>())
         let transport = MockTransport { request in
             guard request.headerFields[.amzDate] == "20150830T123600Z" else { return .ok() }
@@ -414,7 +414,7 @@ struct AWSSignerTests {
                 arrival.resume()
                 try await gate.value()
             }
-            return refusal(Self.wrong, at: "Sun, 30 Aug 2015 13:36:00 GMT")
+            return refusal(Self.signatureMismatch, at: "Sun, 30 Aug 2015 13:36:00 GMT")
         }
         let network = stack(transport, signer())
         async let first = network.data(HTTPRequestData(path: "a"))
@@ -425,10 +425,10 @@ struct AWSSignerTests {
         #expect(transport.requests.count == 4)
     }
 
-    // MARK: Mistakes and secrets
+    // MARK: Invalid input and secrets
 
     @Test(arguments: [("", "s", "r"), ("a", "", "r"), ("a", "secret-key\n", "r"), ("a", "s", ""), ("a\n", "s", "r")])
-    func mistakesAreTold(id: String, secret: String, region: String) async {
+    func refusesInvalidCredentialsAndRegions(id: String, secret: String, region: String) async {
         let credentials = AWSCredentials(accessKeyID: id, secretAccessKey: secret)
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, AWSSigner(credentials, region: region, service: "s3"))
@@ -438,7 +438,7 @@ struct AWSSignerTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func nothingPrintsASecret() async throws {
+    @Test func descriptionsHideSecrets() async throws {
         let sent = try await signed(HTTPRequestData(path: "a"), by: signer())
         let signature = try #require(sent.headerFields[.authorization]?.split(separator: "Signature=").last)
         let values: [Any] = [
@@ -451,13 +451,13 @@ struct AWSSignerTests {
         }
     }
 
-    @Test func theKeyOwnsTheAnswer() {
+    @Test func keyIDIsTheAccessKeyID() {
         #expect(signer().keyID == "AKIDEXAMPLE")
         #expect(signer().scheme == "AWS4-HMAC-SHA256")
         #expect(signer(options: AWSSigner.Options(placement: .query(lifetime: .seconds(1)))).scheme == nil)
     }
 
-    @Test func itKeepsTheLaws() async throws {
+    @Test func keepsTheLaws() async throws {
         let authority = try #require(HTTPRequestData.lawful.authority)
         for placement in [AWSSigner.Placement.header, .query(lifetime: .seconds(60))] {
             try await checkLaws { [signer = signer(options: AWSSigner.Options(placement: placement))] upstream in

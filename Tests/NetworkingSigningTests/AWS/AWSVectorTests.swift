@@ -11,7 +11,7 @@ import Testing
 @Suite
 struct AWSVectorTests {
     @Test(arguments: AWSVector.all.filter { $0.inexpressible == nil })
-    func requestsAreSignedAsTheSuiteSays(_ vector: AWSVector) async throws {
+    func matchesTheSignaturesOfTheSuite(_ vector: AWSVector) async throws {
         let signer = vector.signer
         try await atTheSuitesTime {
             var request = vector.request
@@ -24,7 +24,7 @@ struct AWSVectorTests {
     }
 
     @Test(arguments: AWSVector.all)
-    func theCanonicalFormIsTheSuites(_ vector: AWSVector) {
+    func matchesTheCanonicalFormOfTheSuite(_ vector: AWSVector) {
         let date = Date(timeIntervalSince1970: 1_440_938_160)
         let scope = AWSScope(date: date, region: "us-east-1", service: "service")
         var fields: [String: [String]] = ["host": [AWSVector.host]]
@@ -50,8 +50,8 @@ struct AWSVectorTests {
         #expect(vector.presigned.map { $0 == scope.signature(of: presigned, with: vector.credentials) } ?? true)
     }
 
-    /// The 39 that are in the suite, and four that were.
-    @Test func noCaseIsLeftOut() {
+    /// The suite has 39 cases; a former version had four more.
+    @Test func runsEveryCase() {
         #expect(Set(AWSVector.all.map(\.name)).count == 43)
     }
 

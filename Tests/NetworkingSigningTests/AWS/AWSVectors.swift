@@ -11,11 +11,11 @@ struct AWSVector: Sendable, CustomTestStringConvertible {
     var body = ""
     var token: String?
     var isNormalized = true
-    /// The value of X-Amz-Content-Sha256, where that is sent.
+    /// The value of X-Amz-Content-Sha256, if the case sends it.
     var sentPayload: String?
     let header: String
     var presigned: String?
-    /// Why it can be told to the canonical form only, and not to a request.
+    /// The reason why only the canonical form can be tested and not a whole request.
     var inexpressible: String?
 
     var testDescription: String {
@@ -25,8 +25,8 @@ struct AWSVector: Sendable, CustomTestStringConvertible {
 
 // The requests and signatures of awslabs/aws-c-auth, tests/aws-signing-test-suite/v4 (Apache-2.0).
 //
-// Some signatures could not be read there and are those of the same request in another case: the query form of
-// get-vanilla and of the normalized paths (get-vanilla-query), post-header-key-case and the query form of
+// Some signatures of the suite could not be read. They are taken from another case with the same request: the query
+// form of get-vanilla and of the normalized paths (get-vanilla-query), post-header-key-case and the query form of
 // post-sts-header-after (post-vanilla), the header form of post-vanilla-empty-query-value, the query forms of
 // post-vanilla-query and get-space-unnormalized.
 extension AWSVector {
@@ -43,7 +43,7 @@ extension AWSVector {
             header: "c9d5ea9f3f72853aea855b47ea873832890dbdd183b4468f858259531a5138ea",
             presigned: "3349ee0b81b4b589da0ff28a395c3591e04de515651dd74f298fa992d1507a97"
         ),
-        // One field on three lines, which HTTP forbids by now; the suite takes each for a field.
+        // One field on three lines, which HTTP no longer allows. The suite treats each line as a field.
         AWSVector(
             name: "get-header-value-multiline",
             fields: [("My-Header1", "value1"), ("My-Header1", "  value2"), ("My-Header1", "     value3")],
@@ -64,7 +64,7 @@ extension AWSVector {
             header: "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736",
             presigned: "e7bb0fd515e125e1aec2ecc4c0c17484fb06f6846b927c35e46005dd3df3acd4"
         ),
-        // It says x-amz-date in another case, which this library does not let a caller set.
+        // The case spells x-amz-date differently, which this library does not let a caller set.
         AWSVector(
             name: "post-header-key-case",
             method: "POST",
@@ -293,7 +293,8 @@ extension AWSVector {
             header: "07ec1639c89043aa0e3e2de82b96708f198cceab042d4a97044c66dd9f74e7f8",
             presigned: "7ff2b50b376cb4d151970630573d6291dc128cc5c2a12ffb237f73cc53f67b6c"
         ),
-        // The token is added when all has been signed, which this library does not do: the signature is as without.
+        // The suite adds the token after signing, which this library does not do. The signature is the one without a
+        // token.
         AWSVector(
             name: "post-sts-header-after",
             method: "POST",
@@ -309,7 +310,7 @@ extension AWSVector {
         ),
     ]
 
-    /// From the suite that AWS published before, without lengths and digests in the fields.
+    /// Cases of the suite that AWS published before, without lengths and digests in the fields.
     private static let formerCases = [
         AWSVector(
             name: "get-vanilla-query-order-key, formerly",

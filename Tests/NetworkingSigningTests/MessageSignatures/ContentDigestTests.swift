@@ -30,7 +30,7 @@ struct ContentDigestTests {
         #expect(request.headerFields[.contentDigest] == "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")
     }
 
-    @Test func aBodyThatCanBeReadOnceHasNone() async throws {
+    @Test func refusesToDigestAStreamReadOnce() async throws {
         let (stream, continuation) = AsyncStream<Data>.makeStream()
         continuation.finish()
         var request = HTTPRequestData(authority: "foo.example", body: .stream(stream))
@@ -51,7 +51,7 @@ struct ContentDigestTests {
     }
 
     @Test(arguments: [sha256, sha512, "\(sha256), \(sha512)", "md5=:AAAA:, \(sha256)", "\(sha512);x=1"])
-    func aRightDigest(field: String) async throws {
+    func acceptsAMatchingDigest(field: String) async throws {
         try await request(field).verifyContentDigest()
         try await response(field).verifyContentDigest()
     }
@@ -61,7 +61,7 @@ struct ContentDigestTests {
         ("sha-256=(1 2)", "not a byte sequence"), ("sha-256=:===:", "not a byte sequence"), ("=", "malformed"),
         ("sha-256=:AAAA:", "does not match"), ("\(sha512), sha-256=:AAAA:", "does not match"),
     ])
-    func aWrongDigest(field: String?, reason: String) async {
+    func rejectsAWrongDigest(field: String?, reason: String) async {
         let error = await #expect(throws: NetworkingError.self) { try await request(field).verifyContentDigest() }
         #expect(error?.kind == (reason == "does not match" ? .checksumMismatch : .invalidRequest))
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
@@ -70,7 +70,7 @@ struct ContentDigestTests {
         #expect(other?.response?.data == Self.hello)
     }
 
-    @Test func aBodyThatASinkHas() async {
+    @Test func cannotVerifyABodySentToASink() async {
         var response = response(Self.sha256)
         response.body = .delivered(byteCount: 19)
         let sent = response

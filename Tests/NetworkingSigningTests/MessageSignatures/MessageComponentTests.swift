@@ -10,10 +10,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is signed for each component (RFC 9421 section 2).
+/// The line that each component adds to the signature base (RFC 9421 section 2).
 @Suite(.timeLimit(.minutes(5)))
 struct MessageComponentTests {
-    /// The line that a component becomes, read from a signature that is what it signs.
+    /// Returns the line of a component, read from a signature that equals its signature base.
     private func line(_ component: MessageComponent, of request: HTTPRequestData) async throws -> String {
         let signed = try await request.signed(by: MessageSigner(EchoKey(), keyID: "echo", components: [component]))
         let signature = try #require(signed.headerFields[.signature])
@@ -28,8 +28,8 @@ struct MessageComponentTests {
         return error?.reason
     }
 
-    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
-    @Test func theTargetIsTheOneThatIsSent() async throws {
+    /// A query with a custom encoding can hold characters that transports have to percent-encode.
+    @Test func signsTheTargetAsSent() async throws {
         let signer = MessageSigner(EchoKey(), keyID: "echo", components: [.query, .targetURI, .requestTarget])
         let transport = MockTransport { _ in .ok() }
         let network = transport.signed(with: signer).server(authority: "api.example.com")
@@ -79,12 +79,12 @@ struct MessageComponentTests {
         (.query, "https://www.example.com/path?", #""@query": ?"#),
         (.query, "https://www.example.com/path", #""@query": ?"#),
     ])
-    func derived(component: MessageComponent, url: String, line: String) async throws {
+    func writesDerivedComponents(component: MessageComponent, url: String, line: String) async throws {
         let request = HTTPRequestData(url: try #require(URL(string: url)))
         #expect(try await self.line(component, of: request) == line)
     }
 
-    @Test func theAsteriskOfOptions() async throws {
+    @Test func writesTheAsteriskTargetOfOptions() async throws {
         let request = HTTPRequestData(method: .options, authority: "www.example.com", path: "*")
         #expect(try await line(.requestTarget, of: request) == #""@request-target": *"#)
         #expect(try await line(.path, of: request) == #""@path": /"#)
@@ -92,7 +92,7 @@ struct MessageComponentTests {
         #expect(try await line(.targetURI, of: request) == #""@target-uri": https://www.example.com"#)
     }
 
-    @Test func openRequestsAreClosed() async throws {
+    @Test func completesRequestsWithoutPathOrScheme() async throws {
         #expect(try await line(.path, of: HTTPRequestData(authority: "a.example")) == #""@path": /"#)
         #expect(try await line(.scheme, of: HTTPRequestData(authority: "a.example")) == #""@scheme": https"#)
         #expect(await refusal(of: .authority, of: HTTPRequestData())?.contains("server(authority:)") == true)
@@ -114,12 +114,12 @@ struct MessageComponentTests {
         ("a=1=2&&b=%2b%7E%2a", "a", #""@query-param";name="a": 1%3D2"#),
         ("a=1=2&&b=%2b%7E%2a", "b", #""@query-param";name="b": %2B%7E*"#),
     ])
-    func queryParameters(query: String, name: String, line: String) async throws {
+    func writesQueryParameters(query: String, name: String, line: String) async throws {
         let request = HTTPRequestData(authority: "www.example.com", path: "/path?\(raw: query)")
         #expect(try await self.line(.queryParameter(name), of: request) == line)
     }
 
-    @Test func queryParametersThatAreMissingOrNotUnique() async {
+    @Test func rejectsMissingAndRepeatedQueryParameters() async {
         let request = HTTPRequestData(authority: "www.example.com", path: "/path?a=1&b=2&%61=3")
         #expect(await refusal(of: .queryParameter("c"), of: request)?.contains("does not have") == true)
         #expect(await refusal(of: .queryParameter("a"), of: request)?.contains("more than once") == true)
@@ -142,7 +142,7 @@ struct MessageComponentTests {
         )
     }
 
-    @Test func plainFields() async throws {
+    @Test func writesFields() async throws {
         let empty = MessageComponent.field(HTTPField.Name("X-Empty-Header")!)
         let blank = MessageComponent.field(HTTPField.Name("X-OWS-Header")!)
         #expect(try await line(empty, of: fields) == #""x-empty-header": "#)
@@ -157,7 +157,7 @@ struct MessageComponentTests {
         )
     }
 
-    @Test func structuredFields() async throws {
+    @Test func writesStructuredFields() async throws {
         let dictionary = MessageComponent.field(.exampleDictionary)
         let line = #""example-dict";sf: a=1, b=2;x=1;y=2, c=(a b c), d"#
         #expect(try await self.line(dictionary.structured(), of: fields) == line)
@@ -172,7 +172,7 @@ struct MessageComponentTests {
         }
     }
 
-    @Test func membersOfDictionaries() async throws {
+    @Test func writesMembersOfDictionaries() async throws {
         let dictionary = MessageComponent.field(.exampleDictionary)
         #expect(try await line(dictionary.member("a"), of: fields) == #""example-dict";key="a": 1"#)
         #expect(try await line(dictionary.member("d"), of: fields) == #""example-dict";key="d": ?1"#)
@@ -184,7 +184,7 @@ struct MessageComponentTests {
         )
     }
 
-    @Test func binaryFields() async throws {
+    @Test func writesBinaryFields() async throws {
         let component = MessageComponent.field(.exampleHeader).binary
         #expect(
             try await line(component, of: fields)
@@ -202,7 +202,7 @@ struct MessageComponentTests {
         }
     }
 
-    @Test func whatTheTransportAdds() async throws {
+    @Test func signsContentFieldsButNoFieldsAddedByTheTransport() async throws {
         let request = Vectors.request
         #expect(try await line(.contentType, of: request) == #""content-type": application/json"#)
         #expect(try await line(.field(.contentLength), of: request) == #""content-length": 18"#)
@@ -215,9 +215,9 @@ struct MessageComponentTests {
         )
     }
 
-    // MARK: What makes no sense
+    // MARK: Invalid components
 
-    @Test func componentsThatARequestCannotHave() async {
+    @Test func rejectsComponentsOfResponses() async {
         let request = Vectors.request
         #expect(await refusal(of: .status, of: request)?.contains("only a response") == true)
         #expect(await refusal(of: .method.ofRequest, of: request)?.contains("response") == true)
@@ -226,13 +226,13 @@ struct MessageComponentTests {
         #expect(await refusal(of: .path.member("a"), of: request)?.contains("only for fields") == true)
     }
 
-    @Test func aComponentOccursOnce() async {
+    @Test func rejectsARepeatedComponent() async {
         let signer = MessageSigner(EchoKey(), keyID: "echo", components: [.method, .path, .method])
         let error = await #expect(throws: NetworkingError.self) { try await Vectors.request.signed(by: signer) }
         #expect(error?.reason.contains(#""@method" twice"#) == true)
     }
 
-    @Test func theOrderOfParametersDoesNotCount() {
+    @Test func parameterOrderDoesNotAffectEquality() {
         let component = MessageComponent.field(.exampleDictionary)
         #expect(component.member("a").ofRequest == component.ofRequest.member("a"))
         #expect(component.member("a") != component.member("b"))

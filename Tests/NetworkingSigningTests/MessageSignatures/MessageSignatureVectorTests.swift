@@ -59,7 +59,7 @@ struct MessageSignatureVectorTests {
         #expect(try await onTheDay { try await verifier.verify(request) }.keyID == "test-key-ed25519")
     }
 
-    @Test func ecdsaOfAResponse() async throws {
+    @Test func verifiesECDSAOfAResponse() async throws {
         let response = Vectors.response.with(
             #"sig-b24=("@status" "content-type" "content-digest" "content-length");created=1618884473;keyid="test-key-ecc-p256""#,
             "sig-b24=:wNmSUAhwb5LxtOtOpNa6W5xj067m5hFrj0XQ4fvpaCLx0NKocgPquLgyahnzDnDAUy5eCdlYUEkLIj+32oiasw==:"
@@ -72,7 +72,7 @@ struct MessageSignatureVectorTests {
         #expect(signature.nonce == nil)
     }
 
-    /// RSA is no part of the product; the key of this test is one of a user's own.
+    /// The product does not include RSA, so the test brings its own key type.
     @Test(arguments: [
         (
             #"sig-b21=();created=1618884473;keyid="test-key-rsa-pss";nonce="b3k2pp5k7z-50gnwp.yemd""#,
@@ -98,7 +98,7 @@ struct MessageSignatureVectorTests {
                 + "fTIztsDZKEgM4cUA==:"
         ),
     ])
-    func rsaOfAKeyOfOnesOwn(input: String, signature: String) async throws {
+    func verifiesRSAWithACustomKey(input: String, signature: String) async throws {
         let verifier = MessageVerifier(RSAPSSKey(), keyID: "test-key-rsa-pss", requiring: [])
         let verified = try await onTheDay { try await verifier.verify(Vectors.request.with(input, signature)) }
         #expect(verified.keyID == "test-key-rsa-pss")
@@ -111,7 +111,7 @@ struct MessageSignatureVectorTests {
 
     // MARK: Section 2.4, appendices B.3 and B.4
 
-    @Test func aResponseThatCoversItsRequest() async throws {
+    @Test func verifiesAResponseThatCoversItsRequest() async throws {
         let response = HTTPResponseData(
             request: Vectors.request,
             status: .serviceUnavailable,
@@ -138,7 +138,7 @@ struct MessageSignatureVectorTests {
         await #expect(throws: NetworkingError.self) { try await onTheDay { try await verifier.verify(other) } }
     }
 
-    @Test func aProxyThatEndsTLS() async throws {
+    @Test func verifiesTheSignatureOfATLSProxy() async throws {
         let certificate =
             ":MIIBqDCCAU6gAwIBAgIBBzAKBggqhkjOPQQDAjA6MRswGQYDVQQKDBJMZXQncyBBdXRoZW50aWNhdGUxGzAZBgNVBAMMEkxBIEludGVybWVkaWF0"
             + "ZSBDQTAeFw0yMDAxMTQyMjU1MzNaFw0yMTAxMjMyMjU1MzNaMA0xCzAJBgNVBAMMAkJDMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE8YnXXfaUgm"
@@ -157,7 +157,7 @@ struct MessageSignatureVectorTests {
         try await onTheDay { try await verifier.verify(sent) }
     }
 
-    /// Which changes on the way a signature survives.
+    /// Changes on the path to the server, and whether the signature stays valid.
     @Test(arguments: [
         ("/demo?name1=Value1&Name2=value2", ["application/json", "*/*"], HTTPRequest.Method.get, true),
         ("/demo?name1=Value1&Name2=value2&param=added", ["application/json", "*/*"], .get, true),
@@ -165,7 +165,12 @@ struct MessageSignatureVectorTests {
         ("/demo?name1=Value1&Name2=value2", ["application/json, */*"], .post, false),
         ("/demo?name1=Value1&Name2=value2", ["*/*", "application/json"], .get, false),
     ])
-    func transformations(target: String, accept: [String], method: HTTPRequest.Method, isGood: Bool) async throws {
+    func survivesOnlyHarmlessTransformations(
+        target: String,
+        accept: [String],
+        method: HTTPRequest.Method,
+        isGood: Bool
+    ) async throws {
         var request = HTTPRequestData(method: method, authority: "example.org", path: target)
             .with(
                 #"transform=("@method" "@path" "@authority" "accept");created=1618884473;keyid="test-key-ed25519""#,

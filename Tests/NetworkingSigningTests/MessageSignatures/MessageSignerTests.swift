@@ -19,7 +19,7 @@ struct MessageSignerTests {
 
     private func stack(_ transport: some NetworkingComponent, _ signer: MessageSigner) -> AnyNetworkingComponent {
         let draws = Mutex<UInt8>(0)
-        let chance = SecureRandomSource { count in
+        let randomSource = SecureRandomSource { count in
             Array(
                 repeating: draws.withLock {
                     $0 += 1
@@ -30,11 +30,11 @@ struct MessageSignerTests {
         }
         return AnyNetworkingComponent(
             transport.signed(with: signer).retry().server(authority: "api.example.com")
-                .environment(\.clock, .immediate()).environment(\.secureRandom, chance)
+                .environment(\.clock, .immediate()).environment(\.secureRandom, randomSource)
         )
     }
 
-    /// Verifies a request at the time that the clock of the stack began.
+    /// Verifies a request at the start time of the stack's clock.
     private func verify(
         _ request: HTTPRequestData,
         requiring components: [MessageComponent] = [.method, .authority, .path, .query, .contentDigest]
@@ -46,9 +46,9 @@ struct MessageSignerTests {
         }
     }
 
-    // MARK: What is signed
+    // MARK: Signed components
 
-    @Test func signsWhatMattersByDefault() async throws {
+    @Test func signsMethodTargetAndBodyByDefault() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, MessageSigner(key, keyID: "app-1"))
         try await network.data(HTTPRequestData(path: "users?page=2"))
@@ -68,7 +68,7 @@ struct MessageSignerTests {
         }
     }
 
-    @Test func parameters() async throws {
+    @Test func writesSignatureParameters() async throws {
         let signer = MessageSigner(
             key,
             keyID: "app-1",
@@ -93,7 +93,7 @@ struct MessageSignerTests {
         #expect(signature.tag == "bank")
     }
 
-    @Test func aDigestThatIsSetStays() async throws {
+    @Test func keepsAnExistingContentDigest() async throws {
         let transport = MockTransport { _ in .ok() }
         let digest =
             "sha-512=:WZDPaVn/7XgHaAy8pmojAkGWoRx2UFChF41A2svX+TaPm+AbwAgBWnrIiYllu7BNNyealdVLvRwEmTHWXvJwew==:"
@@ -105,36 +105,36 @@ struct MessageSignerTests {
         _ = try await verify(sent)
     }
 
-    @Test func aDigestThatIsAskedForIsThatOfNothingWhereThereIsNoBody() async throws {
+    @Test func signsTheDigestOfAnEmptyBodyIfRequired() async throws {
         let signer = MessageSigner(key, keyID: "app-1", components: [.contentDigest], digest: .sha512)
         let request = try await HTTPRequestData(authority: "a.example").signed(by: signer)
         #expect(request.headerFields[.contentDigest]?.hasPrefix("sha-512=:z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg") == true)
     }
 
     @Test(arguments: ["", "Sig", "1a", "a b", "s\u{E9}"])
-    func aLabelThatIsNone(label: String) async {
+    func rejectsInvalidLabels(label: String) async {
         let signer = MessageSigner(EchoKey(), keyID: "app-1", label: label)
         let error = await #expect(throws: NetworkingError.self) { try await Vectors.request.signed(by: signer) }
         #expect(error?.kind == .invalidRequest)
         #expect(error?.reason.contains("label") == true)
     }
 
-    @Test func aKeyIDThatCannotBeWritten() async {
+    @Test func rejectsAKeyIDThatIsNotASCII() async {
         let signer = MessageSigner(EchoKey(), keyID: "schl\u{FC}ssel")
         let error = await #expect(throws: NetworkingError.self) { try await Vectors.request.signed(by: signer) }
         #expect(error?.kind == .invalidRequest)
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(-5), .zero])
-    func lifetimesOfAnyLength(lifetime: Duration) async throws {
+    func acceptsLifetimesOfAnyLength(lifetime: Duration) async throws {
         let signer = MessageSigner(EchoKey(), keyID: "app-1", lifetime: lifetime)
         let request = try await Vectors.request.signed(by: signer)
         #expect(request.headerFields[.signatureInput]?.contains(";expires=") == true)
     }
 
-    // MARK: Signatures that are there
+    // MARK: Existing signatures
 
-    @Test func signaturesOfOthersStay() async throws {
+    @Test func keepsOtherSignatures() async throws {
         let other = try await Vectors.request.signed(by: MessageSigner(try Vectors.ed25519, keyID: "other"))
         let both = try await other.signed(
             by: MessageSigner(key, keyID: "app-1", components: [.method, .field(.signature).member("sig1")])
@@ -153,7 +153,7 @@ struct MessageSignerTests {
         #expect(components.map(\.description) == [#""@method""#, #""signature";key="sig1""#])
     }
 
-    @Test func aSignatureThatCannotBeReadIsNotLost() async {
+    @Test func refusesToReplaceMalformedSignatures() async {
         let request = Vectors.request.with("sig1=(", "sig1=:AAAA:")
         let error = await #expect(throws: NetworkingError.self) {
             try await request.signed(by: MessageSigner(key, keyID: "app-1"))
@@ -162,9 +162,9 @@ struct MessageSignerTests {
         #expect(error?.reason.contains("malformed") == true)
     }
 
-    // MARK: Conversations
+    // MARK: Attempts and redirects
 
-    @Test func eachAttemptIsSignedAnew() async throws {
+    @Test func signsEachAttempt() async throws {
         let transport = MockTransport([
             .status(.serviceUnavailable, headerFields: [.retryAfter: "5"]), .ok(),
         ])
@@ -178,7 +178,7 @@ struct MessageSignerTests {
         #expect(transport.requests[1].headerFields[values: .signature].count == 1)
     }
 
-    @Test func eachHopIsSignedAnew() async throws {
+    @Test func signsEachRedirect() async throws {
         let transport = MockTransport { request in
             request.path == "/old" ? .redirect(to: "/new?a=1", status: .temporaryRedirect) : .ok()
         }
@@ -189,8 +189,8 @@ struct MessageSignerTests {
         #expect(Set(signatures.map(\.nonce)).count == 2)
     }
 
-    /// Nothing of the body is left when a redirect drops it.
-    @Test func aHopWithoutTheBody() async throws {
+    /// A redirect that drops the body drops its digest too.
+    @Test func redirectWithoutBodyHasNoContentDigest() async throws {
         let transport = MockTransport { request in
             request.path == "/old" ? .redirect(to: "/new", status: .seeOther) : .ok()
         }
@@ -202,7 +202,7 @@ struct MessageSignerTests {
         _ = try await verify(last)
     }
 
-    @Test func otherOriginsGetNothing() async throws {
+    @Test func sendsNoSignatureToOtherOrigins() async throws {
         let transport = MockTransport { request in
             request.path == "/old" ? .redirect(to: "https://elsewhere.example/new") : .ok()
         }
@@ -213,7 +213,7 @@ struct MessageSignerTests {
         #expect(!last.headerFields.contains(.signatureInput))
     }
 
-    @Test func bodiesOfAllKinds() async throws {
+    @Test func signsEveryKindOfBody() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, MessageSigner(key, keyID: "app-1"))
         let stream = RequestBody.stream(from: {
@@ -228,12 +228,12 @@ struct MessageSignerTests {
         ]
         for body in bodies {
             try await network.data(HTTPRequestData(method: .post, path: "upload", body: body))
-            // The mock keeps what arrived.
+            // The mock transport records the body that arrived.
             _ = try await verify(try #require(transport.requests.last))
         }
     }
 
-    @Test func aBodyThatCanBeSentOnce() async throws {
+    @Test func signsAStreamReadOnceOnlyIfTheBodyIsNotCovered() async throws {
         let transport = MockTransport { _ in .ok() }
         let body = { RequestBody.stream(AsyncStream { $0.finish() } as AsyncStream<Data>) }
         let network = stack(transport, MessageSigner(key, keyID: "app-1"))
@@ -267,7 +267,7 @@ struct MessageSignerTests {
         }
     }
 
-    @Test func theErrorOfAKeyComesOut() async {
+    @Test func throwsTheErrorOfTheKey() async {
         struct Locked: Error {}
         struct Vault: MessageSigningKey {
             var signatureAlgorithm: String? { nil }
@@ -279,7 +279,7 @@ struct MessageSignerTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aKeyThatIsAskedForByACancelledCaller() async {
+    @Test func cancelledCallerGetsCancellationErrorFromTheKey() async {
         struct Slow: MessageSigningKey {
             var signatureAlgorithm: String? { nil }
             func messageSignature(of base: Data) async throws -> Data {
@@ -296,7 +296,7 @@ struct MessageSignerTests {
 
     // MARK: Secrets
 
-    @Test func nothingShowsTheKeyOrTheSignature() async throws {
+    @Test func descriptionsHideTheKeyAndTheSignature() async throws {
         let signer = MessageSigner(key, keyID: "app-1")
         let request = try await Vectors.request.signed(by: signer)
         let signature = try #require(request.headerFields[.signature]).dropFirst(6).dropLast()
@@ -322,7 +322,7 @@ struct MessageSignerTests {
         #expect("\(signer)" == "MessageSigner(keyID: app-1)")
     }
 
-    @Test func plainHTTPGetsNoSignature() async {
+    @Test func refusesToSignPlainHTTP() async {
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, MessageSigner(key, keyID: "app-1"))
         var request = HTTPRequestData(path: "users")
@@ -346,7 +346,7 @@ struct MessageSignerTests {
 }
 
 extension Array {
-    /// The results of an operation, one after the other.
+    /// Returns the results of an operation that runs for one element after the other.
     func asyncMap<Result>(
         _ transform: nonisolated(nonsending) (Element) async throws -> Result
     ) async rethrows -> [Result] {

@@ -12,13 +12,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is not to be trusted.
+/// Requests and responses that must not be trusted.
 @Suite(.timeLimit(.minutes(5)))
 struct MessageVerifierTests {
     private let verifier = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method, .path, .contentDigest])
     private let signer = MessageSigner(Vectors.secret, keyID: "app-1", lifetime: .seconds(60), namesAlgorithm: true)
 
-    /// Why a request is refused.
+    /// Returns the reason why a request is refused.
     private func refusal(
         of request: HTTPRequestData,
         by verifier: MessageVerifier? = nil,
@@ -40,9 +40,9 @@ struct MessageVerifierTests {
         }
     }
 
-    // MARK: Changed on the way
+    // MARK: Changed messages
 
-    @Test func whatIsCoveredCannotBeChanged() async throws {
+    @Test func rejectsChangesToCoveredComponents() async throws {
         try await onTheDay { try await verifier.verify(try await signed) }
         let changes: [(inout HTTPRequestData) -> Void] = [
             { $0.method = .put }, { $0.path = "/bar" }, { $0.query.Pet = "cat" }, { $0.authority = "other.example" },
@@ -60,7 +60,7 @@ struct MessageVerifierTests {
         }
     }
 
-    @Test func theBodyCannotBeChanged() async throws {
+    @Test func rejectsAChangedBody() async throws {
         var request = try await signed
         request.body = .data(Data("{}".utf8), contentType: "application/json")
         #expect(await refusal(of: request, kind: .checksumMismatch).contains("Content-Digest"))
@@ -69,7 +69,7 @@ struct MessageVerifierTests {
         try await onTheDay { try await without.verify(sent) }
     }
 
-    @Test func whatIsNotCoveredMayChange() async throws {
+    @Test func acceptsChangesToUncoveredFields() async throws {
         var request = try await signed
         request.headerFields[.date] = nil
         request.headerFields[.accept] = "*/*"
@@ -79,7 +79,7 @@ struct MessageVerifierTests {
 
     // MARK: Keys and algorithms
 
-    @Test func otherKeys() async throws {
+    @Test func rejectsOtherKeys() async throws {
         let other = SymmetricKey(size: .bits256)
         let requiring: [MessageComponent] = [.method]
         let request = try await signed
@@ -101,7 +101,7 @@ struct MessageVerifierTests {
         )
     }
 
-    @Test func keysAreFoundByTheirID() async throws {
+    @Test func findsKeysByID() async throws {
         let keys = ["app-1": Vectors.secret]
         let verifier = MessageVerifier(requiring: [.method]) { signature in signature.keyID.flatMap { keys[$0] } }
         #expect(try await onTheDay { try await verifier.verify(try await signed) }.keyID == "app-1")
@@ -109,7 +109,7 @@ struct MessageVerifierTests {
 
     // MARK: Time
 
-    @Test func dates() async throws {
+    @Test func rejectsExpiredAndFutureSignatures() async throws {
         let request = try await signed
         for seconds in [-30.0, 0, 60, 90] {
             try await onTheDay(after: seconds) { try await verifier.verify(request) }
@@ -123,7 +123,7 @@ struct MessageVerifierTests {
         try await onTheDay(after: 1e9) { try await patient.verify(lasting) }
     }
 
-    @Test func aSignatureThatDoesNotSayWhen() async throws {
+    @Test func rejectsASignatureWithoutACreationDate() async throws {
         let input = #"sig1=("@method");keyid="app-1""#
         let base = "\"@method\": POST\n\"@signature-params\": (\"@method\");keyid=\"app-1\""
         let bytes = Vectors.secret.messageSignature(of: Data(base.utf8)).base64EncodedString()
@@ -137,7 +137,7 @@ struct MessageVerifierTests {
     @Test(arguments: [
         "created=9223372036854775807", "created=999999999999999", "created=-999999999999999", "expires=0",
     ])
-    func datesOfAnySize(parameter: String) async {
+    func rejectsDatesOfAnySizeWithoutTrapping(parameter: String) async {
         let request = Vectors.request.with(
             "sig1=(\"@method\" \"@path\" \"content-digest\");\(parameter);keyid=\"app-1\"",
             "sig1=:AAAA:"
@@ -145,9 +145,9 @@ struct MessageVerifierTests {
         _ = await refusal(of: request)
     }
 
-    // MARK: What is required
+    // MARK: Required components
 
-    @Test func whatIsRequiredHasToBeCovered() async throws {
+    @Test func rejectsASignatureWithoutRequiredComponents() async throws {
         let request = try await Vectors.request.signed(
             by: MessageSigner(Vectors.secret, keyID: "app-1", components: [.method])
         )
@@ -158,7 +158,7 @@ struct MessageVerifierTests {
         #expect(await refusal(of: bare).hasSuffix(#""@path"."#))
     }
 
-    @Test func labelsAndTags() async throws {
+    @Test func selectsSignaturesByLabelAndTag() async throws {
         let first = try await Vectors.request.signed(
             by: MessageSigner(Vectors.secret, keyID: "app-1", tag: "a", label: "one")
         )
@@ -174,8 +174,8 @@ struct MessageVerifierTests {
         #expect(await refusal(of: Vectors.request).contains("no signature: "))
     }
 
-    /// What is wrong with the own signature is told, not that others are there.
-    @Test func theReasonIsThatOfTheOwnSignature() async throws {
+    /// The reason describes the expected signature and not the other signatures in the request.
+    @Test func reportsTheReasonOfTheMatchingSignature() async throws {
         let other = try await Vectors.request.signed(by: MessageSigner(EchoKey(), keyID: "other", label: "a"))
         var both = try await other.signed(by: signer)
         both.method = .put
@@ -217,20 +217,20 @@ struct MessageVerifierTests {
         ("sig1=(\"date\";bs;sf);created=1618884473", "sig1=:AAAA:", "exclude"),
         ("sig1=(\"date\";req);created=1618884473", "sig1=:AAAA:", "only the signature of a response"),
     ])
-    func malformedFields(input: String, signature: String, reason: String) async {
+    func rejectsMalformedFields(input: String, signature: String, reason: String) async {
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
-        let told = await refusal(of: Vectors.request.with(input, signature), by: verifier)
-        #expect(told.contains(reason), "\(told)")
+        let message = await refusal(of: Vectors.request.with(input, signature), by: verifier)
+        #expect(message.contains(reason), "\(message)")
     }
 
-    /// They would keep the parser busy.
-    @Test func fieldsWithoutEnd() async {
+    /// A signature input with very many members would keep the parser busy.
+    @Test func rejectsVeryLongFields() async {
         let input = (0..<20_000).map { "s\($0)=()" }.joined(separator: ", ")
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
         #expect(await refusal(of: Vectors.request.with(input, "s1=:AAAA:"), by: verifier).contains("malformed"))
     }
 
-    @Test func moreComponentsThanAnybodyNeeds() async {
+    @Test func rejectsMoreThan64Components() async {
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
         for (count, reason) in [(64, "is not valid"), (65, "more than 64 components")] {
             let names = (0..<count).map { "\"x-\($0)\"" }.joined(separator: " ")
@@ -240,7 +240,7 @@ struct MessageVerifierTests {
         }
     }
 
-    @Test func moreSignaturesThanAnybodyNeeds() async throws {
+    @Test func requiresALabelAboveEightSignatures() async throws {
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.method])
         var request = Vectors.request
         for label in 1...9 {
@@ -256,7 +256,7 @@ struct MessageVerifierTests {
     }
 
     @Test(arguments: ["x-list\";sf", "x-list\";key=\"a1\""])
-    func fieldsOfMoreMembersThanAnybodyNeeds(component: String) async {
+    func rejectsStructuredFieldsWithTooManyMembers(component: String) async {
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
         var request = Vectors.request.with("sig1=(\"\(component));created=1618884473", "sig1=:AAAA:")
         for (count, reason) in [(1_000, "is not valid"), (2_000, "RFC 9651")] {
@@ -265,7 +265,7 @@ struct MessageVerifierTests {
         }
     }
 
-    @Test func cancellationIsHeard() async throws {
+    @Test func cancelledVerificationThrowsCancellationError() async throws {
         let request = try await Vectors.request.signed(
             by: MessageSigner(Vectors.secret, keyID: "app-1", components: [.method])
         )
@@ -277,8 +277,8 @@ struct MessageVerifierTests {
         await #expect(throws: CancellationError.self) { try await verifying.value }
     }
 
-    /// Parameters that nobody knows are covered as they are (RFC 9421 section 2.3).
-    @Test func unknownParametersOfASignature() async throws {
+    /// Parameters that the specification does not define are covered unchanged (RFC 9421 section 2.3).
+    @Test func coversUnknownParameters() async throws {
         let parameters = #"("@method");created=1618884473;x=1.5;y=tok;z=:AAAA:;w"#
         let base = "\"@method\": POST\n\"@signature-params\": \(parameters)"
         let bytes = Vectors.secret.messageSignature(of: Data(base.utf8)).base64EncodedString()
@@ -310,14 +310,14 @@ struct MessageVerifierTests {
         )
     }
 
-    @Test func responsesWithAGoodSignaturePass() async throws {
+    @Test func returnsResponsesWithAValidSignature() async throws {
         let response = try await network().data(HTTPRequestData(path: "dog"))
         #expect(String(decoding: response.data, as: UTF8.self) == #"{"message": "good dog"}"#)
     }
 
-    /// Whoever sends the redirect would choose which of the signed responses is accepted.
+    /// Otherwise the sender of the redirect could choose which signed response is accepted.
     @Test(arguments: [true, false])
-    func aRedirectWithoutASignatureIsNotFollowed(isFollowedOutside: Bool) async {
+    func doesNotFollowAnUnsignedRedirect(isFollowedOutside: Bool) async {
         let transport = MockTransport([.redirect(to: "/other"), .ok()])
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status])
         let verified = transport.verifiedSignatures(by: verifier)
@@ -331,7 +331,7 @@ struct MessageVerifierTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aRedirectWithASignatureIsFollowed() async throws {
+    @Test func followsASignedRedirect() async throws {
         let transport = MockTransport { request in
             let status = request.path == "/dog" ? 302 : 200
             let base = "\"@status\": \(status)\n\"@path\";req: \(request.path ?? "")\n"
@@ -352,7 +352,7 @@ struct MessageVerifierTests {
         #expect(transport.requests.map(\.path) == ["/dog", "/cat"])
     }
 
-    @Test func responsesWithoutFail() async {
+    @Test func throwsForResponsesWithoutAValidSignature() async {
         let changes: [(@Sendable (inout HTTPResponseData) -> Void, NetworkingError.Kind)] = [
             ({ $0.status = .created }, .invalidResponse), ({ $0.data = Data("bad dog".utf8) }, .checksumMismatch),
             ({ $0.headerFields[.signature] = nil }, .invalidResponse),
@@ -369,7 +369,7 @@ struct MessageVerifierTests {
         }
     }
 
-    @Test func severalCookiesAreNotOne() async {
+    @Test func rejectsSeveralSetCookieFieldsUnlessBinary() async {
         var response = HTTPResponseData(request: Vectors.request)
         response.headerFields = [.setCookie: "a=1", .setCookie: "b=2"]
         let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
@@ -388,7 +388,7 @@ struct MessageVerifierTests {
     }
 
     @Test func keepsTheLaws() async throws {
-        /// Signs what the transports of the laws answer.
+        /// Signs the responses of the transports in the law checks.
         struct Signing: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,

@@ -51,7 +51,9 @@ enum Vectors {
     static let responseDigest =
         "sha-512=:mEWXIS7MaLRuGgxOBdODa3xqM1XdEvxoYhvlCFJ41QJgJc4GTsPp29l5oGX69wWdXymyU0rjJuahq4l5aGgfLQ==:"
 
-    /// test-request; the transport adds its Content-Type, Content-Length and Host.
+    /// The test-request of the appendix.
+    ///
+    /// The transport adds its Content-Type, Content-Length and Host.
     static var request: HTTPRequestData {
         HTTPRequestData(
             method: .post,
@@ -63,7 +65,7 @@ enum Vectors {
         )
     }
 
-    /// test-response.
+    /// The test-response of the appendix.
     static var response: HTTPResponseData {
         HTTPResponseData(
             request: request,
@@ -85,7 +87,7 @@ extension HTTPField.Name {
     static let exampleHeader = HTTPField.Name("Example-Header")!
 }
 
-/// A key whose signature is what it signs, so that a test can read that.
+/// A key that returns the signature base as its signature, so that a test can read it.
 struct EchoKey: MessageSigningKey, MessageVerifyingKey {
     var signatureAlgorithm: String? { nil }
 
@@ -98,7 +100,7 @@ struct EchoKey: MessageSigningKey, MessageVerifyingKey {
     }
 }
 
-/// A key of somebody's own: that of rsa-pss-sha512.
+/// A key type outside the library, for rsa-pss-sha512.
 struct RSAPSSKey: MessageVerifyingKey {
     var signatureAlgorithm: String? { "rsa-pss-sha512" }
 
@@ -113,7 +115,7 @@ struct RSAPSSKey: MessageVerifyingKey {
 }
 
 extension HTTPRequestData {
-    /// The request as a signer leaves it, on the day of the vectors.
+    /// Returns the request signed at the date of the vectors.
     func signed(by signer: MessageSigner, at date: Date = Vectors.created) async throws -> HTTPRequestData {
         var request = self
         var environment = NetworkEnvironment()
@@ -123,7 +125,7 @@ extension HTTPRequestData {
         return request
     }
 
-    /// The request with the fields of a signature.
+    /// Returns the request with signature fields.
     func with(_ input: String, _ signature: String) -> HTTPRequestData {
         var request = self
         request.headerFields[.signatureInput] = input
@@ -133,7 +135,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPResponseData {
-    /// The response with the fields of a signature.
+    /// Returns the response with signature fields.
     func with(_ input: String, _ signature: String) -> HTTPResponseData {
         var response = self
         response.headerFields[.signatureInput] = input
@@ -142,7 +144,7 @@ extension HTTPResponseData {
     }
 }
 
-/// Runs something on the day of the vectors, or after a while.
+/// Runs an operation at the date of the vectors, or some seconds later.
 @discardableResult
 func onTheDay<Result>(
     after seconds: Double = 0,

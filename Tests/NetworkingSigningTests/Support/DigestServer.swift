@@ -6,7 +6,9 @@ import HTTPTypes
 import Networking
 import Synchronization
 
-/// A server that wants Digest, written apart from the signer, with what it says set by the test.
+/// A server that requires Digest authentication.
+///
+/// It is written independently of the signer, and the test sets its values.
 final class DigestServer: Sendable {
     struct Settings: Sendable {
         var algorithm: String? = "SHA-256"
@@ -15,11 +17,13 @@ final class DigestServer: Sendable {
         var more = ""
         var password = "secret-1"
         var nonces = ["nonce-1", "nonce-2", "nonce-3", "nonce-4", "nonce-5"]
-        /// How often a nonce may be used before it is stale.
+        /// The number of times that a nonce can be used before it is stale.
         var uses = Int.max
-        /// Whether the server says so, and does not merely refuse it.
-        var saysStale = true
-        /// What Authentication-Info says; `{proof}`, `{nc}` and `{cnonce}` stand for what is right.
+        /// Whether the challenge for an expired nonce contains `stale=true`.
+        var reportsStale = true
+        /// The Authentication-Info field.
+        ///
+        /// `{proof}`, `{nc}` and `{cnonce}` are replaced by the correct values.
         var info: String?
         var body = "hello"
     }
@@ -43,7 +47,7 @@ final class DigestServer: Sendable {
         state.withLock { change(&$0.settings) }
     }
 
-    /// The counts with which each nonce came.
+    /// The counts received for each nonce.
     var counts: [String: [UInt32]] {
         state.withLock { $0.used }
     }
@@ -66,7 +70,7 @@ final class DigestServer: Sendable {
             let nonce = given["nonce"] ?? ""
             state.used[nonce, default: []].append(UInt32(given["nc"] ?? "0", radix: 16) ?? 0)
             if nonce != state.nonce || state.used[nonce]!.count > settings.uses {
-                return Self.challenge(&state, isStale: settings.saysStale)
+                return Self.challenge(&state, isStale: settings.reportsStale)
             }
             var fields: HTTPFields = [:]
             if let info = settings.info {

@@ -3,7 +3,9 @@ import Networking
 import NetworkingSigning
 import Synchronization
 
-/// Signs with the number of the signature, and remembers what it was given.
+/// A signer that signs with consecutive numbers.
+///
+/// It records the requests that it signs.
 final class NumberingSigner: RequestSigner {
     typealias Verdict = @Sendable (HTTPResponseData) async throws -> Bool
 
@@ -25,7 +27,7 @@ final class NumberingSigner: RequestSigner {
         verdict = again
     }
 
-    /// The requests as they came to be signed.
+    /// The requests before signing.
     var requests: [HTTPRequestData] {
         seen.withLock { $0 }
     }
@@ -53,12 +55,12 @@ extension HTTPField.Name {
 }
 
 extension MockTransport {
-    /// The signatures that arrived.
+    /// The signature of each request.
     var signatures: [String?] {
         requests.map { $0.headerFields[.xSignature] }
     }
 
-    /// The Authorization fields that arrived.
+    /// The Authorization field of each request.
     var authorizations: [String?] {
         requests.map { $0.headerFields[.authorization] }
     }

@@ -22,18 +22,17 @@ struct W3CTracer: Tracer {
         memory.finishedSpans
     }
 
-    /// The spans of calls.
     var calls: [FinishedInMemorySpan] {
         spans.filter { $0.kind == .internal }
     }
 
-    /// The spans of exchanges, in the order of their beginning.
+    /// The spans of exchanges, in the order of their start.
     var attempts: [FinishedInMemorySpan] {
         spans.filter { $0.kind == .client }
             .sorted { $0.startInstant.nanosecondsSinceEpoch < $1.startInstant.nanosecondsSinceEpoch }
     }
 
-    // The names of the parameters are the protocol's.
+    // The protocol determines the names of these parameters.
     func startSpan<Instant: TracerInstant>(
         _ operationName: String,
         context: @autoclosure () -> InstrumentationContext,
@@ -86,7 +85,7 @@ struct W3CTracer: Tracer {
 }
 
 extension InstrumentationContext {
-    /// Something of the app's that goes along as baggage.
+    /// A value of the app that is propagated as baggage.
     var user: String? {
         get { self[UserKey.self] }
         set { self[UserKey.self] = newValue }
@@ -98,7 +97,7 @@ extension InstrumentationContext {
 }
 
 extension FinishedInMemorySpan {
-    /// An attribute as text.
+    /// Returns an attribute as text.
     func text(_ name: String) -> String? {
         switch attributes.get(name) {
         case .string(let text): text
@@ -109,7 +108,7 @@ extension FinishedInMemorySpan {
         }
     }
 
-    /// All that is in it as text, to look for what must not be.
+    /// The whole content of the span as text, to search for secrets.
     var everything: String {
         "\(operationName) \(String(describing: status)) \(errors) \(attributes) \(events) \(links)"
     }

@@ -1,13 +1,13 @@
 #if TestServer
 import NetworkingTestServer
 
-/// Holds every sleep until the test lets the time pass.
+/// A clock that ends its sleeps when the test opens a gate.
 final class HeldClock: Clock, Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Opens when somebody sleeps.
+    /// Opens at the first sleep.
     let asked = Gate()
-    /// Ends every sleep.
+    /// Ends every sleep when it opens.
     let pass = Gate()
 
     let now = ContinuousClock.now

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Talks to a server in bytes, so that a test asserts what is on the wire.
+/// A client that sends and receives bytes, so that a test can check the exact bytes on the wire.
 struct RawClient: Sendable {
     private let socket: LoopbackSocket
     private var received: [UInt8] = []
@@ -17,8 +17,7 @@ struct RawClient: Sendable {
         socket = try await .connected(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)))
     }
 
-    /// Connects without a suspension, so that a server that ends the connection at once is too late to end the
-    /// connecting.
+    /// Connects without a suspension, so a server that closes the connection at once cannot make the connect fail.
     init(connectedAtOnceTo server: TestServer) async throws {
         let pool = try await EventLoop.pool
         socket = try .connectedAtOnce(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)), in: pool)
@@ -48,10 +47,10 @@ struct RawClient: Sendable {
         return take(received.count)
     }
 
-    /// Returns everything until the server ends or resets the connection, and which of both it did.
+    /// Returns everything until the server ends or resets the connection, and whether it was a reset.
     ///
-    /// Whether a read reports a reset or an end depends on whether the reset is there before the read or wakes it, but
-    /// there is no sending any more on a connection that was reset.
+    /// A read reports a reset or an end depending on when the reset arrives. Sending on a reset connection always
+    /// fails.
     mutating func receiveToTheVeryEnd() async throws -> (String, isReset: Bool) {
         do {
             while let bytes = try await socket.read() { received += bytes }
@@ -62,7 +61,7 @@ struct RawClient: Sendable {
         }
     }
 
-    /// Returns one response, head and body as they are on the wire.
+    /// Returns the head and body of one response as they are on the wire.
     mutating func receiveResponse() async throws -> String {
         let head = try await receive(through: "\r\n\r\n")
         if head.contains("Transfer-Encoding: chunked") { return try await head + receive(through: "0\r\n\r\n") }
@@ -87,7 +86,7 @@ struct RawClient: Sendable {
 }
 
 extension RawClient {
-    /// Whether a connection comes about in time.
+    /// Whether a connection is established within a time limit.
     static func connects(toPort port: UInt16, within time: Duration) async throws -> Bool {
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {

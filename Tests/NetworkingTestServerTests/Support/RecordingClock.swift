@@ -1,7 +1,7 @@
 #if TestServer
 import Synchronization
 
-/// Lets every sleep end at once and writes down how long it was to be, so that a test of delays takes no time.
+/// A clock that records its sleeps and ends them at once, so that a test of delays takes no time.
 final class RecordingClock: Clock, Sendable {
     typealias Duration = Swift.Duration
 
@@ -29,7 +29,7 @@ final class RecordingClock: Clock, Sendable {
 
     let minimumResolution = Duration.nanoseconds(1)
 
-    /// How long each sleep was to be.
+    /// The duration of each sleep.
     var sleeps: [Duration] {
         state.withLock { $0.sleeps }
     }

@@ -1,7 +1,7 @@
 #if TestServer
 import NetworkingTestServer
 
-/// Runs a connection to a server for as long as a closure runs.
+/// Runs a closure with a connection to a server and closes the connection afterwards.
 func withClient<Result>(
     of server: TestServer,
     _ body: (inout RawClient) async throws -> Result
@@ -17,7 +17,7 @@ func withClient<Result>(
     }
 }
 
-/// Sends one request on a connection of its own and returns the response as it is on the wire.
+/// Sends one request on a new connection and returns the response as it is on the wire.
 func response(of server: TestServer, to request: String) async throws -> String {
     try await withClient(of: server) { client in
         try await client.send(request)

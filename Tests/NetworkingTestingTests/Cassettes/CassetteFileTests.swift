@@ -5,12 +5,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What is on the disk, and what happens when that is not as it should be.
+/// The cassette file, and errors for damaged or missing files.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteFileTests {
-    // MARK: What is written
+    // MARK: Format
 
-    @Test func fileIsLaidOutToBeRead() async throws {
+    @Test func writesAReadableFile() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport([
                 MockResponse(
@@ -40,7 +40,7 @@ struct CassetteFileTests {
             },
             "creator" : {
               "name" : "swift-networking",
-              "version" : "1.0"
+              "version" : "0.1.0"
             },
             "entries" : [
               {
@@ -121,7 +121,7 @@ struct CassetteFileTests {
 
         """
 
-    @Test func sameAnswersMakeTheSameFile() async throws {
+    @Test func sameResponsesGiveTheSameFile() async throws {
         try await withCassetteFolder { folder in
             func record(at seconds: Int64, _ mode: Cassette.Mode, third: String) async throws -> String {
                 let clock = ManualClock()
@@ -144,7 +144,7 @@ struct CassetteFileTests {
             let changed = try await record(at: 9_000, .all, third: "new")
 
             let differences = changed.split(separator: "\n").difference(from: first.split(separator: "\n"))
-            // The text, the field Date and when it was.
+            // Only the body, the Date field and the recording date change.
             #expect(differences.insertions.count == 3)
             #expect(changed.contains("\"text\" : \"new\""))
         }
@@ -163,7 +163,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func scopeThatFailsSavesNothing() async throws {
+    @Test func failedScopeSavesNothing() async throws {
         struct Failure: Error {}
         try await withCassetteFolder { folder in
             await #expect(throws: Failure.self) {
@@ -176,7 +176,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func folderIsMade() async throws {
+    @Test func createsTheFolder() async throws {
         try await withCassetteFolder { folder in
             let url = folder.url.appending(path: "one/two/test.har")
             try await withCassette(at: url, mode: .once) {
@@ -186,9 +186,9 @@ struct CassetteFileTests {
         }
     }
 
-    // MARK: Two at a time
+    // MARK: Concurrent recording
 
-    @Test func oneRecordsAtATime() async throws {
+    @Test func refusesASecondRecorderOfTheSameFile() async throws {
         try await withCassetteFolder { folder in
             var first: Cassette? = try Cassette(at: folder.cassette, mode: .once)
             for mode in [Cassette.Mode.once, .newEpisodes, .all] {
@@ -204,15 +204,15 @@ struct CassetteFileTests {
             #expect(folder.names.isEmpty)
             first = try Cassette(at: folder.cassette, mode: .all)
             #expect(folder.names == ["test.har.lock"])
-            // Its end lets go of the file, too.
+            // The deinitializer releases the lock too.
             first = nil
             _ = try Cassette(at: folder.cassette, mode: .newEpisodes)
             #expect(folder.names.isEmpty)
         }
     }
 
-    /// Both names are of one file, and writing it leaves the link what it is.
-    @Test func linkIsTheFileThatItLeadsTo() async throws {
+    /// Both URLs name the same file, and writing it keeps the symbolic link.
+    @Test func symbolicLinkSharesTheLockOfItsTarget() async throws {
         try await withCassetteFolder { folder in
             let link = folder.url.appending(path: "link.har")
             try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "test.har")
@@ -227,7 +227,7 @@ struct CassetteFileTests {
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "test.har")
             #expect(try Cassette(at: folder.cassette, mode: .none).interactions.count == 1)
 
-            // One that leads to itself is an error and no hang.
+            // A link to itself throws an error instead of hanging.
             let ring = folder.url.appending(path: "ring.har")
             try FileManager.default.createSymbolicLink(atPath: ring.path, withDestinationPath: "ring.har")
             #expect(throws: CassetteError.self) { try Cassette(at: ring, mode: .once) }
@@ -247,7 +247,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func lockThatAProcessLeftIsTaken() async throws {
+    @Test func takesOverAnAbandonedLock() async throws {
         try await withCassetteFolder { folder in
             try Data().write(to: folder.url.appending(path: "test.har.lock"))
             try Cassette(at: folder.cassette, mode: .once).finish()
@@ -255,9 +255,9 @@ struct CassetteFileTests {
         }
     }
 
-    // MARK: The end
+    // MARK: Finishing
 
-    @Test func requestsAfterTheEndFail() async throws {
+    @Test func requestsAfterFinishThrow() async throws {
         try await withCassetteFolder { folder in
             let cassette = try Cassette(at: folder.cassette, mode: .once)
             try cassette.finish()
@@ -271,8 +271,8 @@ struct CassetteFileTests {
         }
     }
 
-    /// Whoever comes second waits until the file is there.
-    @Test func twoMayFinishAtOnce() async throws {
+    /// The second call waits until the first has written the file.
+    @Test func concurrentFinishWaitsForTheFile() async throws {
         try await withCassetteFolder { folder in
             let box = Mutex<Cassette?>(nil)
             let (second, finishSecond) = AsyncStream.makeStream(of: Result<Bool, any Error>.self)
@@ -280,10 +280,10 @@ struct CassetteFileTests {
             let options = Cassette.Options.with { options in
                 options.beforeSave = { _ in
                     guard let cassette = box.withLock({ $0.take() }) else { return }
-                    let hasBegun = DispatchSemaphore(value: 0)
-                    // A thread: a task could need the very thread of the pool that waits for it here.
+                    let hasStarted = DispatchSemaphore(value: 0)
+                    // A separate thread, because a task could need the pool thread that waits for it here.
                     Thread.detachNewThread {
-                        hasBegun.signal()
+                        hasStarted.signal()
                         finishSecond.yield(
                             Result {
                                 try cassette.finish()
@@ -292,8 +292,8 @@ struct CassetteFileTests {
                         )
                         finishSecond.finish()
                     }
-                    hasBegun.wait()
-                    // Long enough for one that does not wait to come back, most of the time.
+                    hasStarted.wait()
+                    // A call to finish() that does not wait usually returns within this time.
                     for _ in 0..<200 { sched_yield() }
                 }
             }
@@ -305,7 +305,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func callsUnderWayAtTheEndAreTold() async throws {
+    @Test func finishReportsCallsInProgress() async throws {
         try await withCassetteFolder { folder in
             let cassette = try Cassette(at: folder.cassette, mode: .once)
             let recorder = RequestRecorder()
@@ -386,7 +386,7 @@ struct CassetteFileTests {
         ),
     ]
 
-    @Test(arguments: faults) func damagedFileIsToldAndKept(_ fault: Fault) async throws {
+    @Test(arguments: faults) func damagedFileThrowsAndStaysUnchanged(_ fault: Fault) async throws {
         try await withCassetteFolder { folder in
             try folder.write(fault.text)
             let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: fault.mode) }
@@ -401,7 +401,7 @@ struct CassetteFileTests {
         ("{}\n\n x", 3, 2),
         ("<html>", 1, 1),
     ])
-    func damageIsFoundWhereItIs(_ text: String, _ line: Int, _ column: Int) async throws {
+    func reportsThePositionOfDamage(_ text: String, _ line: Int, _ column: Int) async throws {
         try await withCassetteFolder { folder in
             try folder.write(text)
             let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: .once) }
@@ -412,8 +412,8 @@ struct CassetteFileTests {
         }
     }
 
-    /// Whatever a file says, it is an answer or an error.
-    @Test func oddValuesAreNoTrap() async throws {
+    /// Every request gets a response or an error.
+    @Test func invalidValuesDoNotTrap() async throws {
         let requests = [
             #"{"method": "GET", "url": "https://api.example/a"}"#, #"{"method": "GE T", "url": "?"}"#, #"{"url": 5}"#,
             #"{"method": "GET", "url": "https://[::1/%zz?&&==#", "headers": [{"name": "a b", "value": "\u0000"}, 5], "postData": 5}"#,
@@ -441,7 +441,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func placesWithoutAFileAreTold() async throws {
+    @Test func throwsForUnusableFileURLs() async throws {
         try await withCassetteFolder { folder in
             let path = folder.cassette.path
             #expect(
@@ -466,7 +466,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func fileThatCannotBeWrittenIsTriedAgain() async throws {
+    @Test func finishCanBeRetriedAfterAFailedWrite() async throws {
         try await withCassetteFolder { folder in
             let url = folder.url.appending(path: "inner/test.har")
             let cassette = try Cassette(at: url, mode: .once)
@@ -485,7 +485,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func formatOfAnotherVersionIsRecordedAnew() async throws {
+    @Test func modeAllReplacesAFileOfAnotherFormatVersion() async throws {
         try await withCassetteFolder { folder in
             try folder.write(#"{"log": {"_cassette": {"format": 2}, "entries": []}}"#)
             try await folder.record(from: MockTransport([.ok()]), mode: .all) { try await $0.get("a") }
@@ -493,7 +493,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func entryWithoutItsBodyCannotBeReplayed() async throws {
+    @Test func cannotReplayAnEntryWithoutItsBody() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("body")])) { try await $0.get("a") }
             let file = folder.text
@@ -514,7 +514,7 @@ struct CassetteFileTests {
         }
     }
 
-    @Test func archiveOfABrowserIsReplayed() async throws {
+    @Test func replaysAnArchiveOfABrowser() async throws {
         try await withCassetteFolder { folder in
             try folder.write(
                 #"""

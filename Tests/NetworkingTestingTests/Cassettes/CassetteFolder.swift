@@ -3,7 +3,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// A folder of a test's own with a place for a cassette, which goes with its scope.
+/// Runs a closure with a temporary folder for a cassette and removes the folder afterwards.
 func withCassetteFolder<Result>(
     _ body: nonisolated(nonsending) (CassetteFolder) async throws -> Result
 ) async throws -> Result {
@@ -20,7 +20,7 @@ struct CassetteFolder: Sendable {
         url.appending(path: "test.har")
     }
 
-    /// What is in it.
+    /// The names of the files in the folder.
     var names: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: url.path).sorted()) ?? []
     }
@@ -33,7 +33,7 @@ struct CassetteFolder: Sendable {
         try Data(text.utf8).write(to: cassette)
     }
 
-    /// Records what a scope sends.
+    /// Records the requests that a closure sends.
     func record(
         from transport: some NetworkingComponent,
         mode: Cassette.Mode = .once,
@@ -47,7 +47,9 @@ struct CassetteFolder: Sendable {
         }
     }
 
-    /// Replays, and sends nothing.
+    /// Replays the cassette for the requests of a closure.
+    ///
+    /// Nothing is sent.
     func replay(
         mode: Cassette.Mode = .none,
         _ options: Cassette.Options = Cassette.Options(),
@@ -64,11 +66,11 @@ struct CassetteFolder: Sendable {
 }
 
 extension NetworkingComponent {
-    /// Gets a path, and looks whether its text is what it should be.
+    /// Sends a GET request and checks the text of its response.
     @discardableResult
     func get(
         _ path: String,
-        gives text: String? = nil,
+        expecting text: String? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> HTTPResponseData {
         let response = try await data(HTTPRequestData(path: path))
@@ -80,7 +82,7 @@ extension NetworkingComponent {
 }
 
 extension Cassette.Options {
-    /// Options with changes, so that a test has a constant.
+    /// Returns options with changes, so that a test can use a constant.
     static func with(_ change: (inout Cassette.Options) -> Void) -> Cassette.Options {
         var options = Cassette.Options()
         change(&options)
@@ -89,7 +91,7 @@ extension Cassette.Options {
 }
 
 extension CassetteFolder {
-    /// Why something fails, in words; nil when it does not.
+    /// Returns the reason that an operation fails with, or `nil` if it succeeds.
     static func reason(_ body: nonisolated(nonsending) () async throws -> Void) async -> String? {
         do {
             try await body()

@@ -5,10 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What hooks see and change; and the laws of modifiers.
+/// The hooks of a cassette, and the laws of modifiers.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteHookTests {
-    @Test func afterCaptureChangesWhatIsKeptAndNotWhatTheCallerGets() async throws {
+    @Test func afterCaptureChangesTheRecordingAndNotTheResponse() async throws {
         let options = Cassette.Options.with { options in
             options.afterCapture = { interaction in
                 #expect(interaction.request.headerFields[.authorization] == "Bearer secret")
@@ -22,18 +22,18 @@ struct CassetteHookTests {
             try await withCassette(at: folder.cassette, mode: .once, options: options) { cassette in
                 let network = transport.cassette(cassette).server(authority: "api.example")
                     .server(headerField: .authorization, "Bearer secret")
-                try await network.get("a", gives: "sent")
-                try await network.get("discarded", gives: "sent")
+                try await network.get("a", expecting: "sent")
+                try await network.get("discarded", expecting: "sent")
             }
             try await folder.replay { network in
-                let response = try await network.get("a", gives: "kept")
+                let response = try await network.get("a", expecting: "kept")
                 #expect(response.headerFields[.server] == nil)
             }
             #expect(!folder.text.contains("discarded"))
         }
     }
 
-    @Test func beforeSaveSeesWhatIsHiddenAndHasTheLastWord() async throws {
+    @Test func beforeSaveRunsAfterRedactionAndIsFinal() async throws {
         let options = Cassette.Options.with { options in
             options.beforeSave = { interaction in
                 #expect(interaction.response.body == Data(#"{"token":"<redacted>"}"#.utf8))
@@ -44,15 +44,15 @@ struct CassetteHookTests {
         try await withCassetteFolder { folder in
             let answer = MockResponse.json(["token": "real"])
             try await folder.record(from: MockTransport([answer]), options) { network in
-                try await network.get("a", gives: #"{"token":"real"}"#)
+                try await network.get("a", expecting: #"{"token":"real"}"#)
             }
             #expect(folder.text.contains("1970-01-01T00:00:00.000Z"))
             let first = folder.text
             try await folder.record(from: MockTransport([answer]), mode: .all, options) { try await $0.get("a") }
             #expect(folder.text == first)
-            // What was set there stays, also when the file is written again.
+            // Values set by the hook stay when the file is written again.
             try await folder.record(from: MockTransport([.ok()]), mode: .newEpisodes) { network in
-                try await network.get("a", gives: #"{"token":"a fake one"}"#)
+                try await network.get("a", expecting: #"{"token":"a fake one"}"#)
                 try await network.get("b")
             }
             #expect(folder.text.contains("a fake one"))
@@ -84,7 +84,7 @@ struct CassetteHookTests {
         }
     }
 
-    @Test func beforeReplayChangesWhatTheCallerGets() async throws {
+    @Test func beforeReplayChangesTheResponse() async throws {
         let options = Cassette.Options.with { options in
             options.beforeReplay = { $0.response.headerFields[.date] = "now" }
         }
@@ -121,8 +121,8 @@ struct CassetteHookTests {
         }
     }
 
-    /// A replay sends nothing, so that it breaks the laws that say what becomes of what is sent, and no other.
-    @Test func replayKeepsTheLawsButThoseAboutUpstream() async throws {
+    /// A replay sends nothing, so it cannot follow the laws about the request sent upstream.
+    @Test func replayKeepsTheLawsExceptThoseAboutUpstream() async throws {
         try await withCassetteFolder { folder in
             try await withCassette(at: folder.cassette, mode: .once) { cassette in
                 let transport = MockTransport([.ok(Data("for the sink".utf8))])

@@ -5,10 +5,10 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-/// What a hook can read and put into an interaction.
+/// The properties of an interaction that a hook can read and set.
 @Suite(.timeLimit(.minutes(5)))
 struct CassetteInteractionTests {
-    @Test func aHookGivesAnotherResponse() async throws {
+    @Test func hookReplacesTheResponse() async throws {
         let options = Cassette.Options.with { options in
             options.afterCapture = { interaction in
                 interaction.response = Cassette.Interaction.Response(
@@ -20,17 +20,17 @@ struct CassetteInteractionTests {
         }
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport { _ in .text("sent") }, options) { network in
-                try await network.get("a", gives: "sent")
+                try await network.get("a", expecting: "sent")
             }
             try await folder.replay { network in
-                let response = try await network.get("a", gives: "other")
+                let response = try await network.get("a", expecting: "other")
                 #expect(response.status == .created)
                 #expect(response.headerFields[.server] == "test")
             }
         }
     }
 
-    @Test func aBodyThatIsNotThereSaysWhy() async throws {
+    @Test func missingBodyHasAReason() async throws {
         let seen = Mutex<[String?]>([])
         let options = Cassette.Options.with { options in
             options.maximumBodyBytes = 4
@@ -51,7 +51,7 @@ struct CassetteInteractionTests {
         #expect(seen.withLock { $0 } == [nil, "not kept: 5 bytes, more than maximumBodyBytes"])
     }
 
-    @Test func aResponseWithoutItsBodyIsNotReplayed() async throws {
+    @Test func doesNotReplayAResponseWithoutItsBody() async throws {
         let options = Cassette.Options.with { options in
             options.afterCapture = { $0.response.missingBody = "not kept: it is a secret" }
         }

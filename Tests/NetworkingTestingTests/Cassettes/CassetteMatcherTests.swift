@@ -5,10 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What tells requests apart, and what is said of those that match nothing.
+/// Matching of requests, and the errors for requests without a match.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteMatcherTests {
-    /// In what a request differs from one that was recorded, as the error says; nil where it matches.
+    /// Returns the difference between a request and a recorded one as the error reports it, or `nil` if they match.
     private func difference(
         _ matching: [Cassette.Matcher],
         recorded: HTTPRequestData,
@@ -24,7 +24,7 @@ struct CassetteMatcherTests {
         }
     }
 
-    @Test func queryIsComparedByNames() async throws {
+    @Test func comparesQueryItemsByName() async throws {
         func query(_ recorded: String, _ now: String) async throws -> String? {
             try await difference(
                 .standard,
@@ -43,7 +43,7 @@ struct CassetteMatcherTests {
         )
     }
 
-    @Test func hostIsComparedWithoutCaseAndThePortIsTheSchemes() async throws {
+    @Test func comparesHostsCaseInsensitivelyWithDefaultPorts() async throws {
         let url = { (text: String) in HTTPRequestData(url: URL(string: text)!) }
         #expect(
             try await difference(.standard, recorded: url("https://A.example/"), now: url("https://a.example:443"))
@@ -58,7 +58,7 @@ struct CassetteMatcherTests {
         )
     }
 
-    @Test func fieldsAreComparedByTheirValues() async throws {
+    @Test func comparesFieldsByValue() async throws {
         let matching = [Cassette.Matcher].standard + [.headerFields(.accept, .acceptLanguage)]
         func request(_ fields: HeaderFields) -> HTTPRequestData { .init(path: "a", headerFields: fields) }
         #expect(
@@ -75,7 +75,7 @@ struct CassetteMatcherTests {
         )
     }
 
-    @Test func jsonIsComparedByWhatItSays() async throws {
+    @Test func comparesJSONByContent() async throws {
         func compare(_ matcher: Cassette.Matcher, _ recorded: String, _ now: String) async throws -> String? {
             func request(_ text: String) -> HTTPRequestData {
                 .init(method: .post, path: "a", body: .data(Data(text.utf8), contentType: "application/json"))
@@ -98,7 +98,7 @@ struct CassetteMatcherTests {
         #expect(try await compare(.body, #"{"a":1}"#, #"{"a":2}"#) == "the body: $.a is 2, not 1.")
     }
 
-    @Test func bytesAreCompared() async throws {
+    @Test func comparesBinaryBodies() async throws {
         func request(_ bytes: [UInt8]) -> HTTPRequestData { .init(method: .post, path: "a", body: .data(Data(bytes))) }
         let matching = [Cassette.Matcher].standard + [.jsonBody]
         #expect(try await difference(matching, recorded: request([255, 0]), now: request([255, 0])) == nil)
@@ -112,8 +112,8 @@ struct CassetteMatcherTests {
         )
     }
 
-    /// How much is kept is no property of a request.
-    @Test func longBodiesAreComparedWhateverTheLimit() async throws {
+    /// The limit on recorded bytes does not affect matching.
+    @Test func comparesBodiesBeyondTheRecordingLimit() async throws {
         try await withCassetteFolder { folder in
             func options(_ limit: Int) -> Cassette.Options {
                 .with { options in
@@ -139,14 +139,14 @@ struct CassetteMatcherTests {
         }
     }
 
-    /// A boundary may be a word of its media type.
+    /// The boundary can equal another part of the media type.
     @Test(arguments: [
         ("multipart/form-data; boundary=form", "multipart/form-data; boundary=cassette-boundary"),
         ("multipart/mixed;Boundary=\"a b\"; x=a", "multipart/mixed;Boundary=\"cassette-boundary\"; x=a"),
         ("multipart/a; a=1; boundary=a; b=a", "multipart/a; a=1; boundary=cassette-boundary; b=a"),
         ("multipart/mixed; boundary=", "multipart/mixed; boundary="),
     ])
-    func boundaryAloneIsSettled(_ type: String, _ kept: String) async throws {
+    func replacesOnlyTheMultipartBoundary(_ type: String, _ kept: String) async throws {
         try await withCassetteFolder { folder in
             let captured = Mutex("")
             let options = Cassette.Options.with { options in
@@ -163,7 +163,7 @@ struct CassetteMatcherTests {
         }
     }
 
-    @Test func comparisonOfOnesOwnDecides() async throws {
+    @Test func customMatcherDecides() async throws {
         let first = Cassette.Matcher.custom("the first letter") { $0.url.last == $1.url.last }
         #expect(try await difference([first], recorded: .init(path: "ax"), now: .init(path: "bx")) == nil)
         #expect(
@@ -172,18 +172,18 @@ struct CassetteMatcherTests {
         )
     }
 
-    @Test func requestsMayBeNormalizedBeforeTheyAreCompared() async throws {
+    @Test func normalizesRequestsBeforeMatching() async throws {
         let options = Cassette.Options.with { options in
             options.normalize = { request in request.url = String(request.url.prefix { $0 != "?" }) }
         }
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("x")]), options) { try await $0.get("a?now=1") }
             #expect(folder.text.contains("now=1"))
-            try await folder.replay(options) { try await $0.get("a?now=2", gives: "x") }
+            try await folder.replay(options) { try await $0.get("a?now=2", expecting: "x") }
         }
     }
 
-    @Test func nearestIsTheOneThatDiffersLeast() async throws {
+    @Test func reportsTheClosestInteraction() async throws {
         try await withCassetteFolder { folder in
             let paths = ["users/1", "users/2?page=1&size=10", "posts?page=1"]
             try await folder.record(from: MockTransport { _ in .ok() }) { network in
@@ -198,7 +198,7 @@ struct CassetteMatcherTests {
         }
     }
 
-    @Test func emptyCassetteSaysThatItIs() async throws {
+    @Test func errorSaysThatTheCassetteIsEmpty() async throws {
         try await withCassetteFolder { folder in
             try folder.write(#"{"log": {"_cassette": {"format": 1}, "entries": []}}"#)
             let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }

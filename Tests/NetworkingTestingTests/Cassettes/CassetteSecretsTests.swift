@@ -4,12 +4,12 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// No secret is on the disk, in an error or in a description; and what is hidden still matches.
+/// Files, errors and descriptions contain no secret, and redacted requests still match.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteSecretsTests {
     private static let secret = "s3cr3t"
 
-    @Test func noSecretIsWrittenAndTheCallerGetsAll() async throws {
+    @Test func writesNoSecretButReturnsTheWholeResponse() async throws {
         let answers = [
             MockResponse.ok(
                 Data(#"{"access_token":"s3cr3t-1","list":[{"password":"s3cr3t-2"}],"name":"Emily"}"#.utf8),
@@ -59,7 +59,7 @@ struct CassetteSecretsTests {
             let lines = folder.text.split(separator: "\n").filter { $0.contains(Self.secret) }
             #expect(lines.isEmpty, "\(lines)")
 
-            // With other secrets, as each run has them.
+            // Each run of a test has other secrets.
             try await folder.replay(options) { network in
                 for (index, request) in requests.enumerated() {
                     var request = request
@@ -81,19 +81,21 @@ struct CassetteSecretsTests {
         }
     }
 
-    /// With all that hides something in it, a stream of a model's tokens is recorded.
-    @Test func streamThatEndsWithAWordIsRecorded() async throws {
+    /// The stream of a language model ends with the text `[DONE]`, which is not JSON, and is still recorded redacted.
+    @Test func recordsAStreamThatEndsWithPlainText() async throws {
         try await withCassetteFolder { folder in
             let sent = "data: {\"token\":\"s3cr3t\",\"i\":1}\r\n\r\ndata: a\u{2028}b\r\n\r\ndata: [DONE]\r\n\r\n"
             let answer = MockResponse.ok(Data(sent.utf8), headerFields: [.contentType: "text/event-stream"])
-            try await folder.record(from: MockTransport([answer])) { try await $0.get("a", gives: sent) }
+            try await folder.record(from: MockTransport([answer])) { try await $0.get("a", expecting: sent) }
             #expect(!folder.text.contains(Self.secret))
-            try await folder.replay { try await $0.get("a", gives: sent.replacing(Self.secret, with: "<redacted>")) }
+            try await folder.replay {
+                try await $0.get("a", expecting: sent.replacing(Self.secret, with: "<redacted>"))
+            }
         }
     }
 
-    /// A matcher cannot tell bodies apart that are not on the cassette.
-    @Test func hiddenBodyIsNotCompared() async throws {
+    /// A body that is not on the cassette cannot be compared.
+    @Test func cannotMatchARedactedBody() async throws {
         try await withCassetteFolder { folder in
             func request(_ token: String) -> HTTPRequestData {
                 .init(method: .post, path: "a", body: .multipart([.text(token, name: "token")]))
@@ -114,7 +116,7 @@ struct CassetteSecretsTests {
             )
             #expect(folder.text.contains("/b\""))
 
-            // One that was recorded without a matcher of bodies equals none with it.
+            // Without a body on the cassette, no request matches by its body.
             try FileManager.default.removeItem(at: folder.cassette)
             try await folder.record(from: MockTransport { _ in .ok() }) { _ = try await $0.data(request("s3cr3t")) }
             let miss = await CassetteFolder.reason {
@@ -125,18 +127,18 @@ struct CassetteSecretsTests {
         }
     }
 
-    @Test func redirectToAHiddenPlaceIsReplayed() async throws {
+    @Test func replaysARedirectToARedactedLocation() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport([.redirect(to: "/next?token=s3cr3t"), .text("there")])
-            try await folder.record(from: transport) { try await $0.get("a", gives: "there") }
+            try await folder.record(from: transport) { try await $0.get("a", expecting: "there") }
             #expect(transport.requests.last?.query.token == "s3cr3t")
 
-            try await folder.replay { try await $0.get("a", gives: "there") }
+            try await folder.replay { try await $0.get("a", expecting: "there") }
             #expect(!folder.text.contains(Self.secret))
         }
     }
 
-    @Test func errorsAndDescriptionsHaveNone() async throws {
+    @Test func errorsAndDescriptionsContainNoSecret() async throws {
         try await withCassetteFolder { folder in
             func request(_ path: String) -> HTTPRequestData {
                 var request = HTTPRequestData(method: .post, path: path, body: .json(["password": "s3cr3t"]))
@@ -165,13 +167,13 @@ struct CassetteSecretsTests {
         }
     }
 
-    /// What cannot be shown is no recording, and nobody finds that out in a replay only.
-    @Test func bodyThatMayHaveSecretsIsNotRecordedAndTold() async throws {
+    /// The error is reported during recording and not only during replay.
+    @Test func refusesToRecordABodyThatMayContainSecrets() async throws {
         try await withCassetteFolder { folder in
             let answer = MockResponse.ok(Data("{\"a\": ".utf8), headerFields: [.contentType: "application/json"])
             let reason = await CassetteFolder.reason {
                 try await folder.record(from: MockTransport([answer, .ok()])) { network in
-                    try await network.get("broken", gives: "{\"a\": ")
+                    try await network.get("broken", expecting: "{\"a\": ")
                     try await network.get("whole")
                 }
             }

@@ -5,35 +5,39 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Bodies that go to sinks: recorded on their way, and replayed into others.
+/// Bodies that go to sinks when they are recorded and when they are replayed.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteSinkTests {
-    /// Brings a body in chunks, as a network does.
+    /// A transport that delivers a body in chunks.
     private struct Chunks: NetworkingTransport {
         var chunks: [String]
         var type = "application/octet-stream"
         var status = HTTPResponse.Status.ok
         var failure: (any Error)?
-        /// Whether it never ends, unless it is cancelled.
+        /// Whether the body never ends unless the request is cancelled.
         var isEndless = false
-        /// Told that the end was brought, after which it hangs.
+        /// Resumed at the end of the body.
+        ///
+        /// The transport then waits.
         var hangsAfterTheEnd: Suspension<Void>?
-        /// Ends that; without it only cancellation does.
-        var goesOn: Suspension<Void>?
+        /// Ends the wait after the body.
+        ///
+        /// Without it, only cancellation does.
+        var continues: Suspension<Void>?
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             let head = HTTPResponse(status: status, headerFields: [.contentType: type])
-            var isTaken = false
+            var isAccepted = false
             let response = try await request.deliver(head) { delivery in
                 for chunk in chunks { try await delivery.receive(Data(chunk.utf8)) }
-                isTaken = delivery.limit == nil
-                guard isTaken else { return }
+                isAccepted = delivery.limit == nil
+                guard isAccepted else { return }
                 if isEndless { try await Suspension<Void>().value() }
                 if let failure { throw failure }
             }
-            if isTaken, let hangsAfterTheEnd {
+            if isAccepted, let hangsAfterTheEnd {
                 hangsAfterTheEnd.resume()
-                try await (goesOn ?? Suspension<Void>()).value()
+                try await (continues ?? Suspension<Void>()).value()
             }
             return response
         }
@@ -45,7 +49,7 @@ struct CassetteSinkTests {
         return request
     }
 
-    @Test func sinkGetsTheBodyBothTimes() async throws {
+    @Test func sinkReceivesTheBodyWhenRecordedAndReplayed() async throws {
         try await withCassetteFolder { folder in
             let (first, second) = (CollectingSink(), CollectingSink())
             try await folder.record(from: Chunks(chunks: ["one", "two"])) { network in
@@ -58,7 +62,7 @@ struct CassetteSinkTests {
             try await folder.replay { network in
                 let response = try await network.data(request(to: second))
                 #expect(response.body == .delivered(byteCount: 6))
-                // One without a sink gets the same.
+                // A request without a sink gets the same response.
             }
             #expect(second.data == first.data)
             #expect(second.finished == 1)
@@ -66,7 +70,7 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func sinkThatWantsNothingIsServed() async throws {
+    @Test func recordsAndReplaysForASinkThatRefusesTheBody() async throws {
         try await withCassetteFolder { folder in
             let sink = CollectingSink { _ in .refuse }
             try await folder.record(from: Chunks(chunks: ["one"])) { _ = try await $0.data(request(to: sink)) }
@@ -80,7 +84,7 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func sinkThatLeavesTheBodyToTheTransportIsServed() async throws {
+    @Test func recordsAndReplaysForASinkThatCollects() async throws {
         try await withCassetteFolder { folder in
             let transport = Chunks(chunks: ["not here"], status: .notFound)
             for (isReplay, sink) in [(false, CollectingSink()), (true, CollectingSink())] {
@@ -99,18 +103,18 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func largeBodiesComeInPortions() async throws {
+    @Test func replaysLargeBodiesInChunks() async throws {
         try await withCassetteFolder { folder in
             let text = String(repeating: "0123456789", count: 20_000)
             let sink = CollectingSink()
-            try await folder.record(from: Chunks(chunks: [text])) { try await $0.get("a", gives: text) }
+            try await folder.record(from: Chunks(chunks: [text])) { try await $0.get("a", expecting: text) }
             try await folder.replay { _ = try await $0.data(request(to: sink)) }
             #expect(sink.chunks.map(\.count) == [65_536, 65_536, 65_536, 3_392])
             #expect(sink.data == Data(text.utf8))
         }
     }
 
-    @Test func eventsAreReplayed() async throws {
+    @Test func replaysEvents() async throws {
         func events(_ network: AnyNetworkingComponent) async throws -> [String] {
             var texts: [String] = []
             let stream = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
@@ -130,8 +134,8 @@ struct CassetteSinkTests {
         }
     }
 
-    /// As of a model that answers: who has read enough leaves, and the server might have gone on for ever.
-    @Test func streamIsRecordedAsFarAsItWasRead() async throws {
+    /// A reader of a language model's stream can stop early, although the server would send more.
+    @Test func recordsAStreamUpToTheLastEventRead() async throws {
         try await withCassetteFolder { folder in
             let chunks = ["data: one\n\n", "data: two\n\n"]
             let endless = Chunks(chunks: chunks, type: "text/event-stream", isEndless: true)
@@ -145,7 +149,7 @@ struct CassetteSinkTests {
                     var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
                     #expect(try await events.next()?.data == "one")
                     #expect(try await events.next()?.data == "two")
-                    // Enough for most.
+                    // The first two events were recorded, but the third was not.
                     _ = try await events.next()
                 }
             }
@@ -159,13 +163,13 @@ struct CassetteSinkTests {
         }
     }
 
-    /// What has come of the next event is no event, and may be the half of a secret.
+    /// The start of the next event is not an event, and can be half of a secret.
     @Test(arguments: [
         ("text/event-stream", "data: one\n\n", "data: {\"access_token\":\"s3cr3t-ab"),
         ("text/event-stream; charset=utf-8", "data: one\r\n\r\n", "data: {\"access_token\":\r\ndata: \"s3cr3t-ab"),
         ("Text/Event-Stream", "data: one\r\r", "id: s3cr3t"),
     ])
-    func halfAnEventIsNotRecorded(_ type: String, _ whole: String, _ half: String) async throws {
+    func doesNotRecordAnIncompleteEvent(_ type: String, _ whole: String, _ half: String) async throws {
         try await withCassetteFolder { folder in
             let endless = Chunks(chunks: [whole + half], type: type, isEndless: true)
             try await folder.record(from: endless) { network in
@@ -179,8 +183,8 @@ struct CassetteSinkTests {
         }
     }
 
-    /// Half a body is none, also for who wants it in memory.
-    @Test func partOfAStreamIsNoBody() async throws {
+    /// A request without a sink does not get half a body either.
+    @Test func doesNotReplayAPartialStreamAsABody() async throws {
         try await withCassetteFolder { folder in
             let endless = Chunks(chunks: ["data: one\n\n"], type: "text/event-stream", isEndless: true)
             try await folder.record(from: endless) { network in
@@ -198,23 +202,23 @@ struct CassetteSinkTests {
         }
     }
 
-    /// Read at somebody's own speed.
+    /// A sink with a reader that determines the pace.
     private struct PacedSink: ResponseSink {
         var isReaderPaced: Bool { true }
         func receive(_ chunk: Data) async throws {}
     }
 
-    /// Its sender comes back while the end keeps it.
-    @Test func hookSeesAStreamOnce() async throws {
+    /// The transport returns while finish() still saves the interaction.
+    @Test func hookRunsOnceForAStream() async throws {
         try await withCassetteFolder { folder in
-            let (ended, goesOn) = (Suspension<Void>(), Suspension<Void>())
+            let (ended, continues) = (Suspension<Void>(), Suspension<Void>())
             let seen = Mutex(0)
-            let transport = Chunks(chunks: ["one"], hangsAfterTheEnd: ended, goesOn: goesOn)
+            let transport = Chunks(chunks: ["one"], hangsAfterTheEnd: ended, continues: continues)
             let options = Cassette.Options.with { options in
                 options.afterCapture = { _ in
                     seen.withLock { $0 += 1 }
-                    goesOn.resume()
-                    // Long enough for it to come, most of the time.
+                    continues.resume()
+                    // The transport usually returns within this time.
                     for _ in 0..<200 { sched_yield() }
                 }
             }
@@ -229,8 +233,8 @@ struct CassetteSinkTests {
         }
     }
 
-    /// Its reader has seen the last event before its sender has returned.
-    @Test func streamThatHasJustEndedIsRecordedWhole() async throws {
+    /// The reader receives the last event before the transport returns.
+    @Test func recordsAStreamThatHasJustEndedInFull() async throws {
         func read(_ network: AnyNetworkingComponent) async throws -> [String] {
             var texts: [String] = []
             let events = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
@@ -257,7 +261,7 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func downloadsAreReplayed() async throws {
+    @Test func replaysDownloads() async throws {
         try await withCassetteFolder { folder in
             let file = folder.url.appending(path: "file.txt")
             for isReplay in [false, true] {
@@ -275,14 +279,14 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func bodyThatIsTooLongIsNotRecordedAndTold() async throws {
+    @Test func refusesToRecordABodyAboveTheLimit() async throws {
         let options = Cassette.Options.with { $0.maximumBodyBytes = 5 }
         try await withCassetteFolder { folder in
             let sink = CollectingSink()
             let reason = await CassetteFolder.reason {
                 try await folder.record(from: Chunks(chunks: ["one", "two"]), options) { network in
                     _ = try await network.data(request(to: sink))
-                    try await network.get("b", gives: "onetwo")
+                    try await network.get("b", expecting: "onetwo")
                 }
             }
             #expect(
@@ -296,7 +300,7 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func whatFailsIsNotRecorded() async throws {
+    @Test func doesNotRecordAFailedRequest() async throws {
         struct Failure: Error {}
         try await withCassetteFolder { folder in
             let sink = CollectingSink()
@@ -308,7 +312,7 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func sinkThatFailsEndsTheReplay() async throws {
+    @Test func failingSinkEndsTheReplay() async throws {
         struct Full: Error {}
         final class FullSink: ResponseSink {
             let failures = Mutex(0)
@@ -325,7 +329,7 @@ struct CassetteSinkTests {
         }
     }
 
-    @Test func replayKeepsTheLimitOfMemoryAndTellsProgress() async throws {
+    @Test func replayHonoursTheMemoryLimitAndReportsProgress() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: Chunks(chunks: ["onetwo"])) { network in
                 for _ in 0..<2 { try await network.get("a") }

@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// What is recorded is what is replayed, in each mode.
+/// Recording and replay in each mode.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteTests {
     // MARK: Round trips
@@ -22,7 +22,7 @@ struct CassetteTests {
         MockResponse(status: .init(code: 299, reasonPhrase: "Odd One")),
     ]
 
-    @Test(arguments: answers.indices) func responsesComeBackAsTheyWere(_ index: Int) async throws {
+    @Test(arguments: answers.indices) func replaysResponsesUnchanged(_ index: Int) async throws {
         try await withCassetteFolder { folder in
             let request = HTTPRequestData(path: "thing")
             var recorded: HTTPResponseData?
@@ -40,7 +40,7 @@ struct CassetteTests {
         }
     }
 
-    @Test func repeatedFieldsAndTheirOrderStay() async throws {
+    @Test func keepsRepeatedFieldsAndTheirOrder() async throws {
         let options = Cassette.Options.with { $0.redaction = .standard.showingHeaderFields("Set-Cookie", "*cookie") }
         let set = HTTPField.Name("Set-Cookie")!
         var fields: HTTPFields = [:]
@@ -59,7 +59,7 @@ struct CassetteTests {
         }
     }
 
-    @Test func methodsAndBodiesAreKept() async throws {
+    @Test func recordsMethodsAndBodies() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID()).txt")
         try Data("from a file".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -82,7 +82,7 @@ struct CassetteTests {
                 }
             }
 
-            // The boundary of the parts is another one each time.
+            // Each multipart body has a new boundary.
             let parts = RequestBody.multipart([
                 .text("Holiday", name: "title"), .data(Data("x".utf8), name: "photo", fileName: "a.txt"),
             ])
@@ -96,7 +96,7 @@ struct CassetteTests {
         }
     }
 
-    @Test func headHasNoBody() async throws {
+    @Test func replaysAHeadResponseWithoutABody() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport([.ok(Data(count: 12), headerFields: [.contentLength: "12"])])
             try await folder.record(from: transport) { _ = try await $0.data(.init(method: .head, path: "a")) }
@@ -109,13 +109,13 @@ struct CassetteTests {
         }
     }
 
-    @Test func redirectsAreInteractionsOfTheirOwn() async throws {
+    @Test func recordsEachRedirectAsAnInteraction() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport()
             transport.on(.get, "/old") { _ in .redirect(to: "https://other.example/new?a=1") }
             transport.on(.get, "/new") { _ in .text("there") }
             try await folder.record(from: transport) { network in
-                try await network.get("old", gives: "there")
+                try await network.get("old", expecting: "there")
             }
 
             try await folder.replay { network in
@@ -124,7 +124,7 @@ struct CassetteTests {
                 #expect(response.url?.absoluteString == "https://other.example/new?a=1")
                 #expect(response.redirects.map(\.response.status) == [.found])
             }
-            // One that does not follow gets the first of them.
+            // A request that does not follow redirects gets the first interaction.
             let options = Cassette.Options.with { $0.allowsUnused = true }
             try await folder.replay(options) { network in
                 var request = HTTPRequestData(path: "old")
@@ -142,7 +142,7 @@ struct CassetteTests {
             let transport = MockTransport([.text("first"), .text("second")])
             for _ in 0..<3 {
                 try await folder.record(from: transport, mode: .once) { network in
-                    try await network.get("a", gives: "first")
+                    try await network.get("a", expecting: "first")
                 }
             }
             #expect(transport.requests.count == 1)
@@ -166,17 +166,17 @@ struct CassetteTests {
         }
     }
 
-    @Test func newEpisodesRecordsWhatIsMissing() async throws {
+    @Test func newEpisodesRecordsMissingInteractions() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport { request in .text(request.path ?? "") }
             try await folder.record(from: transport, mode: .newEpisodes) { try await $0.get("a") }
             let first = folder.text
             try await folder.record(from: transport, mode: .newEpisodes) { network in
-                try await network.get("b", gives: "/b")
-                try await network.get("a", gives: "/a")
+                try await network.get("b", expecting: "/b")
+                try await network.get("a", expecting: "/a")
             }
             #expect(transport.requests.map(\.path) == ["/a", "/b"])
-            // What was there stays as it was, and what is new comes after it.
+            // New interactions are appended; the recorded ones stay unchanged.
             #expect(folder.text.hasPrefix(first.prefix(first.utf8.count / 2)))
 
             try await folder.replay { network in
@@ -186,17 +186,17 @@ struct CassetteTests {
         }
     }
 
-    @Test func allRecordsAnew() async throws {
+    @Test func allReplacesTheRecording() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("one"), .text("gone")])) { network in
                 try await network.get("a")
                 try await network.get("b")
             }
             try await folder.record(from: MockTransport([.text("two")]), mode: .all) { network in
-                try await network.get("a", gives: "two")
+                try await network.get("a", expecting: "two")
             }
 
-            try await folder.replay { try await $0.get("a", gives: "two") }
+            try await folder.replay { try await $0.get("a", expecting: "two") }
             #expect(!folder.text.contains("/b"))
         }
     }
@@ -223,7 +223,7 @@ struct CassetteTests {
         }
     }
 
-    @Test func whatPassesIsNeitherRecordedNorReplayed() async throws {
+    @Test func passingRequestsAreNeitherRecordedNorReplayed() async throws {
         let options = Cassette.Options.with { $0.passing = { $0.path == "/live" } }
         try await withCassetteFolder { folder in
             let transport = MockTransport { request in .text("\(request.path ?? "")") }
@@ -240,7 +240,7 @@ struct CassetteTests {
 
     // MARK: Order and repeats
 
-    @Test func eachIsReplayedOnceInOrder() async throws {
+    @Test func replaysEachInteractionOnceInOrder() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("1"), .text("2")])) { network in
                 try await network.get("a")
@@ -249,7 +249,7 @@ struct CassetteTests {
             var label = ""
             let reason = await CassetteFolder.reason {
                 try await folder.replay { network in
-                    try await network.get("a", gives: "1")
+                    try await network.get("a", expecting: "1")
                     let second = HTTPRequestData(path: "a")
                     label = "\(second.id)"
                     let response = try await network.data(second)
@@ -269,21 +269,21 @@ struct CassetteTests {
 
             try await folder.replay(.with { $0.allowsRepeats = true }) { network in
                 for text in ["1", "2", "2", "2"] {
-                    try await network.get("a", gives: text)
+                    try await network.get("a", expecting: text)
                 }
             }
         }
     }
 
-    @Test func orderCanBeStrict() async throws {
+    @Test func playsInOrderRefusesAnEarlyRequest() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("1"), .text("2")])) { network in
                 try await network.get("a")
                 try await network.get("b")
             }
             try await folder.replay { network in
-                try await network.get("b", gives: "2")
-                try await network.get("a", gives: "1")
+                try await network.get("b", expecting: "2")
+                try await network.get("a", expecting: "1")
             }
             let reason = await CassetteFolder.reason {
                 try await folder.replay(.with { $0.playsInOrder = true }) { try await $0.get("b") }
@@ -298,8 +298,8 @@ struct CassetteTests {
         }
     }
 
-    /// What is there is not recorded a second time for being asked for too early.
-    @Test func strictOrderIsKeptWhereNewEpisodesAreRecorded() async throws {
+    /// An early request does not record an existing interaction again.
+    @Test func playsInOrderAlsoAppliesToNewEpisodes() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("1"), .text("2")])) { network in
                 try await network.get("a")
@@ -313,14 +313,14 @@ struct CassetteTests {
             #expect(reason?.contains("plays in order, and interaction 2 is not the next") == true)
             #expect(transport.requests.isEmpty)
             try await folder.record(from: transport, mode: .newEpisodes, options) { network in
-                try await network.get("a", gives: "1")
-                try await network.get("c", gives: "new")
-                try await network.get("b", gives: "2")
+                try await network.get("a", expecting: "1")
+                try await network.get("c", expecting: "new")
+                try await network.get("b", expecting: "2")
             }
         }
     }
 
-    @Test func unusedInteractionsAreAnErrorUnlessTheyMayBe() async throws {
+    @Test func unusedInteractionsThrowUnlessAllowed() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport { _ in .ok() }) { network in
                 for path in ["a", "b", "c"] { try await network.get(path) }
@@ -349,7 +349,7 @@ struct CassetteTests {
 
     // MARK: Principals
 
-    @Test func usersAreToldApartAndNotNamed() async throws {
+    @Test func separatesUsersWithoutRecordingTheirIDs() async throws {
         struct User: NetworkingModifier {
             let id: String?
             func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
@@ -368,15 +368,15 @@ struct CassetteTests {
                 }
             }
             try await send([("emily", "emily's"), (nil, "nobody's"), ("bob", "bob's")], mode: .once)
-            // Other people, in the same order.
+            // The replay has other users in the same order.
             try await send([(nil, "nobody's"), ("carol", "emily's"), ("dave", "bob's")], mode: .none)
             #expect(!folder.text.contains("emily\""))
             #expect(folder.text.contains("\"principal\" : 2"))
         }
     }
 
-    /// Whoever comes first gets what is theirs.
-    @Test func usersMayHaveNames() async throws {
+    /// With names, users get their own responses whatever their order.
+    @Test func separatesUsersByTheirPrincipalNames() async throws {
         struct User: NetworkingModifier {
             let id: String
             func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
@@ -411,8 +411,8 @@ struct CassetteTests {
         }
     }
 
-    /// The message says what to do about users who have changed places.
-    @Test func missOfAnotherUserNamesTheWayOut() async throws {
+    /// The error says what to do if users send their first requests in another order.
+    @Test func errorForAnotherUserSuggestsPrincipalName() async throws {
         struct User: NetworkingModifier {
             let id: String
             func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
@@ -443,7 +443,7 @@ struct CassetteTests {
 
     // MARK: Concurrency
 
-    @Test func thousandsReplayAtOnce() async throws {
+    @Test func replaysConcurrentRequests() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport { request in .text(request.query.i ?? "") }
             try await folder.record(from: transport) { network in
@@ -468,8 +468,8 @@ struct CassetteTests {
         }
     }
 
-    /// Whatever comes first: a file is whole, and a call has its response, its cancellation or a reason.
-    @Test(arguments: 0..<5) func callsCancellationsAndTheEndMayCoincide(_ round: Int) async throws {
+    /// The file is always complete, and each call gets its response, a cancellation or an error.
+    @Test(arguments: 0..<5) func concurrentCallsCancellationsAndFinishLeaveAWholeFile(_ round: Int) async throws {
         try await withCassetteFolder { folder in
             let cassette = try Cassette(at: folder.cassette, mode: .newEpisodes)
             let network = MockTransport { request in .text(request.query.i ?? "") }.cassette(cassette)
@@ -477,7 +477,7 @@ struct CassetteTests {
             await withTaskGroup { group in
                 for index in 0..<200 {
                     group.addTask {
-                        let call = Task { try await network.get("a?i=\(index)", gives: "\(index)") }
+                        let call = Task { try await network.get("a?i=\(index)", expecting: "\(index)") }
                         if index % 3 == 0 { call.cancel() }
                         switch await call.result {
                         case .success: break
@@ -490,8 +490,7 @@ struct CassetteTests {
                 }
             }
             try? cassette.finish()
-            // Most calls are not cancelled, and what was recorded before it was finished is in the file, if that was
-            // anything.
+            // Most calls are not cancelled. Calls recorded before finish() are in the file, if there were any.
             let isSaved = !folder.text.isEmpty
             #expect(folder.names == (isSaved ? ["test.har"] : []))
             let urls = try isSaved ? Cassette(at: folder.cassette, mode: .none).interactions.map(\.request.url) : []

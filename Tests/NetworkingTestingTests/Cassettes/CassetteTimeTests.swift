@@ -6,10 +6,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The age of interactions, the time that replays take, and callers that do not wait for them.
+/// The age of interactions, the duration of replays, and cancelled callers.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteTimeTests {
-    /// Keeps the warnings of a logger.
+    /// Records the warnings of a logger.
     private final class Warnings: Sendable {
         private let state = Mutex<[String]>([])
 
@@ -39,7 +39,7 @@ struct CassetteTimeTests {
 
     private let warnings = Warnings()
 
-    /// Sends two requests, a month after they were recorded.
+    /// Records two requests a month apart, then sends them again when only the first has expired.
     private func replayLate(
         _ folder: CassetteFolder,
         _ action: Cassette.Expiration.Action,
@@ -52,9 +52,9 @@ struct CassetteTimeTests {
         try await withCassette(at: folder.cassette, mode: .once) { cassette in
             let network = network.cassette(cassette).server(authority: "api.example")
                 .environment(\.clock, .manual(clock))
-            try await network.get("a", gives: "old /a")
+            try await network.get("a", expecting: "old /a")
             clock.advance(by: .seconds(86_400 * 30))
-            try await network.get("b", gives: "old /b")
+            try await network.get("b", expecting: "old /b")
         }
         clock.advance(by: .seconds(10))
         let options = Cassette.Options.with { $0.expiration = .init(after: .seconds(86_400 * 30), action) }
@@ -70,7 +70,7 @@ struct CassetteTimeTests {
         return texts
     }
 
-    @Test func oldInteractionsAreWarnedOf() async throws {
+    @Test func warnsOfExpiredInteractions() async throws {
         try await withCassetteFolder { folder in
             let texts = try await replayLate(folder, .warn)
             #expect(texts == ["old /a", "old /b"])
@@ -83,7 +83,7 @@ struct CassetteTimeTests {
         }
     }
 
-    @Test func oldInteractionsFail() async throws {
+    @Test func failsForExpiredInteractions() async throws {
         try await withCassetteFolder { folder in
             let reason = await CassetteFolder.reason { _ = try await replayLate(folder, .fail) }
             #expect(reason?.contains("GET https://api.example/a, is older than 2592000.0 seconds.") == true)
@@ -91,13 +91,13 @@ struct CassetteTimeTests {
         }
     }
 
-    @Test func oldInteractionsAreRecordedAnew() async throws {
+    @Test func recordsExpiredInteractionsAgain() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport([.text("new")])
             let texts = try await replayLate(folder, .record, transport)
             #expect(texts == ["new", "old /b"])
             #expect(transport.requests.count == 1)
-            // In its place.
+            // The new interaction replaces the old one at the same position.
             let saved = try Cassette(at: folder.cassette, mode: .none).interactions
             #expect(saved.map { String(decoding: $0.response.body, as: UTF8.self) } == ["new", "old /b"])
             let ages = saved.map { Int($0.date.timeIntervalSince1970) - 1_700_000_000 }
@@ -105,7 +105,7 @@ struct CassetteTimeTests {
         }
     }
 
-    @Test func oldInteractionsAreReplayedWhereNothingIsRecorded() async throws {
+    @Test func replaysExpiredInteractionsInModeNone() async throws {
         try await withCassetteFolder { folder in
             let texts = try await replayLate(folder, .record, mode: .none)
             #expect(texts == ["old /a", "old /b"])
@@ -117,7 +117,7 @@ struct CassetteTimeTests {
         (Cassette.Timing.immediate, Duration.zero), (.recorded, .milliseconds(1_500)),
         (.fixed(.seconds(3)), .seconds(3)),
     ])
-    func replaysTakeTheirTime(_ timing: Cassette.Timing, _ expected: Duration) async throws {
+    func replayWaitsAccordingToItsTiming(_ timing: Cassette.Timing, _ expected: Duration) async throws {
         try await withCassetteFolder { folder in
             try await withCassette(at: folder.cassette, mode: .once) { cassette in
                 let network = MockTransport([.text("x")]).delayed(by: .milliseconds(1_500)).cassette(cassette)
@@ -139,7 +139,7 @@ struct CassetteTimeTests {
         }
     }
 
-    @Test func cancelledReplayEndsAtOnceAndLeavesItsInteraction() async throws {
+    @Test func cancelledReplayLeavesItsInteractionUnused() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.ok()])) { try await $0.get("a") }
             let clock = ManualClock()
@@ -180,7 +180,7 @@ struct CassetteTimeTests {
         }
     }
 
-    /// Cancels whoever sends when the response is there.
+    /// Cancels the caller's task when the response arrives.
     private struct CancelledOnArrival: NetworkingModifier {
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
             let response = try await upstream.send(request)
@@ -189,7 +189,7 @@ struct CassetteTimeTests {
         }
     }
 
-    @Test func responseThatArrivedIsRecordedWhoeverGetsIt() async throws {
+    @Test func recordsAResponseWhoseCallerWasCancelled() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.text("old")])) { try await $0.get("a") }
             let clock = ManualClock()
@@ -201,15 +201,15 @@ struct CassetteTimeTests {
                 let call = Task { try await network.get("a") }
                 await #expect(throws: CancellationError.self) { try await call.value }
                 #expect(cassette.recordedCount == 1)
-                // It has taken the place of the old one, which is there for nobody else.
+                // The new interaction replaces the old one, which no other request can use.
                 #expect(cassette.replayedCount == 1)
             }
-            try await folder.replay { try await $0.get("a", gives: "new") }
+            try await folder.replay { try await $0.get("a", expecting: "new") }
         }
     }
 
-    /// What an attempt was that timed out is not on the cassette; the retry gets what it got then.
-    @Test func retriesAreReplayed() async throws {
+    /// The replayed retry gets the second response of the recording.
+    @Test func replaysRetries() async throws {
         try await withCassetteFolder { folder in
             let transport = MockTransport([.status(.serviceUnavailable), .text("x")])
             for _ in 0..<2 {
@@ -223,7 +223,7 @@ struct CassetteTimeTests {
         }
     }
 
-    @Test func lostRecordingIsWarnedOf() async throws {
+    @Test func warnsOfALostRecording() async throws {
         try await withCassetteFolder { folder in
             var environment = NetworkEnvironment()
             environment.logger = warnings.logger

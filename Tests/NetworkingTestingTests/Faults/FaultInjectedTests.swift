@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What each fault does to a request, alone and under the modifiers that have to cope with it.
+/// The effect of each fault on a request, alone and under modifiers that handle it.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct FaultInjectedTests {
     private struct Broken: Error {}
@@ -25,9 +25,9 @@ struct FaultInjectedTests {
         return request
     }
 
-    // MARK: Instead of the exchange, and after it
+    // MARK: Errors and statuses
 
-    @Test func errorIsOneOfATransportAndNothingIsSent() async throws {
+    @Test func errorReplacesTheRequest() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.faultInjected(by: FaultInjector(script: [.error(.connectionLost), .failure(Broken())]))
 
@@ -38,7 +38,7 @@ struct FaultInjectedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func answerIsLostAfterTheServerHasSeenTheRequest() async throws {
+    @Test func errorAfterSendingLosesTheResponse() async throws {
         let transport = MockTransport { _ in .ok() }
         let faults = FaultInjector(script: [
             .error(.connectionLost, afterSending: true), .failure(Broken(), afterSending: true),
@@ -51,7 +51,7 @@ struct FaultInjectedTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func statusTakesThePlaceOfTheExchange() async throws {
+    @Test func statusReplacesTheExchange() async throws {
         let network = network(.status(.serviceUnavailable, headerFields: [.retryAfter: "3"]))
 
         let response = try await network.data(.lawful)
@@ -60,7 +60,7 @@ struct FaultInjectedTests {
         #expect(response.headerFields[.retryAfter] == "3")
     }
 
-    @Test func redirectIsFollowedByTheStackAlone() async throws {
+    @Test func injectedRedirectIsFollowedOnlyByRedirected() async throws {
         let faults = FaultInjector(script: [.status(.found, headerFields: [.location: "/elsewhere"])])
         let transport = MockTransport { _ in .ok() }
         let moved = FaultInjector(script: [.status(.found, headerFields: [.location: "/elsewhere"])])
@@ -70,7 +70,7 @@ struct FaultInjectedTests {
         #expect(transport.requests.map(\.path) == ["/elsewhere"])
     }
 
-    @Test func firstOfTheListTakesThePlaceAndNothingWaitsForIt() async throws {
+    @Test func firstReplacingFaultWinsWithoutWaiting() async throws {
         let faults = FaultInjector(
             seed: 1,
             [
@@ -83,7 +83,7 @@ struct FaultInjectedTests {
         #expect(faults.injected.map { "\($0.fault)" } == ["status(502)"])
     }
 
-    @Test func listenersHearOfAnAttempt() async throws {
+    @Test func notifiesObserversOfTheExchange() async throws {
         let events = Events()
         var request = HTTPRequestData.lawful
         request.addObserver(events)
@@ -94,7 +94,7 @@ struct FaultInjectedTests {
 
     // MARK: Latency
 
-    @Test func latencyIsWaitedForOnTheClockBeforeAnythingIsSent() async throws {
+    @Test func latencyDelaysTheRequest() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.faultInjected(by: FaultInjector(script: [.latency(.seconds(2))]))
             .environment(\.clock, .manual(clock))
@@ -107,7 +107,7 @@ struct FaultInjectedTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test func jitterIsWithinItsBounds() async throws {
+    @Test func jitterStaysWithinItsBounds() async throws {
         let faults = FaultInjector(seed: 5, [.latency(.seconds(20), jitter: .seconds(10))])
         let network = MockTransport { _ in .ok() }.faultInjected(by: faults).environment(\.clock, .manual(clock))
         var waits: [Duration] = []
@@ -123,7 +123,7 @@ struct FaultInjectedTests {
         #expect(most <= .seconds(30) && most > .seconds(29))
     }
 
-    @Test func callerThatIsCancelledInALatencySendsNothing() async throws {
+    @Test func cancellationDuringLatencySendsNothing() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.faultInjected(by: FaultInjector(script: [.latency(.seconds(2))]))
             .environment(\.clock, .manual(clock))
@@ -139,7 +139,7 @@ struct FaultInjectedTests {
 
     // MARK: Bodies
 
-    @Test func truncatedBodyIsAnErrorAfterSoManyBytes() async throws {
+    @Test func truncatedBodyFailsAfterTheGivenBytes() async throws {
         let error = await #expect(throws: NetworkingError.self) {
             try await network(.truncated(after: 50)).data(.lawful)
         }
@@ -158,7 +158,7 @@ struct FaultInjectedTests {
         #expect(sink.finished == 0)
     }
 
-    @Test func cutBodyIsShortAndNobodySaysSo() async throws {
+    @Test func cutBodyEndsEarlyWithoutAnError() async throws {
         let sink = CollectingSink()
 
         #expect(try await network(.cut(after: 50)).data(.lawful).data == body.prefix(50))
@@ -173,7 +173,7 @@ struct FaultInjectedTests {
     @Test(arguments: [
         Fault.truncated(after: 200), .cut(after: 200), .stalled(after: 200), .sliced(into: 200, every: .seconds(1)),
     ])
-    func bodyThatIsNoLongerArrivesInFull(fault: Fault) async throws {
+    func faultsBeyondTheEndLeaveTheBodyUnchanged(fault: Fault) async throws {
         let sink = CollectingSink()
 
         #expect(try await network(fault).data(.lawful).data == body)
@@ -181,7 +181,7 @@ struct FaultInjectedTests {
         #expect(sink.data == body)
     }
 
-    @Test func corruptedBodyDiffersInSoManyBitsTheSameWithASink() async throws {
+    @Test func corruptedBodyDiffersInOneBitPerByte() async throws {
         let body = body
         func corrupted(seed: UInt64, length: String? = "200") async throws -> (Data, Data) {
             let fields: HTTPFields = length.map { [.contentLength: $0] } ?? [:]
@@ -203,7 +203,7 @@ struct FaultInjectedTests {
         #expect(try await corrupted(seed: 2).0 != collected)
     }
 
-    @Test func corruptionOfMoreThanThereIsChangesAll() async throws {
+    @Test func corruptionOfMoreBytesThanTheBodyHasChangesEveryByte() async throws {
         let data = try await network(.corrupted(bytes: 10_000)).data(.lawful).data
 
         #expect(zip(data, body).allSatisfy { $0 != $1 })
@@ -211,7 +211,7 @@ struct FaultInjectedTests {
         #expect(try await empty.data(.lawful).data.isEmpty)
     }
 
-    @Test func stalledBodyEndsWithItsCallersCancellation() async throws {
+    @Test func cancellationEndsAStalledBody() async throws {
         let sink = CollectingSink()
         let recorder = RequestRecorder()
         let network = network(.stalled(after: 100), .stalled(after: 100)).recorded(by: recorder)
@@ -227,7 +227,7 @@ struct FaultInjectedTests {
     }
 
     @Test(arguments: [true, false])
-    func stalledBodyEndsWithATimeout(hasSink: Bool) async throws {
+    func timeoutEndsAStalledBody(hasSink: Bool) async throws {
         let sink = CollectingSink()
         let network = network(.stalled(after: 100), nil).timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let request = hasSink ? request(into: sink) : .lawful
@@ -239,15 +239,15 @@ struct FaultInjectedTests {
         #expect(error?.kind == .timeout)
     }
 
-    /// The sink has got 100 bytes and is not busy: it is the network that is silent.
-    @Test func stalledStreamIsSilentForATimeoutBetweenItsPieces() async throws {
-        let pieces = StreamPieces(goal: 100)
+    /// The sink has received 100 bytes and is idle, so the network is silent.
+    @Test func idleTimeoutEndsAStalledStream() async throws {
+        let sink = CountingSink(goal: 100)
         let network = network(.stalled(after: 100)).timeout(idle: .seconds(1)).environment(\.clock, .manual(clock))
-        let request = request(into: pieces)
+        let request = request(into: sink)
         let call = Task { try await network.data(request) }
-        try await pieces.waitForGoal()
+        try await sink.waitForGoal()
 
-        // The sink may still be busy with the chunk that reached the goal, so that the silence begins after the first second.
+        // The sink can still be busy with the last chunk, so the silence starts at the latest one second later.
         let seconds = Task { while true { try await clock.advance(by: .seconds(1), afterSleepers: 1) } }
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
@@ -255,7 +255,7 @@ struct FaultInjectedTests {
         seconds.cancel()
     }
 
-    @Test func slicedBodyComesInPiecesWithPauses() async throws {
+    @Test func slicedBodyArrivesInChunksWithPauses() async throws {
         let sink = CollectingSink()
         let network = network(.sliced(into: 64, every: .seconds(1)), .sliced(into: 64, every: .seconds(1)))
             .environment(\.clock, .manual(clock))
@@ -270,7 +270,7 @@ struct FaultInjectedTests {
     }
 
     @Test(arguments: [true, false])
-    func callerThatIsCancelledBetweenPiecesEndsAtOnce(hasSink: Bool) async throws {
+    func cancellationEndsASlicedBody(hasSink: Bool) async throws {
         let sink = CollectingSink()
         let network = network(.sliced(into: 64, every: .seconds(1))).environment(\.clock, .manual(clock))
         let request = hasSink ? request(into: sink) : .lawful
@@ -285,7 +285,7 @@ struct FaultInjectedTests {
         #expect(sink.failures.allSatisfy { $0 is CancellationError })
     }
 
-    @Test func bodyFaultsComeTogether() async throws {
+    @Test func combinesBodyFaults() async throws {
         let sink = CollectingSink()
         let faults = FaultInjector(
             seed: 1,
@@ -300,12 +300,12 @@ struct FaultInjectedTests {
         #expect(zip(sink.data, body).allSatisfy { $0 != $1 })
     }
 
-    @Test func sinkKeepsItsSay() async throws {
-        let picky = CollectingSink { _ in .collect(upTo: 10) }
+    @Test func respectsTheDecisionOfTheSink() async throws {
+        let collecting = CollectingSink { _ in .collect(upTo: 10) }
         let refusing = CollectingSink { _ in .refuse }
 
         let error = await #expect(throws: NetworkingError.self) {
-            try await network(.cut(after: 50)).data(request(into: picky))
+            try await network(.cut(after: 50)).data(request(into: collecting))
         }
         #expect(error?.kind == .tooLarge)
         #expect(try await network(.cut(after: 50)).data(request(into: refusing)).body == .delivered(byteCount: 0))
@@ -313,7 +313,7 @@ struct FaultInjectedTests {
         #expect(refusing.chunks.isEmpty)
     }
 
-    @Test func redirectIsNotOfferedToTheSink() async throws {
+    @Test func doesNotOfferARedirectToTheSink() async throws {
         let sink = CollectingSink()
         let body = body
         let network = MockTransport([.redirect(to: "/elsewhere"), .ok(body)])
@@ -325,9 +325,9 @@ struct FaultInjectedTests {
         #expect(sink.data == body.prefix(60))
     }
 
-    // MARK: Under what copes with it
+    // MARK: Modifiers that handle faults
 
-    @Test func retryCopesWithEachFault() async throws {
+    @Test func retryRecoversFromEachFault() async throws {
         let faults: [Fault?] = [
             .error(.connectionLost), .status(.serviceUnavailable), .error(.timeout, afterSending: true),
             .truncated(after: 10), .stalled(after: 10), nil,
@@ -342,7 +342,7 @@ struct FaultInjectedTests {
 
         for attempt in 1...5 {
             if attempt == 5 {
-                // The stalled one, which its timeout ends.
+                // The fifth attempt stalls until its timeout.
                 try await advance(by: .seconds(5))
             }
             try await advance(by: .seconds(1))
@@ -352,7 +352,9 @@ struct FaultInjectedTests {
         #expect(recorder.requests.count == 6)
     }
 
-    /// Moves time on once there is a wait that ends right then, and none before it: timeouts come and go meanwhile.
+    /// Advances the clock once the next deadline is exactly that far away.
+    ///
+    /// Timeouts are set and cancelled meanwhile.
     private func advance(by duration: Duration) async throws {
         let moment = clock.now.advanced(by: duration)
         while clock.nextDeadline != moment {
@@ -362,7 +364,7 @@ struct FaultInjectedTests {
         clock.advance(by: duration)
     }
 
-    @Test func deadlineEndsALatency() async throws {
+    @Test func deadlineEndsLatency() async throws {
         let network = network(.latency(.seconds(10))).deadline(.seconds(3)).environment(\.clock, .manual(clock))
 
         let call = Task { try await network.data(.lawful) }
@@ -374,7 +376,7 @@ struct FaultInjectedTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func downloadThatIsBrokenOffFailsAndLeavesNoFile() async throws {
+    @Test func truncatedDownloadFailsAndLeavesNoFile() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("fault-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
 
@@ -399,7 +401,7 @@ struct FaultInjectedTests {
         }
     }
 
-    @Test func keepsTheLawsWithLatencyAndPieces() async throws {
+    @Test func keepsTheLawsWithLatencyAndSlices() async throws {
         try await checkLaws { upstream in
             let faults = FaultInjector(seed: 1, [.latency(.seconds(1)), .sliced(into: 5, every: .seconds(1))])
             return AnyNetworkingComponent(upstream.faultInjected(by: faults))
@@ -419,8 +421,8 @@ private final class Events: NetworkEventObserver {
     }
 }
 
-/// A sink that says when it has received so much.
-private final class StreamPieces: ResponseSink {
+/// A sink that reports when it has received a number of bytes.
+private final class CountingSink: ResponseSink {
     private let count = Mutex(0)
     private let goal: Int
     private let reached = Suspension<Void>()

@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Which faults are drawn, for whom, and what a test gets to know of them.
+/// The selection of faults and requests, and the report for a failed test.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct FaultInjectorTests {
     private static let faults: [Fault] = [
@@ -18,7 +18,7 @@ struct FaultInjectorTests {
         (1...count).map { "\(injector.faults(forRequest: $0))" }
     }
 
-    @Test func ratesAreKept() async throws {
+    @Test func followsTheRates() async throws {
         let faults = FaultInjector(
             seed: 7,
             [
@@ -35,14 +35,14 @@ struct FaultInjectorTests {
         #expect(faults.requestCount == 10_000)
         let counts = Dictionary(grouping: faults.injected) { $0.fault.description }.mapValues(\.count)
         let errors = try #require(counts["error(.timeout, rate: 0.05)"])
-        // Five times the standard deviation on each side.
+        // The tolerance is five standard deviations on each side.
         #expect((390...610).contains(errors))
         #expect((4_500...5_000).contains(try #require(counts["cut(after: 1, rate: 0.5)"])))
         #expect(counts["corrupted(bytes: 1, rate: 0.0)"] == nil)
         #expect(counts["cut(after: 9)"] == 10_000 - errors)
     }
 
-    @Test func sameSeedIsTheSameScript() {
+    @Test func sameSeedGivesTheSameFaults() {
         let first = script(of: FaultInjector(seed: 42, Self.faults), 1_000)
 
         #expect(first == script(of: FaultInjector(seed: 42, Self.faults), 1_000))
@@ -50,7 +50,7 @@ struct FaultInjectorTests {
     }
 
     @Test(arguments: [1, 64])
-    func scriptIsTheSameForAnyNumberOfCallers(callers: Int) async throws {
+    func faultsAreTheSameForAnyNumberOfCallers(callers: Int) async throws {
         let faults = FaultInjector(seed: 42, Self.faults)
         let network = MockTransport { _ in .ok() }.faultInjected(by: faults).environment(\.clock, .immediate())
 
@@ -68,7 +68,7 @@ struct FaultInjectorTests {
         #expect((1...640).map { injected[$0] ?? "[]" } == script(of: FaultInjector(seed: 42, Self.faults), 640))
     }
 
-    @Test func faultThatIsAddedAtTheEndLeavesTheOthers() {
+    @Test func addedFaultDoesNotChangeTheOthers() {
         let few = FaultInjector(seed: 1, [.cut(after: 1, rate: 0.3)])
         let more = FaultInjector(seed: 1, [.cut(after: 1, rate: 0.3), .cut(after: 2, rate: 0.3)])
 
@@ -78,7 +78,7 @@ struct FaultInjectorTests {
         }
     }
 
-    /// Draws that belong together are easily made from one another by mistake.
+    /// A generator that derives one draw from another could correlate them.
     @Test func faultsAndRequestsAreIndependent() {
         let faults = FaultInjector(seed: 0, [.cut(after: 1, rate: 0.5), .cut(after: 2, rate: 0.5)])
         let both = (1...4_000).count { faults.faults(forRequest: $0).count == 2 }
@@ -91,7 +91,7 @@ struct FaultInjectorTests {
         }
     }
 
-    @Test func scriptSaysWhichRequestFails() async throws {
+    @Test func scriptDeterminesWhichRequestFails() async throws {
         let faults = FaultInjector(script: [nil, .error(.timeout), .status(.badGateway)])
         let transport = MockTransport { _ in .ok() }
         let network = transport.faultInjected(by: faults)
@@ -106,14 +106,14 @@ struct FaultInjectorTests {
         #expect(faults.injected.map(\.number) == [2, 3])
     }
 
-    @Test func scriptMayBeginAnew() {
+    @Test func scriptRepeats() {
         let faults = FaultInjector(script: [nil, .error(.timeout)], repeats: true)
 
         #expect((1...4).map { faults.faults(forRequest: $0).count } == [0, 1, 0, 1])
         #expect(FaultInjector(script: [], repeats: true).faults(forRequest: 1).isEmpty)
     }
 
-    @Test func onlyMeantRequestsTakeANumber() async throws {
+    @Test func onlyMatchingRequestsAreNumbered() async throws {
         let faults = FaultInjector(script: [.status(.badGateway)], repeats: true) { $0.method == .post }
         let network = MockTransport { _ in .ok() }.faultInjected(by: faults).server(authority: "a.example")
 
@@ -128,7 +128,7 @@ struct FaultInjectorTests {
         #expect(faults.injected.map(\.number) == [1, 2])
     }
 
-    @Test func requestMayBeSpared() async throws {
+    @Test func requestCanForbidFaults() async throws {
         let faults = FaultInjector(script: [.status(.badGateway)])
         let network = MockTransport { _ in .ok() }.faultInjected(by: faults)
         var spared = HTTPRequestData.lawful
@@ -139,16 +139,16 @@ struct FaultInjectorTests {
         #expect(faults.requestCount == 1)
     }
 
-    @Test func cancelledCallerTakesNoNumber() async {
+    @Test func cancelledRequestIsNotNumbered() async {
         let faults = FaultInjector(script: [.status(.badGateway)])
-        let network = MockTransport { _ in .ok() }.faultInjected(by: faults).modified(GivingUp())
+        let network = MockTransport { _ in .ok() }.faultInjected(by: faults).modified(CancellingItself())
         let call = Task { try await network.data(.lawful) }
 
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(faults.requestCount == 0)
     }
 
-    @Test func descriptionIsWhatAFailedTestNeeds() async throws {
+    @Test func descriptionContainsSeedFaultsAndInjections() async throws {
         let faults = FaultInjector(seed: 3, [.status(.serviceUnavailable), .error(.timeout, rate: 0.5)])
         let network = MockTransport { _ in .ok() }.faultInjected(by: faults)
         try await network.data(HTTPRequestData(authority: "a.example", path: "users?access_token=hush"))
@@ -168,7 +168,7 @@ struct FaultInjectorTests {
         #expect(network.outline.contains("faultInjected(seed: 3, faults: 2)"))
     }
 
-    @Test func faultsDescribeThemselvesAsTheyAreWritten() {
+    @Test func descriptionsOfFaultsAreTheirSource() {
         struct Broken: Error {}
         let faults: [(Fault, String)] = [
             (.error(.timeout, afterSending: true, rate: 0.5), "error(.timeout, afterSending: true, rate: 0.5)"),
@@ -185,7 +185,7 @@ struct FaultInjectorTests {
         }
     }
 
-    @Test func seedThatNobodyGaveIsTold() throws {
+    @Test func descriptionContainsARandomSeed() throws {
         let first = FaultInjector(Self.faults)
         let seed = try #require(first.seed)
 
@@ -195,8 +195,8 @@ struct FaultInjectorTests {
     }
 }
 
-/// Is cancelled on its way, past the look that the outermost part of a stack has at it.
-private struct GivingUp: NetworkingModifier {
+/// Cancels the caller's task after the outermost check for cancellation.
+private struct CancellingItself: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         withUnsafeCurrentTask { $0?.cancel() }
         return try await upstream.send(request)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the guides show is what the suite compiles and runs: each of their snippets stands in a file of this folder.
+/// The snippets in the guides are compiled and run: each one is part of a file in this folder.
 struct GuideTests {
     @Test(arguments: ["Testing", "NetworkClient", "Extending"])
     func snippetsAreCompiledAndRun(page: String) throws {
@@ -13,12 +13,12 @@ struct GuideTests {
         let sources = try Self.sources()
         for snippet in snippets where !sources.contains(where: { $0.contains(snippet.text) }) {
             Issue.record(
-                "\(page).md, line \(snippet.line): this snippet stands in no file of the folder Guide:\n\(snippet.text)"
+                "\(page).md, line \(snippet.line): no file in the folder Guide contains this snippet:\n\(snippet.text)"
             )
         }
     }
 
-    @Test func findsWhatIsNotThere() {
+    @Test func findsSnippetsInAPage() {
         let page = """
             ```swift
               let a = 1
@@ -45,32 +45,32 @@ struct GuideTests {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "swift" && $0.lastPathComponent != "GuideTests.swift" }
-        // What asks a server is no unit test.
+        // Snippets that need a server are in the integration tests.
         return try (files + [root.appending(path: "Tests/IntegrationTests/TestServerGuide.swift")])
             .map { Snippet.normalized(try String(contentsOf: $0, encoding: .utf8)) }
     }
 }
 
-/// A piece of Swift in a page, without its indentation and its empty lines.
+/// A Swift snippet of a page, without indentation and empty lines.
 private struct Snippet: Equatable {
-    /// Where it begins.
+    /// The line of its opening fence.
     let line: Int
     let text: String
 
     static func all(in page: String) -> [Snippet] {
         var snippets: [Snippet] = []
-        var begun: (line: Int, text: String)?
+        var current: (line: Int, text: String)?
         var previous = ""
         for (index, line) in page.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            if let snippet = begun {
+            if let snippet = current {
                 if line == "```" {
                     snippets.append(Snippet(line: snippet.line, text: normalized(snippet.text)))
-                    begun = nil
+                    current = nil
                 } else {
-                    begun = (snippet.line, "\(snippet.text)\(line)\n")
+                    current = (snippet.line, "\(snippet.text)\(line)\n")
                 }
             } else if line == "```swift", !previous.hasPrefix("<!-- snippet: ") {
-                begun = (index + 1, "")
+                current = (index + 1, "")
             }
             previous = String(line)
         }

@@ -45,7 +45,7 @@ struct TestingGuide {
         #expect(transport.requests.first?.headerFields[.accept] == "application/json")
     }
 
-    @Test func ordersOnce() async throws {
+    @Test func sendsTheOrderOnce() async throws {
         try await withMockTransport { transport in
             transport.on(.post, "/orders", uses: .once) { request in
                 #expect(request.body?.data == Data(#"{"id":7,"name":"Lamp"}"#.utf8))
@@ -55,7 +55,7 @@ struct TestingGuide {
         }
     }
 
-    @Test func saysWhatCameNearest() async throws {
+    @Test func reportsTheClosestMock() async throws {
         let transport = MockTransport()
         transport.on(.get, "/items/7", .json(Item(id: 7, name: "Lamp")))
         let error = await #expect(throws: NetworkingError.self) { try await Shop(over: transport).item(8) }
@@ -64,7 +64,7 @@ struct TestingGuide {
         #expect(throws: UnusedMocks.self) { try transport.verifyAllUsed() }
     }
 
-    @Test func matchesWhatIsMeant() async throws {
+    @Test func matchesRequestsByPatterns() async throws {
         let transport = MockTransport()
         transport.on(.request(.get, "/items/:id") && .header(.accept, "application/json")) { request in
             .json(Item(id: Int(request.pathParameters["id"] ?? "") ?? 0, name: "Lamp"))
@@ -77,7 +77,7 @@ struct TestingGuide {
         #expect(item.id == 42)
     }
 
-    @Test func asksAgainAfterAFailure() async throws {
+    @Test func retriesAfter503() async throws {
         try await withMockTransport { transport in
             transport.expect(.get, "/items/7", .status(.serviceUnavailable, headerFields: [.retryAfter: "2"]))
             transport.expect(.get, "/items/7", .json(Item(id: 7, name: "Lamp")))
@@ -87,7 +87,7 @@ struct TestingGuide {
             let response = try await clock.run { try await network.data(HTTPRequestData(path: "items/7")) }
 
             #expect(response.status == .ok)
-            // As long as the server asks for, and up to a tenth longer.
+            // The interval of Retry-After, plus up to a tenth.
             #expect((Duration.seconds(2)...(.milliseconds(2_200))).contains(clock.now.offset))
         }
     }
@@ -104,7 +104,7 @@ struct TestingGuide {
         #expect(answer.cancellations == 1)
     }
 
-    @Test func readsEventsAsTheyCome() async throws {
+    @Test func readsEventsAsTheyArrive() async throws {
         let gate = MockGate()
         let transport = MockTransport()
         transport.on(.get, "/news", .events("data: one\n\n", .wait(for: gate), "data: two\n\n"))
@@ -127,7 +127,7 @@ struct TestingGuide {
         #expect(rest.requests.isEmpty)
     }
 
-    @Test func givesUpAfterTenSeconds() async throws {
+    @Test func timesOutAfterTenSeconds() async throws {
         let clock = ManualClock()
         let shop = Shop(over: MockTransport { _ in .never })
         let network = shop.network.environment(\.clock, .manual(clock))
@@ -139,7 +139,7 @@ struct TestingGuide {
         #expect(error?.kind == .timeout)
     }
 
-    @Test func isTheSameEachTime() async throws {
+    @Test func sendsTheSameIDsInEachRun() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.traced()
             .environment(\.random, .seeded(42))
@@ -166,7 +166,7 @@ struct TestingGuide {
         #expect(events.names.contains("exchangeStarted"))
     }
 
-    @Test func refreshesOnceForAll() async throws {
+    @Test func concurrentRequestsShareOneRefresh() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(Session(accessToken: "new"))])
         let tokens = TokenStore(Session(accessToken: "old"), delegate: delegate)
         let transport = MockTransport { request in
@@ -182,17 +182,17 @@ struct TestingGuide {
         #expect(delegate.refreshes == 1)
     }
 
-    @Test func replaysWhatWasRecorded() async throws {
+    @Test func replaysARecordedResponse() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "item.har")
-            let server = MockTransport([.json(Item(id: 7, name: "Lamp"))])  // URLSession.shared, at home
+            let server = MockTransport([.json(Item(id: 7, name: "Lamp"))])  // URLSession.shared in the app
 
-            // The first run sends, and writes the file.
+            // The first run sends the requests and writes the file.
             try await withCassette(at: file, mode: .once) { cassette in
                 let item = try await Shop(over: server.cassette(cassette)).item(7)
                 #expect(item.name == "Lamp")
             }
-            // All others replay.
+            // Later runs replay the file.
             try await withCassette(at: file, mode: .once) { cassette in
                 let item = try await Shop(over: server.cassette(cassette)).item(7)
                 #expect(item.name == "Lamp")
@@ -201,7 +201,7 @@ struct TestingGuide {
         }
     }
 
-    @Test func tellsOrdersApartByWhatIsOrdered() async throws {
+    @Test func matchesOrdersByTheirBody() async throws {
         var options = Cassette.Options()
         options.matching += [.jsonBody, .headerFields(.accept)]
         options.redaction = .standard.addingBodyFields("name")
@@ -218,7 +218,7 @@ struct TestingGuide {
         }
     }
 
-    @Test func survivesABadNetwork() async throws {
+    @Test func retriesInjectedFaults() async throws {
         let faults = FaultInjector(
             seed: 42,
             [
@@ -239,7 +239,7 @@ struct TestingGuide {
         #expect(!faults.injected.isEmpty, "\(faults)")
     }
 
-    @Test func showsWhatAFailedUploadLooksLike() async throws {
+    @Test func throwsIfTheConnectionIsLostAfterSending() async throws {
         let faults = FaultInjector(script: [.error(.connectionLost, afterSending: true)])
         let shop = Shop(over: MockTransport { _ in .status(.created) }.faultInjected(by: faults))
         await #expect(throws: NetworkingError.self) { try await shop.order(Item(id: 7, name: "Lamp")) }
@@ -251,7 +251,7 @@ struct TestingGuide {
         }
     }
 
-    @Test func isABackend() async throws {
+    @Test func mocksABackend() async throws {
         try await withTemporaryDirectory { fixtures in
             let items = fixtures.appending(path: "items")
             try FileManager.default.createDirectory(at: items, withIntermediateDirectories: true)

@@ -53,15 +53,15 @@ struct BackgroundTransferRecordTests {
         #expect(try BackgroundTransferRecord(record.text(home: home), home: home) == record)
     }
 
-    /// The app's container is somewhere else after an update.
-    @Test func whatIsInTheAppsHomeMovesWithIt() throws {
+    /// An update can move the container of the app.
+    @Test func pathsInTheHomeOfTheAppAreRelative() throws {
         let record = BackgroundTransferRecord(id: "a", destination: .file(URL(filePath: "/home/app/Library/a.txt")))
         let moved = try BackgroundTransferRecord(record.text(home: home), home: URL(filePath: "/home/other/"))
         #expect(moved.destination?.url.path == "/home/other/Library/a.txt")
     }
 
-    /// What an earlier version of the library has written must be read for ever.
-    @Test func theFormatOfVersionOneIsKept() throws {
+    /// Records of earlier library versions stay readable.
+    @Test func recordsOfVersionOneAreReadable() throws {
         let text = """
             {"acceptedStatuses":[[200,299]],"destination":{"existingFile":"number","isDirectory":true,\
             "path":"~/Documents"},"hidesTarget":false,"id":"film","secretQueryItems":["key"],"version":1}
@@ -91,14 +91,14 @@ struct BackgroundTransferRecordTests {
             ),
         ] as [(String?, String)]
     )
-    func whatIsNoRecordSaysSo(text: String?, word: String) {
+    func unreadableRecordIsAnError(text: String?, word: String) {
         let error = #expect(throws: BackgroundTransferRecord.Unreadable.self) {
             try BackgroundTransferRecord(text, home: home)
         }
         #expect(error?.reason.contains(word) == true)
     }
 
-    @Test func resumeDataBringTheirRecordAlong() throws {
+    @Test func resumeDataContainTheirRecord() throws {
         let ledger = BackgroundTransferLedger(home: home)
         let record = BackgroundTransferRecord(id: "film", destination: .file(URL(filePath: "/home/app/film")))
         let description = try ledger.description(for: record)
@@ -116,7 +116,7 @@ struct BackgroundTransferRecordTests {
     }
 }
 
-// MARK: - What goes out
+// MARK: - Requests
 
 struct BackgroundDepartureTests {
     private let destination = DownloadDestination.file(URL(filePath: "/home/app/film"))
@@ -130,7 +130,7 @@ struct BackgroundDepartureTests {
         }
     }
 
-    @Test func theStackRewritesTheRequest() throws {
+    @Test func stackRewritesTheRequest() throws {
         let network = MockTransport().server(authority: "films.example").server(customHeaderField: "X-App", "1")
         var request = HTTPRequestData(path: "42", headerFields: [.authorization: "Bearer secret"])
         request.acceptedStatuses = [200]
@@ -144,7 +144,7 @@ struct BackgroundDepartureTests {
         #expect(!text.contains("Bearer") && !text.contains("4k") && !text.contains("films.example"))
     }
 
-    @Test func aMarkedSecretHidesTheTarget() throws {
+    @Test func targetWithAMarkedSecretIsRedacted() throws {
         let network = MockTransport().server(authority: "films.example")
         var request = HTTPRequestData(path: "reset/t0ps3cret")
         request.markSecret("t0ps3cret")
@@ -154,7 +154,7 @@ struct BackgroundDepartureTests {
         #expect(!everyPrint(of: HTTPRequestData(departure.request, of: departure.record)).contains("t0ps3cret"))
     }
 
-    @Test func whatCannotGoToTheBackgroundIsRefused() async throws {
+    @Test func unsupportedRequestIsAnError() async throws {
         let network = MockTransport().server(authority: "films.example")
         let withBody = HTTPRequestData(method: .post, body: .data(Data("a".utf8)))
         let place = destination.url
@@ -178,7 +178,7 @@ struct BackgroundDepartureTests {
         }
     }
 
-    @Test func anUploadIsDescribedByItsFile() async throws {
+    @Test func uploadHasTheTypeAndLengthOfItsFile() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "photo.png")
             try Data("photo".utf8).write(to: file)
@@ -202,7 +202,7 @@ struct BackgroundTransferEventsTests {
         .progress(id: id, TransferProgress(received: BytesReceived(count: count)))
     }
 
-    /// The events that are there, as text.
+    /// Returns the waiting events as text.
     private func waiting(_ events: BackgroundTransferEvents, upTo last: String = "all") async -> [String] {
         var texts: [String] = []
         for await event in events.stream {
@@ -212,7 +212,7 @@ struct BackgroundTransferEventsTests {
         return texts
     }
 
-    @Test func everythingWaitsForTheReaderAndOfProgressTheNewest() async {
+    @Test func eventsWaitForAReaderWithTheLatestProgressOnly() async {
         let events = BackgroundTransferEvents()
         for count in 1...1_000 {
             events.send(progress(Int64(count), of: "a"))
@@ -225,11 +225,11 @@ struct BackgroundTransferEventsTests {
         #expect(await waiting(events) == ["a 1001", "b 2000", "c failed", "unrecognized", "all"])
     }
 
-    @Test func whatIsOutdatedIsLeftOut() async {
+    @Test func outdatedProgressIsSkipped() async {
         let events = BackgroundTransferEvents()
         events.send(progress(1, of: "a"))
         events.send(.failed(id: "a", failure))
-        // Begun anew under the same id.
+        // A new transfer with the same ID.
         events.send(progress(0, of: "a"))
         events.send(progress(2, of: "a"))
         events.send(.failed(id: "a", failure))
@@ -238,7 +238,7 @@ struct BackgroundTransferEventsTests {
         #expect(await waiting(events) == ["a failed", "a failed", "a 3", "all"])
     }
 
-    @Test func theNextReaderGoesOnWhereTheLastOneStopped() async {
+    @Test func nextReaderContinuesAfterTheLastReadEvent() async {
         let events = BackgroundTransferEvents()
         events.send(.failed(id: "a", failure))
         events.send(.failed(id: "b", failure))
@@ -247,7 +247,7 @@ struct BackgroundTransferEventsTests {
         #expect(await waiting(events) == ["b failed", "all"])
     }
 
-    @Test func aReaderWhoIsCancelledTakesNothing() async {
+    @Test func cancelledReaderConsumesNoEvent() async {
         let events = BackgroundTransferEvents()
         let reader = Task { await waiting(events) }
         reader.cancel()
@@ -256,7 +256,7 @@ struct BackgroundTransferEventsTests {
         #expect(await waiting(events) == ["all"])
     }
 
-    @Test func aReaderWaits() async {
+    @Test func readerWaitsForEvents() async {
         let events = BackgroundTransferEvents()
         async let texts = waiting(events)
         for count in 1...50 {
@@ -268,7 +268,7 @@ struct BackgroundTransferEventsTests {
     }
 
     @MainActor
-    @Test func theSystemsHandlerIsCalledOnceAndAfterTheEvents() async {
+    @Test func systemHandlerIsCalledOnceAfterTheEvents() async {
         let events = BackgroundTransferEvents()
         var calls = 0
         events.whenDelivered {
@@ -288,11 +288,11 @@ struct BackgroundTransferEventsTests {
     }
 }
 
-// MARK: - How transfers end
+// MARK: - Ends of transfers
 
 @Suite(.tags(.concurrency))
 struct BackgroundTransferLedgerTests {
-    /// A ledger over a directory of its own, and what is told of one transfer.
+    /// A ledger in its own directory, and the reported progress of one transfer.
     private struct Bench {
         let directory: URL
         let ledger: BackgroundTransferLedger
@@ -321,7 +321,7 @@ struct BackgroundTransferLedgerTests {
             )
         }
 
-        /// What becomes of a file that has come.
+        /// Ends a download with a file and returns its last event.
         func download(
             _ task: BackgroundTransferLedger.EndOfTask,
             _ text: String = "film"
@@ -329,7 +329,7 @@ struct BackgroundTransferLedgerTests {
             let file = directory.appending(path: "system-\(UUID())")
             try Data(text.utf8).write(to: file)
             ledger.take(file, of: task)
-            // As the system does.
+            // The system deletes the file after the delegate call.
             try? FileManager.default.removeItem(at: file)
             return try await end(task)
         }
@@ -357,7 +357,7 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func aDownloadIsPutInPlace() async throws {
+    @Test func downloadIsMovedToItsDestination() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let place = directory.appending(path: "mine.mov")
@@ -376,7 +376,7 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func theServerNamesAFileInADirectory() async throws {
+    @Test func serverNamesAFileInADirectory() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let record = BackgroundTransferRecord(id: "film", destination: .directory(directory))
@@ -384,7 +384,7 @@ struct BackgroundTransferLedgerTests {
             _ = try await bench.download(bench.task(record), "2")
             let fields = ["Content-Disposition": "attachment; filename=\"../../etc/passwd\""]
             _ = try await bench.download(bench.task(record, headerFields: fields), "3")
-            // Its path is not shown, but names the file.
+            // The path is redacted, but it provides the name of the file.
             var secret = record
             secret.hidesTarget = true
             let event = try await bench.download(bench.task(secret), "4")
@@ -395,7 +395,7 @@ struct BackgroundTransferLedgerTests {
     }
 
     @Test(arguments: [404, 401, 503, 304])
-    func aPageOfAnErrorIsNoFile(status: Int) async throws {
+    func pageOfAnErrorIsNotStored(status: Int) async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let place = directory.appending(path: "film.mov")
@@ -410,11 +410,11 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func theRequestSaysWhichStatusesItAccepts() async throws {
+    @Test func acceptedStatusesOfTheRequestAreApplied() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             var record = BackgroundTransferRecord(id: "film", destination: .directory(directory))
-            // A 206 is the last part of a transfer that the system has resumed.
+            // A 206 is the response to a transfer that the system has resumed.
             let cases: [(StatusSet, status: Int, isAccepted: Bool)] = [
                 ([200], 202, false), ([200], 206, true), ([404], 404, true), ([404], 206, false),
             ]
@@ -426,7 +426,7 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func bytesThatFindNoPlaceAreKept() async throws {
+    @Test func fileThatCannotBeMovedIsKept() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let place = directory.appending(path: "film.mov")
@@ -448,37 +448,37 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func aTransferThatNobodyKnowsIsTold() async throws {
+    @Test func unknownTransferIsReported() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             guard case .unrecognized(let failure) = try await bench.download(bench.task(nil), "whose?") else {
-                Issue.record("It was recognized.")
+                Issue.record("The transfer was recognized.")
                 return
             }
             let saved = try #require(failure.savedFile)
             #expect(try String(contentsOf: saved, encoding: .utf8) == "whose?")
             #expect(!everyPrint(of: failure).contains("size"))
             guard case .unrecognized = try await bench.end(bench.task(nil), with: URLError(.timedOut)) else {
-                Issue.record("It was recognized.")
+                Issue.record("The transfer was recognized.")
                 return
             }
         }
     }
 
-    @Test func whatIsNoHTTPIsAFailure() async throws {
+    @Test func responseOtherThanHTTPIsAFailure() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let record = BackgroundTransferRecord(id: "film", destination: .directory(directory))
             let event = try await bench.download(bench.task(record, status: nil))
             #expect((event.failure?.error as? NetworkingError)?.kind == .invalidResponse)
-            // Nothing came, and no error.
+            // The transfer ended without a file and without an error.
             let nothing = try await bench.end(bench.task(record))
             #expect((nothing.failure?.error as? NetworkingError)?.kind == .storage)
             #expect(try bench.names == [])
         }
     }
 
-    @Test func anUploadHasItsAnswer() async throws {
+    @Test func uploadReturnsItsResponse() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let record = BackgroundTransferRecord(id: "photo")
@@ -497,7 +497,7 @@ struct BackgroundTransferLedgerTests {
             let error = try #require(refused.failure?.error as? NetworkingError)
             #expect(error.kind == .status && error.response?.data.count == BackgroundTransferLedger.maximumAnswer)
 
-            // What came before does not belong to the next task.
+            // The received bytes do not belong to the next task.
             let next = try await bench.end(bench.task(record, isDownload: false))
             guard case .finished(_, let last, _) = next else {
                 Issue.record("\(next)")
@@ -507,7 +507,7 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func errorsAreTheLibrarys() async throws {
+    @Test func errorsAreNetworkingErrors() async throws {
         try await withTemporaryDirectory { directory in
             var bench = Bench(directory)
             bench.url = "https://films.example/film.mov?ticket=t0ps3cret&token=t0ps3cret"
@@ -535,7 +535,7 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func whoeverEndedItIsTold() async throws {
+    @Test func cancellationReasonIsReported() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let task = try bench.task(BackgroundTransferRecord(id: "film", destination: .directory(directory)))
@@ -551,8 +551,8 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    /// A transfer ends once, also when an error follows its file.
-    @Test func theFileCounts() async throws {
+    /// A transfer ends once, even if an error follows its file.
+    @Test func errorAfterTheFileIsIgnored() async throws {
         try await withTemporaryDirectory { directory in
             let bench = Bench(directory)
             let task = try bench.task(BackgroundTransferRecord(id: "film", destination: .directory(directory)))
@@ -564,7 +564,7 @@ struct BackgroundTransferLedgerTests {
         }
     }
 
-    @Test func aTotalThatNobodyKnowsIsNil() async throws {
+    @Test func unknownTotalIsNil() async throws {
         let ledger = BackgroundTransferLedger(home: home)
         let description = try ledger.description(for: BackgroundTransferRecord(id: "a"))
         let other = try ledger.description(for: BackgroundTransferRecord(id: "b"))
@@ -572,22 +572,22 @@ struct BackgroundTransferLedgerTests {
         ledger.progress(of: other, sent: (5, of: 10))
         ledger.progress(of: "of nobody", sent: (5, of: 10))
         ledger.events.send(.allDelivered)
-        var told: [TransferProgress] = []
+        var progressEvents: [TransferProgress] = []
         for await event in ledger.events.stream {
             guard case .progress(_, let progress) = event else { break }
-            told.append(progress)
+            progressEvents.append(progress)
         }
         #expect(
-            told == [
+            progressEvents == [
                 TransferProgress(received: BytesReceived(count: 5)),
                 TransferProgress(sent: BytesSent(count: 5, expected: 10)),
             ]
         )
     }
 
-    /// Shared memory is a volume of its own on Linux.
+    /// Shared memory is a separate volume on Linux.
     @Test(.requires(.sharedMemory))
-    func aFileCrossesTheBorderOfAVolume() async throws {
+    func fileIsMovedToAnotherVolume() async throws {
         try await withTemporaryDirectory { directory in
             let other = URL(filePath: "/dev/shm/networking-tests-\(UUID())")
             try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
@@ -615,7 +615,7 @@ struct BackgroundTransferLedgerTests {
 }
 
 extension BackgroundTransferEvent {
-    /// What it is, in a word or two.
+    /// A short description for comparisons.
     fileprivate var short: String {
         switch self {
         case .progress(let id, let progress): "\(id) \(progress.received.count)"

@@ -64,7 +64,7 @@ struct APIServiceTests {
         #expect(transport.requests.map(\.url?.absoluteString) == ["https://staging.example.com/user"])
     }
 
-    @Test func isAComponentLikeTheStackInIt() throws {
+    @Test func isAComponentLikeItsStack() throws {
         let server = SwitchableServer(baseURL)
         let stack = transport.authenticated(with: tokens).timeout(.seconds(1)).server(baseURL: server)
         let service = APIService(transport, server: server) { $0.authenticated(with: tokens).timeout(.seconds(1)) }

@@ -9,7 +9,7 @@ import Testing
 struct CallTransferTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users")
 
-    @Test func hasTheResponseWhateverItsStatus() async throws {
+    @Test func hasTheResponseWithAnyStatus() async throws {
         let call = MockTransport { _ in .status(.notFound) }.transfer(request)
         #expect(try await call.value.status == .notFound)
     }
@@ -24,7 +24,7 @@ struct CallTransferTests {
         #expect(last?.received.count == 8)
     }
 
-    @Test func aRefusedStatusFailsATypedRequest() async throws {
+    @Test func refusedStatusFailsATypedRequest() async throws {
         let call = MockTransport { _ in .status(.notFound) }.transfer(Request<[String: Int]>(request))
         let error = await #expect(throws: NetworkingError.self) { _ = try await call.value }
         #expect(error?.kind == .status)
@@ -39,7 +39,7 @@ struct CallTransferTests {
         try await eventually("the exchange has ended") { transport.active == 0 }
     }
 
-    @Test func aGroupRetainsAndCancelsItsCalls() async throws {
+    @Test func groupRetainsAndCancelsItsCalls() async throws {
         let transport = MockTransport { _ in .never }
         let group = TransferGroup()
         _ = transport.transfer(request, in: group)

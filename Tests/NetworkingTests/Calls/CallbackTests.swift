@@ -116,7 +116,7 @@ struct CallbackTests {
         #expect(outcomes.count == 1)
     }
 
-    @Test func aProgressClosureMayCancelItsOwnCall() async throws {
+    @Test func progressClosureMayCancelItsOwnCall() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let call = Locked<CallHandle?>(nil)
@@ -175,7 +175,9 @@ struct CallbackTests {
         try await eventually("the completion is called") { hadOwner.value == false }
     }
 
-    /// Starts a call whose completion refers weakly to an owner, which is released when this method returns.
+    /// Starts a call with a completion that refers weakly to an owner.
+    ///
+    /// The owner is released when this method returns.
     private func start(
         _ network: some NetworkingComponent,
         watchedBy objects: WatchedObjects,
@@ -196,7 +198,7 @@ struct CallbackTests {
         withExtendedLifetime((call, outcomes)) {}
     }
 
-    /// Starts a call whose closures retain an object.
+    /// Starts a call with closures that retain an object.
     private func startRetaining(
         _ network: some NetworkingComponent,
         watchedBy objects: WatchedObjects,
@@ -213,7 +215,7 @@ struct CallbackTests {
 
     // MARK: Progress
 
-    @Test func aBlockedQueueGetsTheNewestProgressBeforeTheCompletion() async throws {
+    @Test func blockedQueueGetsTheLatestProgressBeforeTheCompletion() async throws {
         let transport = MockTransport { _ in .text("Hello World").inSteps(5) }
         let order = Locked<[String]>([])
         queue.suspend()
@@ -314,7 +316,7 @@ struct CallbackTests {
         #expect(try await users.first().get().name == "Emily")
     }
 
-    @Test func aMissingFileFailsTheUpload() async throws {
+    @Test func missingFileFailsTheUpload() async throws {
         let outcomes = Outcomes<HTTPResponseData>()
         let file = FileManager.default.temporaryDirectory.appending(path: "missing-\(UUID())")
         MockTransport { _ in .ok() }.upload(.file(file), to: request, queue: queue) { outcomes.add($0) }

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// The adapter of Documentation/OtherStyles.md, over stand-ins for the types of swift-openapi-runtime.
+/// The adapter of Documentation/OtherStyles.md, with replacements for the types of swift-openapi-runtime.
 @Suite struct ClientTransportTests {
     private protocol ClientTransport: Sendable {
         func send(
@@ -124,7 +124,7 @@ import Testing
         #expect(HTTPRequestData(request, baseURL: url).url?.absoluteString == expected)
     }
 
-    @Test func aRequestWithoutABaseURLKeepsItsOwnServerOrLeavesItOpen() {
+    @Test func requestWithoutABaseURLKeepsItsServer() {
         let own = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/users")
         #expect(HTTPRequestData(own).url?.absoluteString == "https://example.com/users")
         let open = HTTPRequestData(HTTPRequest(method: .head, scheme: nil, authority: nil, path: nil))

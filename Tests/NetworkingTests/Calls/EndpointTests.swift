@@ -58,7 +58,7 @@ private struct NamedUser: Endpoint {
     }
 }
 
-/// An API as an enumeration, whose calls name the type to decode.
+/// An API as an enumeration, with calls that name the type to decode.
 private enum Shop: Requestable {
     typealias Response = HTTPResponseData
 
@@ -221,7 +221,7 @@ struct EndpointTests {
         #expect(error?.response?.status == .notFound)
     }
 
-    @Test func ownDecodingThrowsItsOwnErrors() async throws {
+    @Test func customDecodingMayThrowCustomErrors() async throws {
         #expect(try await network.request(NamedUser()) == "Emily")
 
         let empty = MockTransport { _ in .ok() }.server(authority: "api.example.com")

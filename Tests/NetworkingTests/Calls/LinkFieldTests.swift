@@ -94,7 +94,7 @@ struct LinkFieldTests {
         #expect(duration < .seconds(5))
     }
 
-    @Test func randomFieldsNeverTrap() {
+    @Test func randomFieldsDoNotCrash() {
         withSeed { random in
             for _ in 0..<2_000 {
                 let value = random.text(of: "<<>>;;,,\"\"\\=  \trelnextanchorä", maximumCount: 60)

@@ -160,7 +160,7 @@ struct PageLinkTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer stack-secret", nil, nil])
     }
 
-    /// A server that the request was redirected to must not choose what the app sends to the first one.
+    /// The target server of a redirect must not control the requests that the app sends to the first server.
     @Test func linkOfAnotherServerBackToTheFirstOneGetsNoCredentialsOfTheApp() async throws {
         transport.enqueue(
             .redirect(to: "https://cdn.example/items"),
@@ -244,7 +244,7 @@ struct PageLinkTests {
         #expect(urls.last == "http://cdn.example/items")
     }
 
-    // MARK: Bad links
+    // MARK: Invalid links
 
     @Test(arguments: ["ftp://api.example.com/items", "mailto:a@b.example", "https:///items", "http://", "javascript:x"])
     func targetThatIsNoHTTPURLIsAnError(target: String) async throws {

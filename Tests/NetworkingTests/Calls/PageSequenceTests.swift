@@ -104,7 +104,7 @@ struct PageSequenceTests {
         #expect(pages.map { $0.response.request.query["after"] } == [nil, "a b", "c&d"])
     }
 
-    @Test func prefixReadsNoFurther() async throws {
+    @Test func prefixFetchesNoFurtherPages() async throws {
         let pages = network(transport).pages(.items(), next: cursor, maximumPages: 2)
 
         #expect(try await collect(pages.prefix(2)).count == 2)
@@ -179,7 +179,7 @@ struct PageSequenceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func customRuleSeesPageResponseAndRequest() async throws {
+    @Test func customRuleGetsPageResponseAndRequest() async throws {
         let next = try #require(HTTPField.Name("X-Next"))
         let transport = MockTransport { request in
             .json([request.path ?? ""]).headerFields(request.path == "/items" ? [next: "more"] : [:])
@@ -281,7 +281,7 @@ struct PageSequenceTests {
 
     // MARK: Prefetching and cancellation
 
-    @Test func onePageIsFetchedAhead() async throws {
+    @Test func onePageIsPrefetched() async throws {
         var pages = network(transport).pages(.items(), next: cursor, prefetch: true).makeAsyncIterator()
 
         _ = try await pages.next()
@@ -304,7 +304,7 @@ struct PageSequenceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func releasingTheIteratorEndsTheExchangeAhead() async throws {
+    @Test func releasingTheIteratorCancelsThePrefetch() async throws {
         let transport = MockTransport { request in
             request.query["after"] == nil ? .json(Page(items: [1], next: "b")) : .never
         }
@@ -337,7 +337,7 @@ struct PageSequenceTests {
         #expect(transport.active == 0)
     }
 
-    @Test func environmentOfTheCallerAppliesToPagesAhead() async throws {
+    @Test func environmentOfTheCallerAppliesToPrefetchedPages() async throws {
         let clock = ManualClock()
         let transport = MockTransport { request in
             request.query["after"] == nil

@@ -52,7 +52,7 @@ struct PreparedCallTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aCallThatIsNotStartedSendsNothing() async throws {
+    @Test func callThatIsNotStartedSendsNothing() async throws {
         let objects = WatchedObjects()
         prepareWithoutStarting(watchedBy: objects)
         #expect(await objects.countAtEnd() == 0)
@@ -65,7 +65,7 @@ struct PreparedCallTests {
         transport.prepare(request).queue(queue).onCompletion { _ in withExtendedLifetime(owner) {} }
     }
 
-    @Test func aHandlerThatIsAddedAfterTheEndGetsTheResult() async throws {
+    @Test func handlerThatIsAddedAfterTheEndGetsTheResult() async throws {
         let call = transport.prepare(request)
         _ = try await call.value
         let users = Outcomes<User>()
@@ -85,7 +85,7 @@ struct PreparedCallTests {
         #expect(await objects.countAtEnd() == 0)
     }
 
-    /// Starts a call whose handlers retain an object.
+    /// Starts a call with handlers that retain an object.
     private func startRetaining(watchedBy objects: WatchedObjects) -> PreparedCall<HTTPResponseData> {
         let owner = Owner()
         objects.watch(owner)
@@ -100,7 +100,7 @@ struct PreparedCallTests {
 
     // MARK: Failures
 
-    @Test func aRefusedStatusIsAFailureAndNoText() async throws {
+    @Test func refusedStatusIsAFailure() async throws {
         let transport = MockTransport { _ in MockResponse(status: .notFound, data: Data("not here".utf8)) }
         let call = transport.prepare(request)
         let texts = Outcomes<String>()
@@ -119,14 +119,14 @@ struct PreparedCallTests {
         #expect(texts.count == 1)
     }
 
-    @Test func aStatusThatTheRequestAcceptsIsASuccess() async throws {
+    @Test func statusThatTheRequestAcceptsIsASuccess() async throws {
         var request = request
         request.acceptedStatuses = .all
         let transport = MockTransport { _ in .status(.notFound) }
         #expect(try await transport.prepare(request).value.status == .notFound)
     }
 
-    @Test func aBodyThatCannotBeDecodedFailsTheDecodedCallOnly() async throws {
+    @Test func bodyThatCannotBeDecodedFailsTheDecodedCallOnly() async throws {
         let transport = MockTransport { _ in .text("no JSON") }
         let call = transport.prepare(request)
         let user = call.decode(as: User.self)
@@ -137,7 +137,7 @@ struct PreparedCallTests {
         #expect(try await call.text().value == "no JSON")
     }
 
-    @Test func anErrorOfATransformationIsTheFailure() async throws {
+    @Test func errorOfATransformationIsTheFailure() async throws {
         let call = transport.prepare(request).map { _ -> Int in throw Refused() }
         await #expect(throws: Refused.self) { try await call.value }
         let counts = transport.prepare(request).queue(queue).map { $0.data.count }
@@ -147,7 +147,7 @@ struct PreparedCallTests {
         #expect(try await outcomes.first().get() == 16)
     }
 
-    @Test func anInvalidRequestIsAFailure() async throws {
+    @Test func invalidRequestIsAFailure() async throws {
         let failures = Outcomes<HTTPResponseData>()
         transport.prepare(HTTPRequestData(path: "nowhere")).queue(queue).onCompletion { failures.add($0) }.start()
         #expect(try await failures.first().networkingError?.kind == .invalidRequest)
@@ -174,7 +174,7 @@ struct PreparedCallTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aCallThatIsCancelledBeforeItsStartSendsNothing() async throws {
+    @Test func callThatIsCancelledBeforeItsStartSendsNothing() async throws {
         let call = transport.prepare(request)
         call.cancel()
         call.start()
@@ -189,7 +189,7 @@ struct PreparedCallTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test func theLastCancelledWaiterCancelsTheExchange() async throws {
+    @Test func lastCancelledWaiterCancelsTheExchange() async throws {
         let transport = MockTransport { _ in .never }
         let call = transport.prepare(request)
         let first = Task { try await call.value }
@@ -202,7 +202,7 @@ struct PreparedCallTests {
         try await eventually("the exchange has ended") { transport.active == 0 }
     }
 
-    @Test func aStartedCallOutlivesItsCancelledWaiter() async throws {
+    @Test func startedCallOutlivesItsCancelledWaiter() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let call = transport.prepare(request)
@@ -216,7 +216,7 @@ struct PreparedCallTests {
         #expect(try await call.text().value == "Hello")
     }
 
-    @Test func aCancelledTaskSendsNothing() async throws {
+    @Test func cancelledTaskSendsNothing() async throws {
         let call = transport.prepare(request)
         let waiter = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -228,7 +228,7 @@ struct PreparedCallTests {
 
     // MARK: Heads and progress
 
-    @Test func theHeadArrivesBeforeTheBody() async throws {
+    @Test func headArrivesBeforeTheBody() async throws {
         let gate = MockGate()
         let transport = MockTransport([.pieces(["one", .wait(for: gate), "two"], headerFields: [.eTag: "\"1\""])])
         let tags = Locked<[String?]>([])
@@ -242,7 +242,7 @@ struct PreparedCallTests {
         #expect(tags.value.count == 1)
     }
 
-    @Test func theHeadOfAStoredResponseIsPassed() async throws {
+    @Test func headOfAStoredResponseIsPassed() async throws {
         let transport = MockTransport { _ in .text("Hello").headerFields([.cacheControl: "max-age=60"]) }
         let network = transport.cached()
         _ = try await network.data(request)
@@ -254,7 +254,7 @@ struct PreparedCallTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func theHeadOfARefusedResponseIsPassedBeforeTheError() async throws {
+    @Test func headOfARefusedResponseIsPassedBeforeTheError() async throws {
         let transport = MockTransport { _ in .status(.forbidden) }
         let order = Locked<[String]>([])
         transport.prepare(request).queue(queue)
@@ -265,7 +265,7 @@ struct PreparedCallTests {
         #expect(order.value == ["403", "failure"])
     }
 
-    @Test func theBodyIsLimitedAsWithoutAHandlerForTheHead() async throws {
+    @Test func bodyIsLimitedDespiteAHandlerForTheHead() async throws {
         var request = request
         request.maximumResponseBytes = 4
         let call = transport.prepare(request)
@@ -274,7 +274,7 @@ struct PreparedCallTests {
         #expect(error?.kind == .tooLarge)
     }
 
-    @Test func aHandlerForTheHeadLeavesTheBodyToTheRequestsOwnSink() async throws {
+    @Test func handlerForTheHeadLeavesTheBodyToTheSinkOfTheRequest() async throws {
         let sink = CollectingSink()
         var request = request
         request.sink = sink
@@ -286,7 +286,7 @@ struct PreparedCallTests {
         try await eventually("the head is passed") { heads.value == 1 }
     }
 
-    @Test func reportsTheProgressBesideTheRequestsOwnHandler() async throws {
+    @Test func reportsTheProgressInAdditionToTheHandlerOfTheRequest() async throws {
         let own = Locked(0)
         var request = request
         request.progressHandler = { _ in own.withLock { $0 += 1 } }
@@ -351,7 +351,7 @@ struct PreparedCallTests {
         #expect(isOnQueue.value == [true, true])
     }
 
-    @Test func theCommandIsThatOfTheStackWithoutSecrets() async throws {
+    @Test func commandHasTheRequestOfTheStackWithoutSecrets() async throws {
         let network = transport.server(headerField: .authorization, "Bearer token-1").server(authority: "example.com")
         let commands = Locked<[String]>([])
         let call = network.prepare(HTTPRequestData(path: "me"))

@@ -33,14 +33,14 @@ struct StoredThenFreshTests {
         let transport = MockTransport([response("one"), response("two")])
         let network = transport.cached().environment(\.clock, .manual(clock))
         #expect(try await texts(network.storedThenFresh(.lawful)) == ["one"])
-        // However old it is.
+        // The age of the stored response does not matter.
         clock.advance(by: .seconds(100_000))
         #expect(try await texts(network.storedThenFresh(.lawful)) == ["one", "two"])
         #expect(transport.requests.count == 2)
         #expect(try await network.data(.lawful).text == "two")
     }
 
-    @Test func anUnchangedResponseIsReturnedOnce() async throws {
+    @Test func unchangedResponseIsReturnedOnce() async throws {
         let unchanged = MockResponse(status: .notModified, headerFields: [.eTag: "\"1\""])
         let transport = MockTransport([response("one", tag: "\"1\""), unchanged, response("one", tag: "\"2\"")])
         let network = transport.cached()
@@ -59,7 +59,7 @@ struct StoredThenFreshTests {
         #expect(try await texts(network.storedThenFresh(.lawful)) == ["one", "one"])
     }
 
-    @Test func aStackWithoutACacheSendsOneRequest() async throws {
+    @Test func stackWithoutACacheSendsOneRequest() async throws {
         let transport = MockTransport { _ in .text("one") }
         #expect(try await texts(transport.storedThenFresh(.lawful)) == ["one"])
         #expect(transport.requests.count == 1)
@@ -74,7 +74,7 @@ struct StoredThenFreshTests {
     }
 
     @Test(arguments: [CacheMode.noStore, .reload])
-    func aModeThatReadsNothingReturnsTheServersResponseOnly(mode: CacheMode) async throws {
+    func modeWithoutReadingReturnsTheResponseOfTheServerOnly(mode: CacheMode) async throws {
         let transport = MockTransport([response("one"), response("two")])
         let network = transport.cached()
         _ = try await network.data(.lawful)
@@ -82,7 +82,7 @@ struct StoredThenFreshTests {
         #expect(try await network.data(.lawful).text == (mode == .reload ? "two" : "one"))
     }
 
-    @Test func aModeOfTheStackDoesNotSendTheLookup() async throws {
+    @Test func modeOfTheStackDoesNotSendTheLookup() async throws {
         let transport = MockTransport([response("one")])
         let network = transport.cached().server(mutateRequest: { $0.cacheMode = .standard })
         #expect(try await texts(network.storedThenFresh(.lawful)) == ["one"])
@@ -90,21 +90,21 @@ struct StoredThenFreshTests {
     }
 
     @Test(arguments: [HTTPRequest.Method.post, .put, .delete, .options])
-    func aRequestThatNoCacheServesIsSentOnce(method: HTTPRequest.Method) async throws {
+    func requestThatCannotBeCachedIsSentOnce(method: HTTPRequest.Method) async throws {
         let transport = MockTransport { _ in .text("one") }
         let network = transport.cached()
         #expect(try await texts(network.storedThenFresh(.lawful.with { $0.method = method })) == ["one"])
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aGetWithABodyIsSentOnce() async throws {
+    @Test func getWithABodyIsSentOnce() async throws {
         let transport = MockTransport { _ in .text("one") }
         let request = HTTPRequestData.lawful.with { $0.body = .data(Data("q".utf8)) }
         #expect(try await texts(transport.cached().storedThenFresh(request)) == ["one"])
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aFailureOfTheServerIsThrownAfterTheStoredResponse() async throws {
+    @Test func failureOfTheServerIsThrownAfterTheStoredResponse() async throws {
         let transport = MockTransport([response("one"), .failure(.offline)])
         let network = transport.cached()
         _ = try await network.data(.lawful)
@@ -127,7 +127,7 @@ struct StoredThenFreshTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aCancelledReaderGetsCancellationError() async throws {
+    @Test func cancelledReaderGetsCancellationError() async throws {
         let transport = MockTransport([response("one"), .never])
         let network = transport.cached()
         _ = try await network.data(.lawful)
@@ -138,7 +138,7 @@ struct StoredThenFreshTests {
         #expect(transport.active == 0)
     }
 
-    @Test func aSinkOfTheRequestIsNotUsed() async throws {
+    @Test func sinkOfTheRequestIsNotUsed() async throws {
         let sink = CollectingSink()
         let network = MockTransport([response("one"), response("two")]).cached()
         _ = try await network.data(.lawful)
@@ -165,7 +165,7 @@ struct StoredThenFreshTests {
         #expect(areStored == [true, false])
     }
 
-    @Test func aStoredResponseThatCannotBeDecodedIsSkipped() async throws {
+    @Test func storedResponseThatCannotBeDecodedIsSkipped() async throws {
         let transport = MockTransport([response("no JSON"), .json(User(name: "Emily"))])
         let network = transport.cached()
         _ = try await network.data(.lawful)
@@ -176,7 +176,7 @@ struct StoredThenFreshTests {
         #expect(names == ["Emily"])
     }
 
-    @Test func aFreshResponseThatCannotBeDecodedIsAnError() async throws {
+    @Test func freshResponseThatCannotBeDecodedIsAnError() async throws {
         let network = MockTransport([.text("no JSON")]).cached()
         var values = network.storedThenFresh(Request<User>(.lawful)).makeAsyncIterator()
         let error = await #expect(throws: NetworkingError.self) { _ = try await values.next() }

@@ -37,7 +37,7 @@ struct StreamCallbackTests {
         #expect(lines.value == ["one", "two", "three"])
     }
 
-    @Test func aRefusedStatusIsAnErrorWithoutLines() async throws {
+    @Test func refusedStatusIsAnErrorWithoutLines() async throws {
         let transport = MockTransport([MockResponse(status: .notFound, data: Data("one\n".utf8))])
         let lines = Locked<[String]>([])
         let outcomes = Outcomes<HTTPResponseData>()
@@ -50,7 +50,7 @@ struct StreamCallbackTests {
         #expect(lines.value.isEmpty)
     }
 
-    @Test func aConnectionThatBreaksEndsTheStreamWithItsError() async throws {
+    @Test func lostConnectionEndsTheStreamWithItsError() async throws {
         let failure = NetworkingError(.connectionLost, request: .lawful)
         let transport = MockTransport([.pieces(["one\n", .failure(failure)])])
         let lines = Locked<[String]>([])
@@ -64,7 +64,7 @@ struct StreamCallbackTests {
         #expect(lines.value == ["one"])
     }
 
-    @Test func aClosureThatCancelsItsStreamGetsNoFurtherElement() async throws {
+    @Test func closureThatCancelsItsStreamGetsNoFurtherElement() async throws {
         let gate = MockGate()
         let transport = MockTransport([.pieces([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
         let lines = Locked<[String]>([])
@@ -104,7 +104,7 @@ struct StreamCallbackTests {
         #expect(lines.value.isEmpty)
     }
 
-    @Test func theNextElementIsReadWhenTheClosureHasReturned() async throws {
+    @Test func nextElementIsReadAfterTheClosureHasReturned() async throws {
         let pieces = (0..<10).map { MockResponse.Piece.text("\($0)\n") }
         let transport = MockTransport([.pieces(pieces)])
         let outcomes = Outcomes<HTTPResponseData>()
@@ -143,7 +143,7 @@ struct StreamCallbackTests {
         #expect(texts.value == ["a", "b"])
     }
 
-    @Test func anEventThatCannotBeDecodedEndsTheStreamUnlessItIsSkipped() async throws {
+    @Test func eventThatCannotBeDecodedEndsTheStreamUnlessItIsSkipped() async throws {
         let transport = MockTransport { _ in .events("data: x\n\ndata: {\"text\":\"a\"}\n\ndata: [DONE]\n\n") }
         let failed = Outcomes<HTTPResponseData>()
         transport.events(.lawful, as: Token.self, queue: queue, onValue: { _ in }, completion: { failed.add($0) })

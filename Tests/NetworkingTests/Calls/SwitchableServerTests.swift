@@ -22,9 +22,9 @@ struct SwitchableServerTests {
         transport.requests.map { $0.headerFields[.authorization] }
     }
 
-    // MARK: Where requests go
+    // MARK: Servers of requests
 
-    @Test func laterCallsGoToTheNewServer() async throws {
+    @Test func laterCallsAreSentToTheNewServer() async throws {
         let network = transport.server(baseURL: server)
         #expect(server.baseURL == serverA)
 
@@ -70,7 +70,7 @@ struct SwitchableServerTests {
         #expect(transport.requests.map(\.authority) == ["a.example", "a.example", "b.example"])
     }
 
-    @Test func absoluteRequestGoesWhereItPoints() async throws {
+    @Test func absoluteRequestKeepsItsServer() async throws {
         let network = transport.server(baseURL: server)
         let link = try #require(URL(string: "https://cdn.example/image.png?size=2"))
 
@@ -104,7 +104,7 @@ struct SwitchableServerTests {
 
     // MARK: Credentials
 
-    @Test func tokenGoesToTheCurrentServerOnly() async throws {
+    @Test func tokenIsSentToTheCurrentServerOnly() async throws {
         let events = EventRecorder()
         let network = transport.authenticated(with: BearerCredentials(token: "secret")).server(baseURL: server)
         let toA = HTTPRequestData(url: serverA).with { $0.addObserver(events) }
@@ -120,7 +120,7 @@ struct SwitchableServerTests {
         #expect(events.names.contains("credentialsWithheld"))
     }
 
-    @Test func headerFieldGoesToTheCurrentServerOnly() async throws {
+    @Test func headerFieldIsSentToTheCurrentServerOnly() async throws {
         let network = transport.server(headerField: .authorization, "Bearer secret").server(baseURL: server)
 
         try server.change(to: serverB)
@@ -190,7 +190,7 @@ struct SwitchableServerTests {
         #expect(events.names.contains("credentialsWithheld"))
     }
 
-    /// Sends each request twice, whoever it belongs to, as a modifier of an app might.
+    /// Sends each request twice without regard to its user, as a modifier of an app might.
     private struct Twice: NetworkingModifier {
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
             _ = try await upstream.send(request)
@@ -277,7 +277,7 @@ struct SwitchableServerTests {
         #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] == "Bearer secret" })
     }
 
-    @Test func theNearestServerDecidesWhichCredentialsAChangeConcerns() async throws {
+    @Test func changeOfAServerAffectsTheCredentialsNextToIt() async throws {
         let transport = mock(firstStatus: .serviceUnavailable) { [server, serverB] in
             try server.change(to: serverB)
         }
@@ -299,7 +299,7 @@ struct SwitchableServerTests {
         #expect(network.server(authority: "b.example").diagnostics.count == 1)
     }
 
-    // MARK: Bad input
+    // MARK: Invalid URLs
 
     @Test(
         arguments: [

@@ -39,7 +39,7 @@ import FoundationNetworking
         #expect(!sent.headerFields.contains(.contentLength))
     }
 
-    @Test func theStackCompletesARelativeURL() async throws {
+    @Test func stackCompletesARelativeURL() async throws {
         let transport = MockTransport { _ in .ok() }
         _ = try await transport.server(authority: "example.com").data(for: urlRequest("users/42"))
         #expect(transport.requests.first?.url?.absoluteString == "https://example.com/users/42")
@@ -57,7 +57,7 @@ import FoundationNetworking
         #expect(head.value(forHTTPHeaderField: "Vary") == "Accept, Accept-Language")
     }
 
-    @Test func aTimeoutAndACachePolicyAreTakenOver() throws {
+    @Test func timeoutAndCachePolicyAreConverted() throws {
         var request = try urlRequest()
         #expect(try HTTPRequestData(urlRequest: request).idleTimeout == nil)
         #expect(try HTTPRequestData(urlRequest: request).headerFields[.cacheControl] == nil)
@@ -75,7 +75,7 @@ import FoundationNetworking
         #expect(try HTTPRequestData(urlRequest: request).headerFields[.cacheControl] == "no-store")
     }
 
-    @Test func anInputStreamAndAnInvalidMethodAreRefused() async throws {
+    @Test func inputStreamAndAnInvalidMethodAreRefused() async throws {
         var streamed = try urlRequest()
         streamed.httpMethod = "POST"
         streamed.httpBodyStream = InputStream(data: Data("Emily".utf8))

@@ -36,7 +36,7 @@ struct StackCodersTests {
             .server(authority: "a.example")
     }
 
-    @Test func theStacksDecoderReadsEveryKindOfCall() async throws {
+    @Test func decoderOfTheStackAppliesToEveryKindOfCall() async throws {
         let network = network(MockTransport { [json] _ in .text(json) })
         #expect(try await network.request(.get("users/1")) == user)
         #expect(try await network.value(.get("users/1"), as: User.self).body == user)
@@ -51,7 +51,7 @@ struct StackCodersTests {
         #expect(try await network.request(named) == "Emily")
     }
 
-    @Test func theRequestsOwnDecoderWins() async throws {
+    @Test func decoderOfTheRequestTakesPrecedence() async throws {
         let network = network(MockTransport { _ in .text(#"{"firstName":"Emily","joinedAt":0}"#) })
         let plain = JSONDecoder()
         let expected = User(firstName: "Emily", joinedAt: Date(timeIntervalSinceReferenceDate: 0))
@@ -62,7 +62,7 @@ struct StackCodersTests {
         await #expect(throws: NetworkingError.self) { try await network.request(Request<User>.get("users/1")) }
     }
 
-    @Test func theOuterOfTwoCodersApplies() async throws {
+    @Test func outerCoderTakesPrecedence() async throws {
         let transport = MockTransport { [json] _ in .text(json) }
         let outer = transport.decoder(WordCoder()).encoder(WordCoder(), contentType: "application/json")
         let network = network(outer)
@@ -70,7 +70,7 @@ struct StackCodersTests {
         #expect(transport.requests.first?.body?.data == Data(json.utf8))
     }
 
-    @Test func theStacksDecoderReadsTheBodyOfAnError() async throws {
+    @Test func decoderOfTheStackAppliesToTheBodyOfAnError() async throws {
         let network = network(MockTransport { _ in .json(text: #"{"error_code":7}"#, status: .conflict) })
         let error = try #require(
             await #expect(throws: NetworkingError.self) { try await network.request(Request<User>.get("users/1")) }
@@ -78,7 +78,7 @@ struct StackCodersTests {
         #expect(try error.decodeBody(as: Problem.self) == Problem(errorCode: 7))
     }
 
-    @Test func theStacksEncoderWritesBodies() async throws {
+    @Test func encoderOfTheStackWritesBodies() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = network(transport)
         try await network.perform(.post("users", body: .json(user)))
@@ -97,7 +97,7 @@ struct StackCodersTests {
         )
     }
 
-    @Test func anEncoderOfAnotherFormatLeavesJSONAlone() async throws {
+    @Test func encoderOfAnotherFormatDoesNotApplyToJSON() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.encoder(WordCoder(), contentType: "text/x-word").server(authority: "a.example")
         try await network.perform(.post("words", body: .encoded(["a"])))
@@ -106,7 +106,7 @@ struct StackCodersTests {
         #expect(transport.requests.map(\.headerFields[.contentType]) == ["text/x-word", "application/json"])
     }
 
-    @Test func aPropertyListEncoderNamesItsMediaType() async throws {
+    @Test func propertyListEncoderNamesItsMediaType() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.encoder(PropertyListEncoder()).server(authority: "a.example")
         try await network.perform(.post("words", body: .encoded(["a"])))
@@ -114,7 +114,7 @@ struct StackCodersTests {
         #expect(transport.requests.map(\.headerFields[.contentType]) == ["application/x-plist", "application/json"])
     }
 
-    @Test func aBodyThatOnlyTheStacksEncoderCanWriteIsSent() async throws {
+    @Test func bodyThatOnlyTheEncoderOfTheStackSupportsIsSent() async throws {
         let transport = MockTransport { _ in .ok() }
         let encoder = JSONEncoder()
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
@@ -133,7 +133,7 @@ struct StackCodersTests {
         #expect(error.kind == .unencodableBody)
     }
 
-    @Test func aRetrySendsTheSameBytes() async throws {
+    @Test func retrySendsTheSameBytes() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let network = transport.retry().encoder(.json(keys: .convertToSnakeCase)).server(authority: "a.example")
             .environment(\.clock, .immediate())
@@ -142,7 +142,7 @@ struct StackCodersTests {
         #expect(transport.requests.first?.body == transport.requests.last?.body)
     }
 
-    @Test func sixtyFourTasksReadABodyThatIsEncodedOnce() async throws {
+    @Test func concurrentTasksEncodeABodyOnce() async throws {
         let body = RequestBody.json(user)
         let lengths = await withTaskGroup(of: Int64?.self) { group in
             for _ in 0..<64 { group.addTask { body.length } }
@@ -167,7 +167,7 @@ struct StackCodersTests {
     }
 
     @Test(arguments: ["yesterday", "", "2023-13-40T00:00:00Z", "1700000000"])
-    func aDateThatDoesNotParseIsADecodingError(text: String) async throws {
+    func dateThatDoesNotParseIsADecodingError(text: String) async throws {
         let network = network(MockTransport { _ in .text(#"{"first_name":"Emily","joined_at":"\#(text)"}"#) })
         let error = try #require(
             await #expect(throws: NetworkingError.self) { try await network.request(Request<User>.get("users/1")) }
@@ -198,7 +198,7 @@ struct StackCodersTests {
         #expect(try await network.data(.get("a")).status == .ok)
     }
 
-    @Test func anAppsErrorMayHaveTheResponse() async throws {
+    @Test func appsErrorMayHaveTheResponse() async throws {
         struct ShopError: Error, Equatable {
             var code: Int
             var status: Int

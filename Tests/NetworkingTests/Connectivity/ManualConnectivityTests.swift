@@ -31,7 +31,7 @@ struct ManualConnectivityTests {
         #expect(await changes.next() == .cellular)
     }
 
-    @Test func releasedReadersAreForgotten() async throws {
+    @Test func releasedReadersAreRemoved() async throws {
         let connectivity = ManualConnectivity()
         #expect(connectivity.readers == 0)
         do {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingConnectivity
 
-/// The messages of the kernel about interfaces and routes, and the status that they add up to.
+/// Kernel messages about interfaces and routes, and the resulting connectivity status.
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct NetlinkTests {
     // MARK: Messages
@@ -30,7 +30,7 @@ struct NetlinkTests {
         let hops = Bytes.hop(3) + Bytes.hop(4, flags: 1) + Bytes.hop(5)
         let content = Bytes.route(attributes: Bytes.attribute(9, hops) + Bytes.attribute(6, Bytes.number(UInt32(600))))
         let messages = NetlinkPacket.parse(Bytes.message(24, content)[...]).map(\.message)
-        // The second hop is dead.
+        // The second hop is marked as dead.
         #expect(messages == [.route(Self.route(to: [3, 5], metric: 600))])
     }
 
@@ -50,7 +50,7 @@ struct NetlinkTests {
         )
     }
 
-    @Test func requestsAsTheKernelExpectsThem() {
+    @Test func requestsHaveTheFormatOfTheKernel() {
         let links = NetlinkPacket.request(.links, sequence: 5)
         let routes = NetlinkPacket.request(.routes, sequence: 6)
         #expect((links.count, routes.count) == (32, 28))
@@ -64,13 +64,13 @@ struct NetlinkTests {
             + Bytes.message(24, Bytes.route(attributes: Bytes.attribute(9, Bytes.hop(3) + Bytes.hop(5))))
         let whole = NetlinkPacket.parse(bytes[...])
         for count in 0..<bytes.count {
-            // The slice has no byte after its end, so that reading one would trap.
+            // The slice ends at the end of its array, so an out-of-bounds read would trap.
             let packets = NetlinkPacket.parse(Array(bytes[..<count])[...])
             #expect(packets == Array(whole.prefix(packets.count)))
         }
     }
 
-    @Test func garbageIsIgnored() {
+    @Test func randomBytesAreIgnored() {
         withSeed { random in
             for _ in 0..<20_000 {
                 var bytes = Bytes.message(
@@ -133,7 +133,7 @@ struct NetlinkTests {
         #expect(status([.link(Self.tunnel), .route(Self.route(to: [5]))]).interfaces == [.other])
     }
 
-    @Test func otherRoutesAndInterfacesAreNone() {
+    @Test func otherRoutesAndInterfacesAreNoNetwork() {
         var local = Self.route(to: [2])
         local.prefixLength = 24
         var unreachable = Self.route(to: [2])
@@ -158,7 +158,7 @@ struct NetlinkTests {
         #expect(status([.link(Self.modem), .route(Self.route(to: [4]))]) == .cellular)
     }
 
-    @Test func onlyDefaultRoutesAndInterfacesAreOfInterest() {
+    @Test func onlyDefaultRoutesAndInterfacesAreRelevant() {
         var local = Self.route(to: [2])
         local.prefixLength = 24
         #expect(!NetlinkTable.isOfInterest(.route(local)))
@@ -179,7 +179,7 @@ struct NetlinkTests {
     }
 }
 
-/// Messages as the kernel writes them.
+/// Messages in the format of the kernel.
 private enum Bytes {
     static func number(_ value: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: value) { Array($0) }

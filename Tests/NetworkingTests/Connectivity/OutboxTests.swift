@@ -27,7 +27,7 @@ struct OutboxTests {
         return try await withEnvironment(environment, operation)
     }
 
-    /// Policy without random spread that matters: each delay is over after the maximum.
+    /// Creates an outbox with a policy that has negligible jitter: each delay ends after its maximum.
     private func outbox(_ transport: some NetworkingComponent, attempts: Int = 20) -> Outbox {
         var policy = OutboxPolicy()
         policy.maximumAttempts = attempts
@@ -36,7 +36,7 @@ struct OutboxTests {
 
     // MARK: Delivery
 
-    @Test func sendsInOrderAndForgets() async throws {
+    @Test func sendsInOrderAndRemovesSentEntries() async throws {
         let transport = MockTransport { _ in .ok() }
         let outbox = outbox(transport)
         let count = try await controlled {
@@ -66,7 +66,7 @@ struct OutboxTests {
         #expect(keys.first??.count == 34)
     }
 
-    @Test func keysDifferAndAGivenOneIsKept() async throws {
+    @Test func keysAreUniqueAndACustomOneIsKept() async throws {
         let transport = MockTransport { _ in .ok() }
         let outbox = outbox(transport)
         try await controlled {
@@ -86,7 +86,7 @@ struct OutboxTests {
         try await controlled {
             try await outbox.enqueue(order(1))
             #expect(try await outbox.flush() == 1)
-            // It is not due yet.
+            // The retry is not due yet.
             #expect(try await outbox.flush() == 1)
             #expect(transport.requests.count == 1)
             let progress = try await outbox.entries().first?.progress
@@ -97,13 +97,13 @@ struct OutboxTests {
     }
 
     @Test(arguments: [400, 403, 404, 410, 422])
-    func otherStatusesMakeDeadLetters(code: Int) async throws {
+    func otherStatusesCreateDeadLetters(code: Int) async throws {
         let transport = MockTransport([.status(.init(code: code)), .ok(), .ok()])
         let outbox = outbox(transport.checkedStatusCode())
         try await controlled {
             let id = try await outbox.enqueue(order(1))
             try await outbox.enqueue(order(2))
-            // The next one does not wait for a dead letter.
+            // The next entry does not wait for a dead letter.
             #expect(try await outbox.flush() == 0)
             #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/2"])
             let dead = try await outbox.entries()
@@ -173,7 +173,7 @@ struct OutboxTests {
         }
     }
 
-    @Test func serverMayAskForALongerDelay() async throws {
+    @Test func serverMayRequestALongerDelay() async throws {
         let transport = MockTransport([.status(.serviceUnavailable).headerFields([.retryAfter: "90"]), .ok()])
         let outbox = outbox(transport)
         try await controlled {
@@ -197,7 +197,7 @@ struct OutboxTests {
         var environment = NetworkEnvironment.current
         environment.clock = .manual(ManualClock())
         environment.connectivity = connectivity
-        // A day earlier than before.
+        // The clock was set back by a day.
         #expect(try await withEnvironment(environment) { try await outbox.flush() } == 0)
     }
 
@@ -237,7 +237,7 @@ struct OutboxTests {
         #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/2"])
     }
 
-    @Test func lackOfANetworkCountsAsNoAttempt() async throws {
+    @Test func missingNetworkCountsAsNoAttempt() async throws {
         let transport = MockTransport { _ in .failure(.offline) }
         let outbox = outbox(transport, attempts: 1)
         try await controlled {
@@ -259,17 +259,17 @@ struct OutboxTests {
             try await outbox.enqueue(order(1))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await outbox.run() }
-                try await eventually("it watches the network") { connectivity.readers == 1 }
+                try await eventually("the outbox watches the network") { connectivity.readers == 1 }
                 #expect(transport.requests.isEmpty)
                 connectivity.update(.wifi)
                 try await transport.waitForRequests(1)
                 try await clock.waitForSleepers()
                 clock.advance(by: .seconds(1))
                 try await transport.waitForRequests(2)
-                // And at once for a new one.
+                // The outbox also runs at once for a new entry.
                 try await outbox.enqueue(order(2))
                 try await transport.waitForRequests(3)
-                try await eventually("all are delivered") { try await outbox.entries().isEmpty }
+                try await eventually("all entries are delivered") { try await outbox.entries().isEmpty }
                 group.cancelAll()
                 await #expect(throws: CancellationError.self) { try await group.waitForAll() }
             }
@@ -366,7 +366,7 @@ struct OutboxTests {
             }
         }
         #expect(states == ["queued", "sending", "cancelled"])
-        // The change after that is about the other entry.
+        // The next change concerns the other entry.
         #expect(await changes.next()?.id != id)
         #expect(transport.requests.count == 2)
     }
@@ -440,7 +440,7 @@ struct OutboxTests {
                 ids.append(try await outbox.enqueue(order(number)))
             }
             #expect(ids == ids.sorted() && Set(ids).count == 20)
-            // A new process whose clock is earlier goes on after them.
+            // A new process with an earlier clock continues the sequence of identifiers.
             let later = try await self.outbox(transport).enqueue(order(20))
             #expect(ids.allSatisfy { $0 < later })
             #expect(OutboxEntry.ID(later.description) == later)

@@ -27,7 +27,7 @@ struct StoredRequestTests {
 
     // MARK: Round trips
 
-    @Test func messageIsTheSameAfterwards() throws {
+    @Test func messageSurvivesARoundTrip() throws {
         let copy = try stored(request)
         #expect(copy == request)
         #expect(copy.id != request.id)
@@ -36,7 +36,7 @@ struct StoredRequestTests {
         #expect(copy.url?.absoluteString == "https://api.example.com:8443/orders?page=2&tag=a&tag=b&empty")
     }
 
-    @Test func openPartsStayOpen() throws {
+    @Test func unsetPartsStayUnset() throws {
         let copy = try stored(HTTPRequestData())
         #expect(copy == HTTPRequestData())
         #expect((copy.scheme, copy.authority, copy.path) == (nil, nil, nil))
@@ -70,7 +70,7 @@ struct StoredRequestTests {
         #expect(copy.body?.contentType == "video/quicktime")
     }
 
-    @Test func randomRequestsAreTheSameAfterwards() throws {
+    @Test func randomRequestsSurviveARoundTrip() throws {
         try withSeed { random in
             for _ in 0..<500 {
                 var request = HTTPRequestData(
@@ -106,7 +106,7 @@ struct StoredRequestTests {
         #expect(copy.query.encoded == "page=2&tag=a&tag=b&empty")
     }
 
-    @Test func marksInThePathOrTheBodyAreRefused() throws {
+    @Test func markedSecretsInThePathOrTheBodyAreRefused() throws {
         let requests = [
             HTTPRequestData(path: "/reset/secret-1"),
             HTTPRequestData(path: "/reset/secret%2D1"),
@@ -161,7 +161,7 @@ struct StoredRequestTests {
         #expect(throws: (any Error).self) { try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) }
     }
 
-    @Test func leastRequestIsRead() throws {
+    @Test func minimalRequestIsDecoded() throws {
         let json = #"{"method":"GET","fields":[]}"#
         #expect(try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) == HTTPRequestData())
     }

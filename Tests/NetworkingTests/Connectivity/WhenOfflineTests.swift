@@ -41,7 +41,7 @@ struct WhenOfflineTests {
     }
 
     @Test(arguments: ["localhost:8080", "127.0.0.1", "[::1]:80"])
-    func requestsToThisMachineNeedNoNetwork(authority: String) async throws {
+    func requestsToLoopbackNeedNoNetwork(authority: String) async throws {
         try await network(transport, .fail).data(HTTPRequestData(scheme: "http", authority: authority, path: "/"))
         #expect(transport.requests.count == 1)
     }
@@ -63,7 +63,7 @@ struct WhenOfflineTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test func unknownStatusIsWaitedFor() async throws {
+    @Test func waitsForAnUnknownStatus() async throws {
         let connectivity = ManualConnectivity(nil)
         let network = transport.whenOffline(.fail).environment(\.connectivity, connectivity)
         let call = Task { try await network.data(request) }
@@ -83,7 +83,7 @@ struct WhenOfflineTests {
     // MARK: Networks that the request does not allow
 
     @Test(arguments: ["allowsCellularAccess", "allowsExpensiveAccess", "allowsConstrainedAccess"])
-    func networkThatTheRequestDoesNotAllowCountsAsNone(option: String) async throws {
+    func disallowedNetworkCountsAsOffline(option: String) async throws {
         connectivity.update(option == "allowsConstrainedAccess" ? .constrained : .cellular)
         try await network(transport, .fail).data(request)
         #expect(transport.requests.count == 1)
@@ -114,7 +114,7 @@ struct WhenOfflineTests {
         #expect(restricted != request)
     }
 
-    @Test func otherInterfaceThanTheMobileOneIsAllowed() async throws {
+    @Test func interfaceOtherThanTheCellularOneIsAllowed() async throws {
         connectivity.update(ConnectivityStatus(isSatisfied: true, interfaces: [.wifi, .cellular]))
         try await network(transport, .fail).data(request.with { $0.allowsCellularAccess = false })
         #expect(transport.requests.count == 1)
@@ -157,7 +157,7 @@ struct WhenOfflineTests {
         #expect(error?.reason.contains("30.0 seconds") == true)
         #expect(transport.requests.isEmpty)
         #expect(clock.sleepers == 0)
-        try await eventually("the reader is gone") { connectivity.readers == 0 }
+        try await eventually("the reader has ended") { connectivity.readers == 0 }
     }
 
     @Test(arguments: [.zero, .seconds(-1)] as [Duration])
@@ -176,14 +176,14 @@ struct WhenOfflineTests {
             try await eventually("the request waits") { connectivity.readers == 1 }
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
-            try await eventually("the reader is gone") { connectivity.readers == 0 }
+            try await eventually("the reader has ended") { connectivity.readers == 0 }
         }
         connectivity.update(.wifi)
         #expect(transport.requests.isEmpty)
         #expect(clock.sleepers == 0)
     }
 
-    @Test func waitGoesOnUntilTheNetworkIsAllowed() async throws {
+    @Test func waitContinuesUntilAnAllowedNetworkIsAvailable() async throws {
         let network = network(transport, .wait())
         let call = Task { try await network.data(request.with { $0.allowsExpensiveAccess = false }) }
         try await eventually("the request waits") { connectivity.readers == 1 }
@@ -205,7 +205,7 @@ struct WhenOfflineTests {
 
     // MARK: Cached
 
-    @Test func cachedResponseIsUsedWhateverItsAge() async throws {
+    @Test func cachedResponseOfAnyAgeIsUsed() async throws {
         connectivity.update(.wifi)
         let transport = MockTransport { _ in
             .text("stored").headerFields([.cacheControl: "max-age=1, must-revalidate"])
@@ -262,7 +262,7 @@ struct WhenOfflineTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func onlyFromStoreIsAnOptionOfTheRequest() async throws {
+    @Test func requiredStoredResponseIsAnOptionOfTheRequest() async throws {
         let network = transport.cached()
         let request = request.with { $0.requiresStoredResponse = true }
         #expect(request.requiresStoredResponse && request != self.request)
@@ -273,7 +273,7 @@ struct WhenOfflineTests {
 
     // MARK: In a stack
 
-    @Test func setsTheConnectivityForEverythingUpstream() async throws {
+    @Test func connectivityAppliesToUpstreamModifiers() async throws {
         let seen = Journal()
         let transport = MockTransport { _ in
             seen.note("\(NetworkEnvironment.current.connectivity.map { "\(type(of: $0))" } ?? "none")")
@@ -286,7 +286,7 @@ struct WhenOfflineTests {
         #expect(seen.entries == ["none", "SystemConnectivity", "ManualConnectivity"])
     }
 
-    @Test func reportsPlacesThatMakeLittleSense() {
+    @Test func diagnosticsReportUnusualPositions() {
         func lines(_ network: some NetworkingComponent) -> [String] {
             network.diagnostics.map(\.message)
         }
@@ -323,7 +323,7 @@ struct WhenOfflineTests {
 
     // MARK: Retry
 
-    @Test func retryWaitsForTheNetworkInPlaceOfItsBackoff() async throws {
+    @Test func retryWaitsForTheNetworkInsteadOfItsBackoff() async throws {
         let transport = MockTransport([.failure(NetworkingError(.connectionLost, request: request)), .ok()])
         var policy = RetryPolicy.constant(.seconds(3_600))
         policy.connectivityWait = .seconds(600)
@@ -338,7 +338,7 @@ struct WhenOfflineTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func retryIsMadeWhenTheWaitIsOver() async throws {
+    @Test func retryIsSentAtTheEndOfTheWait() async throws {
         let transport = MockTransport([.failure(NetworkingError(.connection, request: request)), .ok()])
         var policy = RetryPolicy.constant(.seconds(1))
         policy.connectivityWait = .seconds(600)
@@ -387,7 +387,7 @@ extension ConnectivityStatus {
     )
 }
 
-/// A source whose sequence ends at once.
+/// A source with a sequence that ends at once.
 private struct SilentConnectivity: Connectivity {
     var status: ConnectivityStatus? { nil }
     var changes: AsyncStream<ConnectivityStatus> { AsyncStream { $0.finish() } }

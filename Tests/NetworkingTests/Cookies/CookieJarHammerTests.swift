@@ -7,10 +7,10 @@ import Testing
 
 @testable import NetworkingCookies
 
-/// Many requests of several users over one jar, while the app removes cookies.
+/// Concurrent requests of several users with one jar, while the app removes cookies.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CookieJarHammerTests {
-    @Test func noUserGetsTheCookieOfAnother() async throws {
+    @Test func usersDoNotGetCookiesOfOtherUsers() async throws {
         let jar = CookieJar()
         let transport = MockTransport { request in
             let user = request.headerFields[.authorization]?.split(separator: " ").last.map { String($0) } ?? "none"
@@ -56,7 +56,7 @@ struct CookieJarHammerTests {
         #expect(jar.count == 0)
     }
 
-    @Test func countStaysRightThroughRandomChanges() {
+    @Test func countStaysCorrectDuringRandomChanges() {
         withSeed { random in
             let jar = CookieJar()
             let owners = [nil, Principal(id: "emily"), Principal(id: "james")]

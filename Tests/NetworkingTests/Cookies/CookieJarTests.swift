@@ -12,7 +12,7 @@ struct CookieJarTests {
     private let jar = CookieJar()
     private let clock = ManualClock()
 
-    /// Stores the fields of a response, and returns the reasons for those that are not stored.
+    /// Stores the fields of a response and returns the reasons for rejected ones.
     @discardableResult
     private func receive(
         _ fields: String...,
@@ -51,7 +51,7 @@ struct CookieJarTests {
         #expect(jar.count == 2)
     }
 
-    @Test func replacedCookieKeepsItsPlaceInTheOrder() throws {
+    @Test func replacedCookieKeepsItsPositionInTheOrder() throws {
         try receive("a=1", from: "https://example.org/")
         clock.advance(by: .seconds(1))
         try receive("b=1", from: "https://example.org/")
@@ -186,7 +186,7 @@ struct CookieJarTests {
         #expect(!names.contains("expired"))
     }
 
-    /// Sends a request, which makes its cookies the last to be removed.
+    /// Sends a request, so that its cookies are the last to be evicted.
     private func use(_ url: String) {
         guard let url = URL(string: url) else { return }
         _ = jar.selection(for: HTTPRequestData(url: url), of: CookieOwner(principal: nil), isUse: true)
@@ -217,7 +217,7 @@ struct CookieJarTests {
 
     // MARK: Public suffixes
 
-    @Test func appMayBringItsOwnPublicSuffixes() async throws {
+    @Test func appMayProvideItsOwnPublicSuffixes() async throws {
         let suffixes = PublicSuffixes { $0 == "shops.example.org" }
         let storage = FileCookieStorage(file: URL(filePath: "/nonexistent-\(UUID())/cookies.json"))
         for jar in [
@@ -240,7 +240,7 @@ struct CookieJarTests {
         }
     }
 
-    /// A lock around the app's closure would never be released.
+    /// The test would deadlock if the jar called the closure of the app under its lock.
     @Test(.timeLimit(.minutes(1)))
     func closureForPublicSuffixesMayUseTheJar() throws {
         final class Link: Sendable {

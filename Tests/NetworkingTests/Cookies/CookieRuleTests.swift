@@ -149,7 +149,7 @@ struct CookieRuleTests {
         #expect(PublicSuffixes.standard.contains(domain) == isSuffix)
     }
 
-    @Test func appMayBringItsOwnList() throws {
+    @Test func appMayProvideItsOwnList() throws {
         let suffixes = PublicSuffixes { $0 == "shops.example.org" }
         let url = CookieURL(scheme: "https", host: "emily.shops.example.org", path: "/")
         #expect(throws: CookieRejection.publicSuffix) {
@@ -159,9 +159,9 @@ struct CookieRuleTests {
         #expect(suffixes.contains("org"))
     }
 
-    // MARK: Hostile fields
+    // MARK: Malformed fields
 
-    @Test func randomFieldsNeitherTrapNorEscape() {
+    @Test func randomFieldsNeitherCrashNorViolateTheRules() {
         withSeed { readRandomFields(&$0) }
     }
 

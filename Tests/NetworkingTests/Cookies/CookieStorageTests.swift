@@ -26,52 +26,6 @@ struct CookieStorageTests {
 
     // MARK: Files
 
-    @Test func cookiesWithAnExpiryDateSurviveARestart() async throws {
-        defer { removeFolder() }
-        let emily = Principal(id: "emily")
-        do {
-            let jar = try await CookieJar(in: storage)
-            _ = jar.store(
-                ["domain=1; Max-Age=60; Secure; HttpOnly; SameSite=Strict; Path=/x; Domain=example.org", "session=1"],
-                from: HTTPRequestData(authority: "www.example.org"),
-                for: CookieOwner(principal: nil)
-            )
-            receive("mine=2; Max-Age=60", by: jar, of: emily)
-            try await jar.flush()
-        }
-        let jar = try await CookieJar(in: storage)
-        let cookie = try #require(jar.cookies(of: nil).first)
-        #expect(jar.cookies(of: nil).count == 1)
-        #expect(cookie.name == "domain" && cookie.value == "1" && cookie.domain == "example.org" && cookie.path == "/x")
-        #expect(!cookie.isHostOnly && cookie.isSecure && cookie.isHTTPOnly && cookie.sameSite == .strict)
-        #expect(cookie.expires.map { $0 > .now } == true)
-        #expect(jar.cookies(of: emily).map(\.value) == ["2"])
-    }
-
-    @Test func principalsOfCachesSurviveARestart() async throws {
-        defer { removeFolder() }
-        let request = HTTPRequestData(authority: "example.org")
-        let first = try await CookieJar(in: storage)
-        receive("a=1; Max-Age=60", by: first)
-        let principal = try #require(MockTransport().cookies(in: first).principal(for: request))
-        try await first.flush()
-        let second = try await CookieJar(in: storage)
-        #expect(MockTransport().cookies(in: second).principal(for: request) == principal)
-    }
-
-    @Test func removedCookiesDoNotComeBack() async throws {
-        defer { removeFolder() }
-        let jar = try await CookieJar(in: storage)
-        receive("a=1; Max-Age=60", "b=1; Max-Age=60", by: jar)
-        try await jar.flush()
-        receive("a=; Max-Age=0", by: jar)
-        try await jar.flush()
-        #expect(try await CookieJar(in: storage).cookies(of: nil).map(\.name) == ["b"])
-        jar.removeAll()
-        try await jar.flush()
-        #expect(try await CookieJar(in: storage).count == 0)
-    }
-
     @Test func fileIsPrivate() async throws {
         defer { removeFolder() }
         let jar = try await CookieJar(in: storage)
@@ -102,44 +56,9 @@ struct CookieStorageTests {
         #expect(try await CookieJar(in: storage).count == 0)
     }
 
-    @Test func cookiesOfATamperedFileAreChecked() async throws {
-        defer { removeFolder() }
-        let expires = Date.now.addingTimeInterval(1_000_000_000)
-        let cookies = [
-            Cookie(name: "suffix", value: "1", domain: "org", isHostOnly: false, expires: expires, created: .now),
-            Cookie(name: "a", value: "1\r\nX: 1", domain: "example.org", expires: expires, created: .now),
-            Cookie(name: "none", value: "1", domain: "example.org", created: .now),
-            Cookie(name: "past", value: "1", domain: "example.org", expires: .distantPast, created: .now),
-            Cookie(name: "good", value: "1", domain: "example.org", expires: expires, created: .distantFuture),
-        ]
-        try await storage.save(
-            CookieArchive(key: [1, 2], sessions: [.init(principal: nil, id: "1", cookies: cookies)])
-        )
-        let jar = try await CookieJar(in: storage)
-        #expect(jar.cookies(of: nil).map(\.name) == ["good"])
-        let good = try #require(jar.cookies(of: nil).first)
-        #expect(good.created <= .now)
-        #expect(try #require(good.expires) <= Date.now.addingTimeInterval(400 * 86_400))
-    }
-
-    @Test func fileThatCannotBeUsedIsReported() async throws {
-        defer { removeFolder() }
-        try FileManager.default.createDirectory(at: storage.file, withIntermediateDirectories: true)
-        let error = await #expect(throws: CookieStorageError.self) { try await CookieJar(in: storage) }
-        guard case .unusable(let reason) = error else {
-            Issue.record("not reported as unusable: \(String(describing: error))")
-            return
-        }
-        #expect(error?.description == reason)
-        #expect(error?.localizedDescription == "The cookies could not be read or saved.")
-        await #expect(throws: CookieStorageError.self) {
-            try await storage.save(CookieArchive(key: [], sessions: []))
-        }
-    }
-
     // MARK: Saving
 
-    @Test func sessionCookiesWriteNothing() async throws {
+    @Test func sessionCookiesAreNotWritten() async throws {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)
         receive("a=1", "b=2", by: jar)
@@ -151,7 +70,7 @@ struct CookieStorageTests {
         #expect(storage.archives.map(\.count) == [1])
     }
 
-    @Test func cookiesOfAModifierFurtherOutAreNotWritten() async throws {
+    @Test func cookiesOfAnOuterModifierAreNotWritten() async throws {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)
         let transport = MockTransport { _ in
@@ -192,7 +111,7 @@ struct CookieStorageTests {
         #expect(storage.archives.map(\.count) == [1])
     }
 
-    @Test func cancelledFlushEndsAtOnceAndTheSaveGoesOn() async throws {
+    @Test func cancelledFlushEndsAtOnceAndTheSaveContinues() async throws {
         let gate = MockGate()
         let storage = CountingStorage(gate)
         let jar = try await CookieJar(in: storage)
@@ -205,7 +124,7 @@ struct CookieStorageTests {
         #expect(storage.archives.map(\.count) == [1])
     }
 
-    /// A storage in memory that counts.
+    /// A storage in memory that counts its calls.
     private final class CountingStorage: CookieStorage {
         private struct State {
             var starts = 0

@@ -64,7 +64,7 @@ struct CookieTests {
         Reading("https://a.example.org/", "__Host-a=1; Secure; Path=/x", nil),
         Reading("https://a.example.org/", "__host-a=1; Secure; Path=/; Domain=example.org", nil),
         Reading("https://a.example.org/", "__host-a=1; Secure; Path=/; Domain=", "__host-a=1 @a.example.org/ secure"),
-        // SameSite: "None" needs Secure, and nothing else is held back.
+        // SameSite: "None" requires Secure. Other values have no such condition.
         Reading("https://a.example.org/", "a=1; SameSite=None", nil),
         Reading("https://a.example.org/", "a=1; SameSite=none; Secure", "a=1 @a.example.org/ secure"),
         Reading("https://a.example.org/", "a=1; SameSite=Strict", "a=1 @a.example.org/"),
@@ -85,7 +85,7 @@ struct CookieTests {
         Reading("https://a.example.org/", "a=1; Domain=example.org.", nil),
         Reading("https://a.example.org/", "a=1; Domain=https://example.org", nil),
         Reading("https://a.example.org/", "a=1; Domain=example.org:443", nil),
-        // Names that have many owners
+        // Public suffixes
         Reading("https://a.example.org/", "a=1; Domain=org", nil),
         Reading("https://a.example.org/", "a=1; Domain=.org", nil),
         Reading("https://a.example.org./", "a=1; Domain=org.", nil),
@@ -95,7 +95,7 @@ struct CookieTests {
         Reading("https://co.uk/", "a=1; Domain=co.uk", "a=1 @co.uk/"),
         Reading("https://www.shop.co.uk/", "a=1; Domain=shop.co.uk", "a=1 @.shop.co.uk/"),
         Reading("https://www.co.example/", "a=1; Domain=co.example", "a=1 @.co.example/"),
-        // Addresses have no domains.
+        // IP addresses have no subdomains.
         Reading("http://127.0.0.1/", "a=1", "a=1 @127.0.0.1/"),
         Reading("http://127.0.0.1/", "a=1; Domain=127.0.0.1", "a=1 @127.0.0.1/"),
         Reading("http://127.0.0.1/", "a=1; Domain=.0.0.1", nil),
@@ -114,7 +114,7 @@ struct CookieTests {
         Reading("https://a.example.org/x/y", "a=1; Path=", "a=1 @a.example.org/x"),
         Reading("https://a.example.org/x/y", "a=1; Path=/z; Path=q", "a=1 @a.example.org/x"),
         Reading("https://a.example.org/%C3%A4/y", "a=1", "a=1 @a.example.org/%C3%A4"),
-        // Age, in seconds from now
+        // Lifetime in seconds
         Reading("https://a.example.org/", "a=1; Max-Age=60", "a=1 @a.example.org/ +60"),
         Reading("https://a.example.org/", "a=1; Max-Age=0", "a=1 @a.example.org/ expired"),
         Reading("https://a.example.org/", "a=1; Max-Age=-1", "a=1 @a.example.org/ expired"),
@@ -190,12 +190,12 @@ struct CookieTests {
     }
 
     @Test(arguments: [
-        // A cookie of a host
+        // Host-only cookies
         Sending("example.org", to: "https://example.org/", true),
         Sending("example.org", to: "https://EXAMPLE.ORG/", true),
         Sending("example.org", to: "https://a.example.org/", false),
         Sending("example.org", to: "https://example.com/", false),
-        // A cookie of a domain
+        // Cookies of a domain
         Sending(".example.org", to: "https://example.org/", true),
         Sending(".example.org", to: "https://a.b.example.org/", true),
         Sending(".example.org", to: "https://an-example.org/", false),
@@ -207,12 +207,12 @@ struct CookieTests {
         Sending(".localhost", to: "http://a.localhost/", false),
         Sending(".", to: "https://example.org/", false),
         Sending(".org.", to: "https://example.org./", false),
-        // Addresses
+        // IP addresses
         Sending("127.0.0.1", to: "http://127.0.0.1/", true),
         Sending(".127.0.0.1", to: "http://127.0.0.1/", true),
         Sending(".0.0.1", to: "http://127.0.0.1/", false),
         Sending("::1", to: "http://[::1]:8080/", true),
-        // The port says nothing.
+        // The port does not matter.
         Sending("example.org", to: "https://example.org:8443/", true),
         // Paths
         Sending("example.org", "/a", to: "https://example.org/a", true),
@@ -231,7 +231,7 @@ struct CookieTests {
         Sending("127.0.0.1", secure: true, to: "http://127.0.0.1/", false),
         Sending("example.org", to: "http://example.org/", true),
     ])
-    func sendsACookieWhereItBelongs(_ row: Sending) throws {
+    func sendsACookieToMatchingURLs(_ row: Sending) throws {
         let url = try #require(URL(string: row.url).flatMap { CookieURL($0) })
         let isHostOnly = !row.domain.hasPrefix(".")
         let cookie = Cookie(
@@ -254,7 +254,7 @@ struct CookieTests {
     }
 
     @Test(arguments: ["1\r\nX-Injected: 1", "1\n", "1\0", "1; b=2"])
-    func sendsNoCookieThatWouldBreakItsField(value: String) {
+    func sendsNoCookieWithInvalidCharacters(value: String) {
         let url = CookieURL(scheme: "https", host: "example.org", path: "/")
         #expect(!Self.cookie("a", value: value).isSent(to: url, at: Self.now))
     }

@@ -74,7 +74,7 @@ struct CookiesTests {
         #expect(cookies(in: transport) == ["own=1", "own=1", "b=1"])
     }
 
-    @Test func requestMayGoWithoutTheJar() async throws {
+    @Test func requestMayDisableTheJar() async throws {
         try set("a", domain: "shop.example")
         let transport = MockTransport([Self.setting("b=2"), .ok()])
         let network = transport.cookies(in: jar)
@@ -117,7 +117,7 @@ struct CookiesTests {
         #expect(sink.data == Data("firstsecond".utf8))
     }
 
-    @Test func storesTheCookiesOfABodyThatBreaksOff() async throws {
+    @Test func storesTheCookiesOfATruncatedResponse() async throws {
         let response = MockResponse.pieces(["first", .failure(URLError(.networkConnectionLost))])
             .headerFields([.setCookie: "a=1"])
         let network = MockTransport([response]).cookies(in: jar)
@@ -147,7 +147,7 @@ struct CookiesTests {
 
     // MARK: Plain http
 
-    @Test func sendsNoCookieOverPlainHTTPToAnotherMachine() async throws {
+    @Test func sendsNoCookieOverPlainHTTPToAnotherHost() async throws {
         try jar.set(Cookie(name: "a", value: "1", domain: "shop.example", created: .distantPast))
         let events = EventRecorder()
         let transport = MockTransport([.ok(), .ok()])
@@ -268,7 +268,7 @@ struct CookiesTests {
         #expect(transport.requests.last?.headerFields[.cookie] == (row.isSent ? "a=1" : nil))
     }
 
-    @Test func aResponseOfARedirectedCallCanBeSentAgain() async throws {
+    @Test func requestOfARedirectedResponseCanBeSentAgain() async throws {
         try set("a", domain: "shop.example", sameSite: .strict)
         let transport = MockTransport([.redirect(to: "https://shop.example/"), .ok(), .ok(), .ok()])
         let network = transport.cookies(in: jar)
@@ -292,7 +292,7 @@ struct CookiesTests {
     }
 
     @Test(arguments: ["removeAll()", "removeAll(of:)", "removeAll(at:)"])
-    func isNotRetriedWithTheCookiesOfTheNextUser(removal: String) async throws {
+    func requestIsNotRetriedWithTheCookiesOfTheNextUser(removal: String) async throws {
         try set("a", domain: "shop.example")
         try set("a", domain: "other.example")
         let transport = MockTransport { [jar] _ in
@@ -316,7 +316,7 @@ struct CookiesTests {
         transport.authenticated(with: Networking.Session(userID: user, accessToken: user), at: ["shop.example"])
     }
 
-    @Test func principalsShareAJarAndNoCookies() async throws {
+    @Test func principalsShareAJarWithoutSharingCookies() async throws {
         let transport = MockTransport { request in
             Self.setting("a=\(request.headerFields[.authorization]?.suffix(5).lowercased() ?? "")")
         }
@@ -329,8 +329,8 @@ struct CookiesTests {
         #expect(jar.cookies(of: nil).isEmpty)
     }
 
-    /// The place is wrong, and still no user gets the cookies of another.
-    @Test func principalsFurtherOutShareNoCookies() async throws {
+    /// The position in the stack is wrong, but users still get no cookies of other users.
+    @Test func principalsOfOuterModifiersShareNoCookies() async throws {
         let transport = MockTransport { request in
             Self.setting("a=\(request.headerFields[.authorization]?.suffix(5).lowercased() ?? "")")
         }
@@ -353,7 +353,7 @@ struct CookiesTests {
         #expect(jar.count == 1)
     }
 
-    /// Another user signs in while the request is on its way.
+    /// Another user signs in while the request is in progress.
     private struct AnotherUser: NetworkingModifier {
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
             var response = try await upstream.send(request)
@@ -371,7 +371,7 @@ struct CookiesTests {
     }
 
     @Test(arguments: [false, true])
-    func cacheKeepsTheResponsesOfSessionsApart(isOutside: Bool) async throws {
+    func cacheSeparatesTheResponsesOfSessions(isOutside: Bool) async throws {
         let transport = page()
         let cache = ResponseCache()
         let network: any NetworkingComponent =
@@ -391,7 +391,7 @@ struct CookiesTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test func cacheForgetsTheResponsesOfAPrincipalWithCookies() async throws {
+    @Test func cacheRemovesTheResponsesOfAPrincipalWithCookies() async throws {
         let transport = page()
         let cache = ResponseCache()
         let network = signedIn("emily", over: transport).cookies(in: jar).cached(in: cache)
@@ -414,7 +414,7 @@ struct CookiesTests {
         let page = HTTPRequestData(authority: "shop.example", path: "/page")
         try await network.data(page)
         try await network.data(HTTPRequestData(authority: "shop.example", path: "/other"))
-        // The page was fetched without cookies, so only such a request gets it from the cache.
+        // The page was fetched without cookies, so only a request without cookies gets it from the cache.
         jar.removeAll()
         try jar.set(Cookie(name: "a", value: "2", domain: "shop.example", path: "/other", created: .distantPast))
         let sink = CollectingSink()
@@ -463,7 +463,7 @@ struct CookiesTests {
         let network = transport.cookies(in: jar)
             .rateLimited(to: 2, per: .seconds(60), maximumWait: .zero, by: .principal)
             .environment(\.clock, .manual(ManualClock()))
-        // The first is sent without cookies, for no principal, as are all others.
+        // The first request has no cookies and therefore no principal, and so do the following ones.
         for _ in 0..<2 {
             try await network.data(HTTPRequestData(authority: "shop.example"))
         }
@@ -475,7 +475,7 @@ struct CookiesTests {
 
     // MARK: Connections and transports
 
-    @Test func transportSeesThatCookiesAreHandled() async throws {
+    @Test func transportGetsTheMarkOfHandledCookies() async throws {
         let journal = Journal()
         let transport = NotingTransport(journal: journal)
         let request = HTTPRequestData(authority: "shop.example")
@@ -524,7 +524,7 @@ struct CookiesTests {
 
     // MARK: Secrets
 
-    @Test func showsNoCookieAnywhere() async throws {
+    @Test func descriptionsContainNoCookie() async throws {
         let log = LogRecorder()
         let journal = Journal()
         let transport = MockTransport([Self.setting("a=hunter2"), Self.setting("a=hunter3", status: .notFound)])
@@ -555,7 +555,7 @@ struct CookiesTests {
 
     // MARK: Diagnostics and laws
 
-    @Test func reportsWrongPlaces() throws {
+    @Test func diagnosticsReportWrongPositions() throws {
         let session = Networking.Session(userID: "emily", accessToken: "token")
         let transport = MockTransport()
         func reports(_ network: some NetworkingComponent) -> [String] {
@@ -583,7 +583,7 @@ struct CookiesTests {
         var roles: Set<StackRole> { [role] }
     }
 
-    @Test func listenerThatKeepsRequestsDoesNotKeepTheStack() async throws {
+    @Test func listenerThatRetainsRequestsDoesNotRetainTheStack() async throws {
         weak var part: CollectingSink?
         do {
             let kept = CollectingSink()

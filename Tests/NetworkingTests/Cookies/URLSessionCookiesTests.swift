@@ -11,7 +11,7 @@ import Networking
 @testable import NetworkingCookies
 @testable import NetworkingURLSession
 
-/// How an exchange uses the storage of its session, where URLSession itself compares nothing but hosts.
+/// The use of a session's storage in an exchange, for rules that URLSession does not apply itself.
 @Suite(.tags(.concurrency))
 struct URLSessionCookiesTests {
     private let storage: HTTPCookieStorage
@@ -33,7 +33,7 @@ struct URLSessionCookiesTests {
         #expect(events.events.map { "\($0)" } == ["credentialsWithheld(withheld Cookie from plain http)"])
     }
 
-    @Test func sendsCookiesOverPlainHTTPWhereTheRequestAllowsIt() async throws {
+    @Test func sendsCookiesOverPlainHTTPIfTheRequestAllowsIt() async throws {
         try await receive("a=1", from: "http://shop.example.org/")
         let events = EventRecorder()
         var request = HTTPRequestData(scheme: "http", authority: "shop.example.org").with { $0.addObserver(events) }
@@ -42,7 +42,7 @@ struct URLSessionCookiesTests {
         #expect(events.names == [])
     }
 
-    @Test func sendsNoSecureCookieOverPlainHTTPEvenWhereTheRequestAllowsIt() async throws {
+    @Test func sendsNoSecureCookieOverPlainHTTPEvenIfTheRequestAllowsIt() async throws {
         try await receive("a=1; Secure", from: "https://shop.example.org/")
         var request = HTTPRequestData(scheme: "http", authority: "shop.example.org")
         request.allowsPlaintextCredentials = true
@@ -83,16 +83,16 @@ struct URLSessionCookiesTests {
         #expect(storage.cookies?.map(\.value) == ["1"])
     }
 
-    @Test func aCookieStaysSecureWhenTheStorageIsReadFromItsFile() async throws {
+    @Test func cookieStaysSecureWhenTheStorageIsReadFromItsFile() async throws {
         try await receive("a=1; Secure", from: "https://shop.example.org/")
-        // The storage writes and reads the properties of its cookies, and loses the attribute on the way.
+        // The storage writes the properties of its cookies and reads them again, which loses the attribute.
         let properties = try #require(storage.cookies?.first?.properties)
         let read = try #require(HTTPCookie(properties: properties))
         #expect(!read.isSecure)
         #expect(Cookie(read).isSecure)
     }
 
-    @Test func removesACookieWhoseAgeIsZero() async throws {
+    @Test func removesACookieWithAMaxAgeOfZero() async throws {
         try await receive("a=1; Path=/", from: "https://shop.example.org/x/y")
         try await receive("a=; Max-Age=0; Path=/", from: "https://shop.example.org/")
         #expect(storage.cookies?.isEmpty == true)
@@ -110,7 +110,7 @@ struct URLSessionCookiesTests {
 
     // MARK: Dates
 
-    /// The storage itself goes by the system's date, which is later than this one.
+    /// The storage itself compares with the date of the system, which is later than this one.
     @Test func cookiesExpireByTheDateOfTheEnvironment() async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment()
@@ -130,7 +130,7 @@ struct URLSessionCookiesTests {
         }
     }
 
-    @Test func aCookieWithoutSecureThatExpiresByTheEnvironmentIsNotMarkedSecure() async throws {
+    @Test func expiringCookieWithoutSecureIsNotMarkedSecure() async throws {
         var environment = NetworkEnvironment()
         environment.clock = .manual(ManualClock())
         try await withEnvironment(environment) {
@@ -141,7 +141,7 @@ struct URLSessionCookiesTests {
         }
     }
 
-    @Test func aCookieExpiresByTheDateOfTheEnvironmentAlsoIfThatIsAhead() async throws {
+    @Test func cookieExpiresByALaterDateOfTheEnvironment() async throws {
         let clock = ManualClock(start: Date(timeIntervalSinceNow: 86_400))
         var environment = NetworkEnvironment()
         environment.clock = .manual(clock)
@@ -156,8 +156,8 @@ struct URLSessionCookiesTests {
 
     // MARK: The queue
 
-    /// Storing writes a file, so the caller must not wait for it on its own thread, nor after its cancellation.
-    @Test func aCancelledCallerDoesNotWaitUntilItsCookiesAreStored() async throws {
+    /// Storing writes a file, so it blocks neither the caller's thread nor a cancelled caller.
+    @Test func cancelledCallerDoesNotWaitUntilItsCookiesAreStored() async throws {
         let queue = DispatchQueue(label: "URLSessionCookiesTests")
         let configuration = URLSessionConfiguration.ephemeral
         let cookies = try #require(URLSessionCookies(configuration, queue: queue))
@@ -173,9 +173,9 @@ struct URLSessionCookiesTests {
         #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["a"])
     }
 
-    @Test func theLastOfManyResponsesWins() async throws {
+    @Test func lastOfManyResponsesIsStored() async throws {
         let configuration = URLSessionConfiguration.ephemeral
-        // Two sessions of one configuration, as one transport has.
+        // Two sessions with the same configuration, as in one transport.
         let sessions = try (0..<2).map { _ in try #require(URLSessionCookies(configuration)) }
         await withThrowingTaskGroup { group in
             for number in 0..<200 {

@@ -12,11 +12,11 @@ struct ConnectionOwnerTests {
 
     private let key = HTTPField.Name("X-Custom")!
 
-    @Test func aRequestWithoutCredentialsHasNone() {
+    @Test func requestWithoutCredentialsHasNoOwner() {
         #expect(ConnectionOwner(of: request()) == nil)
     }
 
-    @Test func theSameCredentialsAreOneOwner() {
+    @Test func equalCredentialsHaveTheSameOwner() {
         let one = request { $0.setCredential("Bearer a", for: .authorization) }
         var another = request { $0.setCredential("Bearer a", for: .authorization) }
         another.headerFields[.accept] = "text/html"
@@ -24,7 +24,7 @@ struct ConnectionOwnerTests {
         #expect(ConnectionOwner(of: one) != nil)
     }
 
-    @Test func differentCredentialsAreDifferentOwners() {
+    @Test func differentCredentialsHaveDifferentOwners() {
         let owners = [
             request { $0.setCredential("Bearer a", for: .authorization) },
             request { $0.setCredential("Bearer b", for: .authorization) },
@@ -39,7 +39,7 @@ struct ConnectionOwnerTests {
         #expect(!owners.contains(nil))
     }
 
-    @Test func signaturesOfOneSignerAreOneOwner() {
+    @Test func signaturesOfOneSignerHaveTheSameOwner() {
         func signed(_ signature: String, by id: String, token: String? = nil) -> HTTPRequestData {
             request {
                 if let token {
@@ -57,7 +57,7 @@ struct ConnectionOwnerTests {
         #expect(ConnectionOwner(of: signed("s1", by: "emily", token: "t")) != owner)
     }
 
-    @Test func showsNoCredential() {
+    @Test func descriptionsContainNoCredential() {
         let owner = ConnectionOwner(of: request { $0.setCredential("hunter2", for: .authorization) })
         var dumped = ""
         dump(owner, to: &dumped)

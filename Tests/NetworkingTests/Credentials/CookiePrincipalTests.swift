@@ -20,7 +20,7 @@ struct CookiePrincipalTests {
         #expect(owner?.withoutCookies == owner)
     }
 
-    @Test func cookiesTellPrincipalsApart() {
+    @Test func principalsWithDifferentCookiesDiffer() {
         #expect(cookies("1", of: emily) != cookies("2", of: emily))
         #expect(cookies("1", "s", of: emily) != cookies("1", "t", of: emily))
         #expect(cookies("1", of: emily) != cookies("1"))
@@ -28,7 +28,7 @@ struct CookiePrincipalTests {
         #expect(cookies("1", of: emily) != emily)
     }
 
-    @Test func changedCookiesAreTheSameUser() {
+    @Test func changedCookiesKeepTheSameUser() {
         #expect(cookies("1", of: emily).isSame(as: cookies("2", of: emily)))
         #expect(emily.isSame(as: cookies("1", of: emily)))
         #expect(cookies("1").isSame(as: cookies("2")))
@@ -56,11 +56,11 @@ struct CookiePrincipalTests {
     @Test(arguments: [
         "\u{1E}", "\u{1E}1:s", "\u{1E}1:s1:d", "\u{1E}1:s1:d-x", "\u{1E}9:s1:d-", "\u{1E}x:s1:d-", "\u{1E}:::",
     ])
-    func malformedIdentitiesArePlainOnes(id: String) {
+    func malformedIdentitiesAreUsedAsText(id: String) {
         #expect(Principal(id: id).withoutCookies == Principal(id: id))
     }
 
-    @Test func userIdentifierCannotPoseAsCookies() {
+    @Test func userIdentifierCannotImitateCookies() {
         let forged = Principal(userID: cookies("1", of: emily).id)
         #expect(forged.withoutCookies == forged)
         #expect(forged != cookies("1", of: emily))

@@ -5,8 +5,9 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// One list of names decides for logs, redirects, plain http, the stack's server and caches, so each place is tried
-/// with each name.
+/// One list of names applies to logs, redirects, plain http, the server of the stack and caches.
+///
+/// Each of them is tested with each name.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CredentialFieldTests {
     private static let names = [
@@ -51,7 +52,7 @@ struct CredentialFieldTests {
     }
 
     @Test(arguments: names)
-    func goesToTheStacksServerOnly(text: String) async throws {
+    func isSentToTheServerOfTheStackOnly(text: String) async throws {
         let name = try name(text)
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(customHeaderField: text, "secret").server(authority: "api.example.com")
@@ -114,7 +115,7 @@ struct CredentialFieldTests {
         #expect(try await body(for: "jack") == Data("for jack".utf8))
     }
 
-    @Test func credentialsSetByAClosureGoToTheStacksServerOnly() async throws {
+    @Test func credentialsOfAClosureAreSentToTheServerOfTheStackOnly() async throws {
         let transport = MockTransport { _ in .ok() }
         let ticket = try name("X-Ticket")
         let network =
@@ -133,7 +134,7 @@ struct CredentialFieldTests {
         #expect(sent.map { $0.headerFields[.cookie] } == ["id=secret", nil])
     }
 
-    @Test func credentialsSetByAModifierInResolveGoToTheStacksServerOnly() async throws {
+    @Test func credentialsThatAModifierResolvesAreSentToTheServerOfTheStackOnly() async throws {
         struct Ticketed: NetworkingModifier {
             func resolve(_ request: inout HTTPRequestData) {
                 request.setCredential("secret", for: .authorization)
@@ -148,7 +149,7 @@ struct CredentialFieldTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["secret", nil])
     }
 
-    @Test func callersOwnFieldIsKeptWhenAClosureLeavesItAlone() async throws {
+    @Test func fieldOfTheCallerIsKeptIfAClosureDoesNotChangeIt() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(mutateRequest: { $0.headerFields[.accept] = "text/html" })
             .server(authority: "api.example.com")

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Stacks that name several servers: each credential goes to the server next to the part that adds it.
+/// Stacks with several servers: each credential is sent to the server next to the modifier that adds it.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CredentialServersTests {
     private let transport = MockTransport { _ in .ok() }
@@ -22,7 +22,7 @@ struct CredentialServersTests {
         return try #require(transport.requests.last).headerFields[.authorization]
     }
 
-    @Test func tokenIsNotSentToASecondServerFurtherOut() async throws {
+    @Test func tokenIsNotSentToAnOuterSecondServer() async throws {
         let events = EventRecorder()
         let network = transport.authenticated(with: tokens)
             .server(baseURL: try #require(serverA))
@@ -57,7 +57,7 @@ struct CredentialServersTests {
         #expect(network.diagnostics.isEmpty)
     }
 
-    @Test func eachStoreBelongsToTheServerNextToIt() async throws {
+    @Test func eachStoreBelongsToTheAdjacentServer() async throws {
         let apiKey = try #require(HTTPField.Name("X-API-Key"))
         let other = TokenStore(APIKeyCredentials("key", in: .header(apiKey)))
         let network = transport.authenticated(with: tokens).server(baseURL: try #require(serverA))
@@ -70,7 +70,7 @@ struct CredentialServersTests {
         #expect(transport.requests.map { $0.headerFields[apiKey] } == ["key", nil])
     }
 
-    @Test func headerFieldBelongsToTheServerNextToIt() async throws {
+    @Test func headerFieldBelongsToTheAdjacentServer() async throws {
         let network = transport.server(headerField: .authorization, "Bearer secret")
             .server(authority: "a.example")
             .server(authority: "b.example")
@@ -107,7 +107,7 @@ struct CredentialServersTests {
         #expect(transport.requests.last?.authority == "a.example")
     }
 
-    @Test func requestThatIsSentAgainOverAnotherStackIsAssignedAnew() async throws {
+    @Test func requestOfAnotherStackIsAssignedToAServerAgain() async throws {
         let first = transport.server(authority: "b.example")
         let sent = try await first.data(HTTPRequestData(path: "me")).sentRequest
         let network = transport.authenticated(with: tokens).server(authority: "a.example")
@@ -116,7 +116,7 @@ struct CredentialServersTests {
         #expect(try await authorization(of: sent, over: network) == nil)
     }
 
-    @Test func refusalOfAnotherServerRenewsNothing() async throws {
+    @Test func refusalByAnotherServerStartsNoRefresh() async throws {
         let delegate = ScriptedAuthenticationDelegate<BearerCredentials>()
         let store = TokenStore(BearerCredentials(token: "secret"), delegate: delegate)
         let transport = MockTransport { _ in .status(.unauthorized) }

@@ -11,7 +11,7 @@ struct PrincipalTests {
         #expect(Principal(id: "a") != Principal(id: "b"))
     }
 
-    @Test func doesNotShowWhoItIs() {
+    @Test func descriptionContainsNoID() {
         #expect(!everyPrint(of: Principal(id: "emily@example.com")).contains("emily"))
     }
 
@@ -25,13 +25,13 @@ struct PrincipalTests {
         #expect(joined(first) == joined(first))
     }
 
-    @Test func userIDThatLooksJoinedIsNone() {
+    @Test func userIDCannotImitateAJoinedPrincipal() {
         let forged = joined(["a", "b"])?.id ?? ""
         #expect(Principal(userID: forged) != joined(["a", "b"]))
         #expect(Principal(userID: "emily") == Principal(id: "emily"))
     }
 
-    /// The principal of a request with the credentials of several users, the innermost first.
+    /// Returns the principal of a request with the credentials of several users, the innermost first.
     private func joined(_ ids: [String]) -> Principal? {
         ids.reduce(nil) { $0.joined(by: Principal(id: $1)) }
     }

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// What becomes of a part when the server has another file.
+/// Tests for a partial file when the server has another file.
 @Suite(.timeLimit(.minutes(2)))
 struct ChangedFileTests {
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
@@ -12,14 +12,14 @@ struct ChangedFileTests {
     private let changed = Data((0..<80).map { UInt8($0 ^ 0xFF) })
 
     @Test(arguments: [DownloadOptions(), DownloadOptions(changedFile: .restart)])
-    func theDownloadStartsAnewUnlessItIsToFail(options: DownloadOptions) async throws {
+    func downloadRestartsByDefault(options: DownloadOptions) async throws {
         #expect(options.changedFile == .restart)
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(bytes)
             origin.add(.breaks(after: 40))
             await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
-            try expectKept(40, of: place)
+            try expectPartialFile(40, of: place)
 
             origin.change(changed, [.eTag: "\"2\""])
             let file = try await origin.download(request, to: place, options: options)

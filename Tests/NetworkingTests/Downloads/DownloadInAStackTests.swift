@@ -5,14 +5,14 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// What becomes of what is kept when the rest of the stack, or another download, comes in between.
+/// Tests for a partial file when another modifier or another download intervenes.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DownloadInAStackTests {
     private static let film = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(path: "film")
 
-    /// Leaves 40 bytes of the film kept.
-    private func keepAPart(at url: URL) async throws {
+    /// Leaves a partial file of 40 bytes.
+    private func leavePartialFile(at url: URL) async throws {
         let transport = MockTransport([
             .ok(Self.film.prefix(40), headerFields: [.eTag: "\"1\"", .contentLength: "100"]),
             .failure(NetworkingError(.connectionLost, request: request)),
@@ -22,10 +22,10 @@ struct DownloadInAStackTests {
         try #require(try DownloadState(at: url)?.byteCount == 40)
     }
 
-    @Test func a416IsAnAnswerAlsoUnderCheckedStatusCode() async throws {
+    @Test func restartsAfterA416InsideCheckedStatusCode() async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "film")
-            try await keepAPart(at: url)
+            try await leavePartialFile(at: url)
             let transport = MockTransport([
                 .status(.rangeNotSatisfiable), .ok(Self.film, headerFields: [.contentLength: "100"]),
             ])
@@ -36,7 +36,7 @@ struct DownloadInAStackTests {
         }
     }
 
-    @Test func a416ThatNobodyHasAskedForIsAFailure() async throws {
+    @Test func unexpected416IsAnError() async throws {
         try await withTemporaryDirectory { directory in
             let network = MockTransport([.status(.rangeNotSatisfiable)]).server(authority: "example.com")
             let error = await #expect(throws: NetworkingError.self) {
@@ -47,10 +47,10 @@ struct DownloadInAStackTests {
     }
 
     @Test(arguments: [DownloadOptions.PartialFile.resume, .discard])
-    func whatIsKeptStaysWhileNothingElseHasCome(policy: DownloadOptions.PartialFile) async throws {
+    func partialFileStaysUntilNewBytesArrive(policy: DownloadOptions.PartialFile) async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "film")
-            try await keepAPart(at: url)
+            try await leavePartialFile(at: url)
             let other = HTTPRequestData(path: policy == .resume ? "another" : "film")
             let transport = MockTransport([
                 .failure(NetworkingError(.offline, request: other)), .status(.notFound),
@@ -66,7 +66,7 @@ struct DownloadInAStackTests {
         }
     }
 
-    @Test func nothingIsLeftOfADownloadThatHadNothing() async throws {
+    @Test func failedDownloadWithoutBytesLeavesNoFile() async throws {
         try await withTemporaryDirectory { directory in
             let network = MockTransport([.status(.notFound)]).server(authority: "example.com")
             await #expect(throws: NetworkingError.self) {
@@ -77,7 +77,7 @@ struct DownloadInAStackTests {
         }
     }
 
-    @Test func aDownloadHasNothingToSend() async throws {
+    @Test func downloadReportsNoBytesToSend() async throws {
         try await withTemporaryDirectory { directory in
             let network = MockTransport { _ in .ok(Self.film) }.server(authority: "example.com")
             let group = TransferGroup()

@@ -6,13 +6,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The threads on which a download reads and writes files.
+/// The isolation in which a download reads and writes files.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DownloadIsolationTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
 
-    /// Notes for each step of a download whether it runs on the caller's actor.
+    /// Records for each step of a download whether it runs on the caller's actor.
     private final class Steps: Sendable {
         private let state = Mutex<[String: Bool]>([:])
 
@@ -26,7 +26,7 @@ struct DownloadIsolationTests {
         }
     }
 
-    /// Is asked for the principal right before the partial file is opened.
+    /// An origin that records when its principal is requested, immediately before the partial file is opened.
     private struct Origin: NetworkingComponent {
         let upstream: FileOrigin
         let steps: Steps
@@ -42,7 +42,7 @@ struct DownloadIsolationTests {
         }
     }
 
-    /// Is fed with the bytes where they are read.
+    /// A checksum that is updated where the bytes are read.
     private struct NotedSum: ChecksumFunction {
         let steps: Steps
         var sum: UInt8 = 0
@@ -66,18 +66,18 @@ struct DownloadIsolationTests {
                     #expect(CountingActor.isCurrent)
                     let place = directory.appending(path: "film")
                     return try await origin.download(request, to: place, options: options) { _ in
-                        // Called right after each write.
+                        // The handler is called immediately after each write.
                         steps.note("writing")
                     }
                 }
             #expect(try Data(contentsOf: file.url) == Self.bytes)
             #expect(steps.seen == ["opening": false, "request": false, "writing": false, "checksum": false])
-            // The way back, and not one for each chunk.
+            // The actor runs one job, for the return, and none for each chunk.
             #expect(jobs == 1)
         }
     }
 
-    @Test func aPauseReadsThePartialFileOffTheCallersActor() async throws {
+    @Test func pauseReadsThePartialFileOutsideTheCallersActor() async throws {
         try await withTemporaryDirectory { directory in
             let steps = Steps()
             let upstream = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))

@@ -8,14 +8,13 @@ import Testing
 
 @testable import NetworkingCore
 
-/// Downloads to a file, with a server that keeps to the rules and connections that break.
+/// Downloads to a file from a server that follows the RFC, over connections that fail.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct DownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
 
-    /// Does something with a place for a file, and then looks whether there is anything beside the files that are
-    /// expected.
+    /// Runs a test with a path for a file, and then checks that only the expected files are left.
     private func withPlace(
         leaving names: Set<String> = ["film"],
         _ body: nonisolated(nonsending) (URL) async throws -> Void
@@ -45,20 +44,20 @@ struct DownloadTests {
 
     // MARK: One exchange
 
-    @Test func aFileArrives() async throws {
+    @Test func downloadsAFile() async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes)
-            let heard = Mutex<[BytesReceived]>([])
+            let progressReports = Mutex<[BytesReceived]>([])
             let file = try await origin.download(request, to: place) { progress in
-                heard.withLock { $0.append(progress.received) }
+                progressReports.withLock { $0.append(progress.received) }
             }
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(file.url.path == place.path && file.byteCount == 100 && file.resumedByteCount == 0)
             #expect(file.response.status == .ok && file.response.body == .delivered(byteCount: 100))
             #expect(file.response.request == request)
-            let counts = heard.withLock { $0.map(\.count) }
+            let counts = progressReports.withLock { $0.map(\.count) }
             #expect(counts == counts.sorted() && counts.first == 0 && counts.last == 100)
-            #expect(heard.withLock { $0.last?.fractionCompleted } == 1)
+            #expect(progressReports.withLock { $0.last?.fractionCompleted } == 1)
             let permissions = try FileManager.default.attributesOfItem(atPath: place.path)[.posixPermissions] as? Int
             #expect(permissions == 0o600)
             #expect(origin.requests.first?.headerFields[.acceptEncoding] == "identity")
@@ -66,19 +65,19 @@ struct DownloadTests {
         }
     }
 
-    @Test func anEmptyFileArrives() async throws {
+    @Test func downloadsAnEmptyFile() async throws {
         try await withPlace { place in
-            let heard = Mutex<[BytesReceived]>([])
+            let progressReports = Mutex<[BytesReceived]>([])
             let file = try await FileOrigin(Data())
                 .download(request, to: place) { progress in
-                    heard.withLock { $0.append(progress.received) }
+                    progressReports.withLock { $0.append(progress.received) }
                 }
             #expect(try Data(contentsOf: place).isEmpty && file.byteCount == 0)
-            #expect(heard.withLock { $0.last } == BytesReceived(count: 0, expected: 0))
+            #expect(progressReports.withLock { $0.last } == BytesReceived(count: 0, expected: 0))
         }
     }
 
-    @Test func aFileOfUnknownLengthArrives() async throws {
+    @Test func downloadsAFileOfUnknownLength() async throws {
         try await withPlace { place in
             let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"1\""])
             let file = try await FileOrigin(Data(), [:], .answers(head, Self.bytes)).download(request, to: place)
@@ -86,7 +85,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func aPageThatIsNoAnswerIsNoFile() async throws {
+    @Test func pageOfAnErrorIsNotStored() async throws {
         try await withPlace(leaving: []) { place in
             let origin = FileOrigin(Self.bytes, [:], .answers(HTTPResponse(status: .notFound), Data("gone".utf8)))
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
@@ -94,7 +93,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func aCollectedBodyArrivesToo() async throws {
+    @Test func storesABodyThatAModifierHasCollected() async throws {
         try await withPlace { place in
             let transport = MockTransport([.ok(Self.bytes, headerFields: [.eTag: "\"1\""])])
             let network = transport.retry().cached()
@@ -103,7 +102,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func theWholeStackTakesPart() async throws {
+    @Test func allModifiersApplyToADownload() async throws {
         try await withPlace { place in
             let origin = FileOrigin(
                 Self.bytes,
@@ -120,18 +119,18 @@ struct DownloadTests {
         }
     }
 
-    @Test func whatIsSentIsCountedToo() async throws {
+    @Test func progressIncludesSentBytes() async throws {
         try await withPlace { place in
-            let heard = Mutex<[TransferProgress]>([])
+            let progressReports = Mutex<[TransferProgress]>([])
             let post = HTTPRequestData(method: .post, url: request.url!, body: .data(Data("which?".utf8)))
-                .with { $0.progressHandler = { progress in heard.withLock { $0.append(progress) } } }
+                .with { $0.progressHandler = { progress in progressReports.withLock { $0.append(progress) } } }
             let transport = MockTransport([.ok(Self.bytes)])
             let reports = Mutex<[TransferProgress]>([])
             try await transport.download(post, to: place) { progress in
                 reports.withLock { $0.append(progress) }
             }
             let seen = reports.withLock { $0 }
-            #expect(seen == heard.withLock { $0 })
+            #expect(seen == progressReports.withLock { $0 })
             #expect(seen.first == TransferProgress(sent: BytesSent(count: 0, expected: 6)))
             #expect(
                 seen.last
@@ -143,30 +142,30 @@ struct DownloadTests {
         }
     }
 
-    // MARK: Going on
+    // MARK: Resuming
 
-    @Test func whatHasArrivedIsGoneOnWith() async throws {
+    @Test func resumesAfterTheReceivedBytes() async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 37))
             await expectError(.connectionLost) { try await origin.download(request, to: place) }
             #expect(!FileManager.default.fileExists(atPath: place.path))
-            try expectKept(37, of: place)
+            try expectPartialFile(37, of: place)
             #expect(try DownloadState(at: place)?.fractionCompleted == 0.37)
 
-            let heard = Mutex<[Int64]>([])
+            let progressReports = Mutex<[Int64]>([])
             let file = try await origin.download(request, to: place) { progress in
-                heard.withLock { $0.append(progress.received.count) }
+                progressReports.withLock { $0.append(progress.received.count) }
             }
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(file.byteCount == 100 && file.resumedByteCount == 37 && file.response.status == .partialContent)
             #expect(origin.ranges == [nil, "bytes=37-"])
             #expect(origin.requests.last?.headerFields[.ifRange] == "\"1\"")
-            #expect(heard.withLock { $0.first } == 37 && heard.withLock { $0.last } == 100)
+            #expect(progressReports.withLock { $0.first } == 37 && progressReports.withLock { $0.last } == 100)
             #expect(try DownloadState(at: place) == nil)
         }
     }
 
-    @Test func aRetryGoesOnToo() async throws {
+    @Test func retryResumesTheDownload() async throws {
         try await withPlace { place in
             let origin = FileOrigin(
                 Self.bytes,
@@ -175,21 +174,23 @@ struct DownloadTests {
                 .fails(.connection),
                 .breaks(after: 33)
             )
-            let heard = Mutex<[Int64]>([])
+            let progressReports = Mutex<[Int64]>([])
             let file = try await origin.retry(.exponential(base: .zero, maximumRetries: 5))
-                .download(request, to: place) { progress in heard.withLock { $0.append(progress.received.count) } }
+                .download(request, to: place) { progress in
+                    progressReports.withLock { $0.append(progress.received.count) }
+                }
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(origin.ranges == [nil, "bytes=30-", "bytes=30-", "bytes=63-"])
             #expect(file.response.attempts.count == 3)
-            // Nothing was fetched in an earlier call.
+            // This call has not resumed an earlier one.
             #expect(file.resumedByteCount == 0)
-            let counts = heard.withLock { $0 }
+            let counts = progressReports.withLock { $0 }
             #expect(counts == counts.sorted())
         }
     }
 
-    @Test func aRetryThroughACacheAndAWatchedSinkGoesOnToo() async throws {
-        struct Watching: NetworkingModifier {
+    @Test func retryThroughACacheAndAWrappedSinkResumes() async throws {
+        struct SinkWatching: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
                 upstream: some NetworkingComponent
@@ -201,15 +202,15 @@ struct DownloadTests {
         }
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\"", .cacheControl: "max-age=60"], .breaks(after: 40))
-            let network = origin.retry(.exponential(base: .zero)).modified(Watching())
-                .cached().modified(Watching())
+            let network = origin.retry(.exponential(base: .zero)).modified(SinkWatching())
+                .cached().modified(SinkWatching())
             try await network.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(origin.ranges == [nil, "bytes=40-"])
         }
     }
 
-    @Test func aRetryKeepsToItsBudgetAndDeadline() async throws {
+    @Test func retriesOfADownloadRespectBudgetAndDeadline() async throws {
         try await withPlace(leaving: ["film.download", "film.download-state"]) { place in
             let origin = FileOrigin(
                 Self.bytes,
@@ -223,7 +224,7 @@ struct DownloadTests {
                 try await origin.retry(.exponential(base: .zero), budget: budget).download(request, to: place)
             }
             #expect(error?.retryRefusal == .budget && origin.requests.count == 2)
-            try expectKept(20, of: place)
+            try expectPartialFile(20, of: place)
 
             let clock = ManualClock()
             let late = await #expect(throws: NetworkingError.self) {
@@ -232,20 +233,20 @@ struct DownloadTests {
                     .environment(\.clock, .manual(clock)).download(request, to: place)
             }
             #expect(late?.retryRefusal == .deadline)
-            try expectKept(30, of: place)
+            try expectPartialFile(30, of: place)
         }
     }
 
-    @Test func aFileThatIsThereButForItsNameIsConfirmedByItsLastByte() async throws {
+    @Test func completePartialFileIsValidatedWithItsLastByte() async throws {
         try await withPlace(leaving: ["film", "other"]) { place in
             let origin = FileOrigin(Self.bytes)
             try Data("x".utf8).write(to: place.deletingLastPathComponent().appending(path: "other"))
             let other = place.deletingLastPathComponent().appending(path: "other")
-            // All has arrived, and then somebody has taken the name.
-            let network = origin.modified(Taking(place: place))
+            // All bytes have arrived when another file takes the name.
+            let network = origin.modified(NameOccupying(place: place))
             await expectError(.storage, saying: "already") { try await network.download(request, to: place) }
             #expect(try Data(contentsOf: place) == Data("taken".utf8))
-            try expectKept(100, of: place)
+            try expectPartialFile(100, of: place)
 
             let file = try await origin.download(request, to: .file(place, ifExists: .replace))
             #expect(origin.ranges == [nil, "bytes=99-"] && file.resumedByteCount == 99)
@@ -253,8 +254,8 @@ struct DownloadTests {
         }
     }
 
-    /// Puts a file where the download is to be, once it has arrived.
-    private struct Taking: NetworkingModifier {
+    /// Creates a file at the destination when the download has arrived.
+    private struct NameOccupying: NetworkingModifier {
         let place: URL
 
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -264,7 +265,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func aServerThatSendsLittleAtATimeIsAskedAgain() async throws {
+    @Test func serverThatSendsSmallRangesIsRequestedAgain() async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 10))
             origin.sendAtMost(40)
@@ -274,9 +275,9 @@ struct DownloadTests {
         }
     }
 
-    // MARK: By what it is gone on with
+    // MARK: Validators
 
-    /// Header fields, and what the next request asks for.
+    /// Each case has the header fields of the first response and the condition of the next request.
     @Test(
         arguments: [
             ([.eTag: "\"1\""], "\"1\""),
@@ -306,13 +307,13 @@ struct DownloadTests {
             ),
         ] as [(HTTPFields, String?)]
     )
-    func theRestIsAskedForByAStrongValidator(fields: HTTPFields, condition: String?) async throws {
+    func resumesWithAStrongValidatorOnly(fields: HTTPFields, condition: String?) async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, fields, .breaks(after: 37))
             await expectError(.connectionLost) { try await origin.download(request, to: place) }
-            try expectKept((condition == nil ? nil : 37), of: place)
+            try expectPartialFile((condition == nil ? nil : 37), of: place)
             if condition == nil {
-                // What could never be gone on with does not lie about.
+                // A partial file that could never be resumed is deleted.
                 #expect(!FileManager.default.fileExists(atPath: place.path + ".download"))
             }
             try await origin.download(request, to: place)
@@ -322,12 +323,12 @@ struct DownloadTests {
         }
     }
 
-    @Test func aBodyOfUnknownLengthOrInACodingIsNotGoneOnWith() async throws {
+    @Test func bodyOfUnknownLengthOrWithACodingIsNotResumed() async throws {
         for fields: HTTPFields in [[:], [.contentLength: "100", .contentEncoding: "br"]] {
             try await withPlace { place in
                 let head = HTTPResponse(status: .ok, headerFields: fields)
                 let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""])
-                let broken = BreakingAfterwards(upstream: FileOrigin(Data(), [:], .answers(head, Self.bytes)))
+                let broken = FailingAtTheEnd(upstream: FileOrigin(Data(), [:], .answers(head, Self.bytes)))
                 await expectError(.connectionLost) { try await broken.download(request, to: place) }
                 try await origin.download(request, to: place)
                 #expect(origin.ranges == [nil])
@@ -335,8 +336,8 @@ struct DownloadTests {
         }
     }
 
-    /// A transport that fails when all has arrived but the end.
-    private struct BreakingAfterwards<Upstream: NetworkingComponent>: NetworkingComponent {
+    /// A transport that fails after the last byte and before the end.
+    private struct FailingAtTheEnd<Upstream: NetworkingComponent>: NetworkingComponent {
         let upstream: Upstream
 
         func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -346,7 +347,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func onlyAPlainGETIsGoneOnWith() async throws {
+    @Test func onlyAGETWithoutARangeIsResumed() async throws {
         let part = request.with { $0.headerFields[.range] = "bytes=10-" }
         let post = request.with { $0.method = .post }
         for request in [part, post] {
@@ -362,7 +363,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func anotherFileIsNotGoneOnWith() async throws {
+    @Test func partialFileOfAnotherURLIsNotResumed() async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20))
             await expectError(.connectionLost) { try await origin.download(request, to: place) }
@@ -372,7 +373,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func aSignedURLIsGoneOnWithByItsKey() async throws {
+    @Test func signedURLIsResumedByItsKey() async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20))
             let options = DownloadOptions(resumptionKey: "film 42")
@@ -386,7 +387,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func anotherUserBeginsAnew() async throws {
+    @Test func partialFileOfAnotherUserIsNotResumed() async throws {
         struct SignedIn: NetworkingModifier {
             let user: String
 
@@ -405,7 +406,7 @@ struct DownloadTests {
 
     // MARK: Checksums
 
-    @Test func aChecksumIsOfTheWholeFile() async throws {
+    @Test func checksumCoversTheWholeFile() async throws {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 50))
             let sum = Checksum(expected: Data([UInt8(truncatingIfNeeded: 4950)])) { Sum() }
@@ -416,7 +417,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func aFileWithAnotherChecksumIsNotKept() async throws {
+    @Test func fileWithAnotherChecksumIsDeleted() async throws {
         try await withPlace(leaving: []) { place in
             let options = DownloadOptions(checksum: Checksum(expected: Data([1])) { Sum() })
             await expectError(.checksumMismatch, saying: "56 instead of the expected 01") {
@@ -425,7 +426,7 @@ struct DownloadTests {
         }
     }
 
-    /// All bytes added up.
+    /// A checksum that adds up all bytes.
     private struct Sum: ChecksumFunction {
         var sum: UInt8 = 0
 
@@ -439,7 +440,7 @@ struct DownloadTests {
     }
 
     #if Crypto
-    @Test func checksumsAreThoseThatToolsPrint() async throws {
+    @Test func checksumsMatchThoseOfCommandLineTools() async throws {
         // The vectors of FIPS 180-4 for "abc".
         let sums: [Checksum] = [
             .sha256("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

@@ -5,13 +5,13 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Handles on downloads: paused, gone on with, ended, counted together.
+/// Handles of downloads: pausing, resuming, cancelling and joint progress.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct DownloadTransferTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
 
-    @Test func aDownloadPausesAndGoesOn() async throws {
+    @Test func downloadPausesAndResumes() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40), .hangs(after: 20))
@@ -20,7 +20,7 @@ struct DownloadTransferTests {
             try await origin.waitUntilSent(40)
             let kept = await transfer.pause()
             #expect(kept?.byteCount == 40 && kept?.expectedByteCount == 100 && transfer.isPaused)
-            // It has let go of all that it had.
+            // The transfer has released all resources.
             #expect(await transfer.pause() == kept)
             transfer.resume()
             #expect(!transfer.isPaused)
@@ -34,7 +34,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func whatWasPausedIsGoneOnWithByAnother() async throws {
+    @Test func pausedDownloadIsResumedByAnotherTransfer() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
@@ -42,15 +42,15 @@ struct DownloadTransferTests {
                 let transfer = origin.transfer(downloading: request, to: place)
                 try await origin.waitUntilSent(40)
                 await transfer.pause()
-                // The handle goes, as with the process.
+                // The handle is released, as at the end of a process.
             }
-            try expectKept(40, of: place)
+            try expectPartialFile(40, of: place)
             try await origin.download(request, to: place)
             #expect(origin.ranges == [nil, "bytes=40-"])
         }
     }
 
-    @Test func aPauseThatIsOverBeforeItsExchangeHasEndedEndsNothingElse() async throws {
+    @Test func resumeDuringAPauseContinuesTheDownload() async throws {
         try await withTemporaryDirectory { directory in
             for round in 0..<50 {
                 let place = directory.appending(path: "film \(round)")
@@ -62,10 +62,10 @@ struct DownloadTransferTests {
                 async let pause = transfer.pause()
                 transfer.resume()
                 _ = await pause
-                // Whichever came last: it goes on.
+                // The last call decides, so the download continues.
                 transfer.resume()
                 if round.isMultiple(of: 3) {
-                    // The pause may have been over before there was anything to end.
+                    // The pause may have ended before the exchange started.
                     try await origin.waitUntilSent(10 + round)
                     await transfer.pause()
                     transfer.resume()
@@ -76,7 +76,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func aPauseFromTheStartEndsInACancellation() async throws {
+    @Test func cancellationOfAPausedDownloadThrowsCancellationError() async throws {
         try await withTemporaryDirectory { directory in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 0))
             let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
@@ -88,7 +88,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func whoeverIsCancelledWhileItPausesHasPausedItAllTheSame() async throws {
+    @Test func cancelledCallerOfPauseStillPauses() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
@@ -107,11 +107,11 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func whatWentWrongWhileItPausedIsTriedAgain() async throws {
+    @Test func errorDuringAPauseIsRetriedAfterResume() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
-            let transfer = origin.modified(Mistaking()).transfer(downloading: request, to: place)
+            let transfer = origin.modified(ReplacingCancellation()).transfer(downloading: request, to: place)
             try await origin.waitUntilSent(40)
             #expect(await transfer.pause()?.byteCount == 40)
             transfer.resume()
@@ -120,8 +120,8 @@ struct DownloadTransferTests {
         }
     }
 
-    /// Takes a cancellation for an error of its own.
-    private struct Mistaking: NetworkingModifier {
+    /// Replaces a cancellation with its own error.
+    private struct ReplacingCancellation: NetworkingModifier {
         struct Failure: Error {}
 
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -133,7 +133,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func aFailureIsTheValues() async throws {
+    @Test func valueThrowsTheErrorOfTheDownload() async throws {
         try await withTemporaryDirectory { directory in
             let origin = FileOrigin(Self.bytes, [:], .answers(HTTPResponse(status: .notFound)))
             let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
@@ -142,7 +142,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func progressGoesOnOverAPause() async throws {
+    @Test func progressContinuesAfterAPause() async throws {
         try await withTemporaryDirectory { directory in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
@@ -158,7 +158,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func manyAreCountedAndEndedTogether() async throws {
+    @Test func groupCountsAndCancelsItsDownloads() async throws {
         try await withTemporaryDirectory { directory in
             let origin = FileOrigin(
                 Self.bytes,
@@ -175,7 +175,7 @@ struct DownloadTransferTests {
                 )
                 try await origin.waitUntilSent(sum)
             }
-            // The sink has taken it; what it reports comes right after.
+            // The sink has received the bytes and reports them shortly afterwards.
             try await eventually("group.progress.received.count >= 90") { group.progress.received.count >= 90 }
             #expect(group.count == 3)
             #expect(group.progress.received == BytesReceived(count: 90, expected: 300))
@@ -186,9 +186,9 @@ struct DownloadTransferTests {
             for transfer in transfers {
                 await #expect(throws: CancellationError.self) { try await transfer.value }
             }
-            // All of them kept what they had.
+            // Each download has kept its received bytes.
             for (number, count) in [(1, 40), (2, 20), (3, 30)] as [(Int, Int64)] {
-                try expectKept(count, of: directory.appending(path: "\(number)"))
+                try expectPartialFile(count, of: directory.appending(path: "\(number)"))
             }
             let file = try await origin.transfer(downloading: request, to: directory.appending(path: "2"), in: group)
                 .value
@@ -196,7 +196,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func aTrackerAddsUpWhatIsWritten() async throws {
+    @Test func trackerAddsUpTheWrittenBytes() async throws {
         try await withTemporaryDirectory { directory in
             let tracker = ProgressTracker()
             let origin = FileOrigin(Self.bytes)
@@ -206,7 +206,7 @@ struct DownloadTransferTests {
         }
     }
 
-    @Test func theCallersCancellationKeepsWhatHasArrived() async throws {
+    @Test func cancellationKeepsTheReceivedBytes() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
@@ -214,7 +214,7 @@ struct DownloadTransferTests {
             try await origin.waitUntilSent(40)
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            try expectKept(40, of: place)
+            try expectPartialFile(40, of: place)
 
             let late = Task {
                 while !Task.isCancelled { await Task.yield() }

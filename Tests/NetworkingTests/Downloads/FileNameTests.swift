@@ -5,9 +5,9 @@ import Testing
 
 @testable import NetworkingTransfers
 
-/// Names that servers suggest, and what is left of them.
+/// File names that servers suggest, and their sanitized forms.
 @Suite struct FileNameTests {
-    /// Content-Disposition, and the name.
+    /// Each case has a `Content-Disposition` value and the resulting name.
     @Test(
         arguments: [
             ("attachment; filename=report.pdf", "report.pdf"),
@@ -52,7 +52,7 @@ import Testing
             ("", nil),
         ] as [(String, String?)]
     )
-    func aSuggestedNameDoesNoHarm(disposition: String, name: String?) {
+    func suggestedNamesAreSanitized(disposition: String, name: String?) {
         #expect(FileName.suggested(by: disposition) == name)
     }
 
@@ -64,14 +64,14 @@ import Testing
             ("https://a.example/..%2f", nil),
         ] as [(String, String?)]
     )
-    func theURLNamesItOtherwise(url: String, name: String?) throws {
+    func urlProvidesTheNameWithoutContentDisposition(url: String, name: String?) throws {
         let request = HTTPRequestData(url: try #require(URL(string: url)))
         #expect(HTTPResponseData(request: request).suggestedFileName == name)
         let named = HTTPResponseData(request: request, headerFields: [.contentDisposition: "attachment; filename=x"])
         #expect(named.suggestedFileName == "x")
     }
 
-    @Test func aLongNameKeepsItsExtension() throws {
+    @Test func longNameKeepsItsExtension() throws {
         let name = try #require(FileName.safe(String(repeating: "é", count: 300) + ".tar.gz"))
         #expect(name.utf8.count <= 255 && name.hasSuffix("é.tar.gz"))
         let marks = try #require(FileName.safe("a" + String(repeating: "\u{301}", count: 130) + ".bashrc"))
@@ -90,7 +90,7 @@ import Testing
         ("a.b.c", "a.b", ".c"), ("Chapter 1. The beginning of it all", "Chapter 1. The beginning of it all", ""),
         (".tar.gz", ".tar", ".gz"),
     ])
-    func anExtensionIsToldApart(name: String, stem: String, suffix: String) {
+    func extensionIsSeparatedFromTheName(name: String, stem: String, suffix: String) {
         let parts = FileName.parts(of: name[...])
         #expect(parts.stem == stem && parts.suffix == suffix)
     }

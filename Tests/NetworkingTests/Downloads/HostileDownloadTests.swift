@@ -7,15 +7,15 @@ import Testing
 
 @testable import NetworkingTransfers
 
-/// Servers that do other than they say, files that change, and a disk on which something is wrong.
+/// Servers that send inconsistent responses, files that change, and disks with errors.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct HostileDownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private static let changed = Data((0..<80).map { UInt8(200 - $0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
 
-    /// Does something with a place beside which 40 bytes of the file are kept.
-    private func withPart(
+    /// Runs a test with a destination beside which a partial file of 40 bytes is stored.
+    private func withPartialFile(
         _ options: DownloadOptions = DownloadOptions(),
         _ body: nonisolated(nonsending) (URL, FileOrigin) async throws -> Void
     ) async throws {
@@ -35,11 +35,11 @@ struct HostileDownloadTests {
     ) throws {
         let kept = try Data(contentsOf: URL(fileURLWithPath: place.path + ".download"))
         #expect(kept == Self.bytes.prefix(count), sourceLocation: sourceLocation)
-        try expectKept(Int64(count), of: place, sourceLocation: sourceLocation)
+        try expectPartialFile(Int64(count), of: place, sourceLocation: sourceLocation)
         #expect(!FileManager.default.fileExists(atPath: place.path), sourceLocation: sourceLocation)
     }
 
-    private func part(_ contentRange: String?, _ count: Int, _ fields: HTTPFields = [:]) -> FileOrigin.Trouble {
+    private func part(_ contentRange: String?, _ count: Int, _ fields: HTTPFields = [:]) -> FileOrigin.Fault {
         var head = HTTPResponse(status: .partialContent, headerFields: fields)
         head.headerFields[.contentRange] = contentRange
         return .answers(head, Data(Self.bytes.suffix(count)))
@@ -47,8 +47,8 @@ struct HostileDownloadTests {
 
     // MARK: The file has changed
 
-    @Test func aChangedFileIsDownloadedAnew() async throws {
-        try await withPart { place, origin in
+    @Test func changedFileIsDownloadedAgain() async throws {
+        try await withPartialFile { place, origin in
             origin.change(Self.changed, [.eTag: "\"2\""])
             let file = try await origin.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.changed && file.resumedByteCount == 0)
@@ -56,8 +56,8 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aChangedFileIsReportedWhereThatIsWished() async throws {
-        try await withPart { place, origin in
+    @Test func changedFileIsAnErrorIfRequested() async throws {
+        try await withPartialFile { place, origin in
             origin.change(Self.changed, [.eTag: "\"2\""])
             let options = DownloadOptions(changedFile: .fail)
             let error = await #expect(throws: NetworkingError.self) {
@@ -68,8 +68,8 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aFileThatChangesBetweenAttemptsIsDownloadedAnew() async throws {
-        try await withPart { place, origin in
+    @Test func fileThatChangesBetweenAttemptsIsDownloadedAgain() async throws {
+        try await withPartialFile { place, origin in
             origin.add(.breaks(after: 20))
             let network = origin.modified(Changing(origin: origin)).retry(.exponential(base: .zero))
             try await network.download(request, to: place)
@@ -78,7 +78,7 @@ struct HostileDownloadTests {
         }
     }
 
-    /// Changes the file when an attempt has failed.
+    /// Changes the file after a failed attempt.
     private struct Changing: NetworkingModifier {
         let origin: FileOrigin
 
@@ -92,12 +92,12 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aPartOfAnotherFileIsNeverAdded() async throws {
-        // The server does not know If-Range, and says in the part which file it is of.
+    @Test func rangeOfAnotherFileIsNeverAppended() async throws {
+        // The server does not support If-Range, and its response has the validator of another file.
         for (fields, range) in [
             ([.eTag: "\"2\""], "bytes 40-99/100"), ([.eTag: "W/\"1\""], "bytes 40-99/100"), ([:], "bytes 40-99/120"),
         ] as [(HTTPFields, String)] {
-            try await withPart { place, origin in
+            try await withPartialFile { place, origin in
                 origin.add(part(range, 60, fields))
                 let options = DownloadOptions(changedFile: .fail)
                 let error = await #expect(throws: NetworkingError.self) {
@@ -114,29 +114,29 @@ struct HostileDownloadTests {
         }
     }
 
-    // MARK: The server does not send what it was asked for
+    // MARK: The server sends something else than requested
 
-    @Test func aServerThatIgnoresRangesSendsAllAgain() async throws {
-        try await withPart { place, origin in
+    @Test func serverThatIgnoresRangesRestartsTheDownload() async throws {
+        try await withPartialFile { place, origin in
             origin.ignoreRanges()
             origin.add(.breaks(after: 20))
             await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
-            // It is the same file, so that what was there is there still.
+            // The file has not changed, so the partial file remains.
             try expectUntouched(place)
             let file = try await origin.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes && file.resumedByteCount == 0)
         }
     }
 
-    @Test func aRefusedRangeBeginsAnew() async throws {
-        try await withPart { place, origin in
+    @Test func refusedRangeRestartsTheDownload() async throws {
+        try await withPartialFile { place, origin in
             let head = HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */100"])
             origin.add(.answers(head))
             try await origin.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(origin.ranges == [nil, "bytes=40-", nil])
         }
-        try await withPart { place, origin in
+        try await withPartialFile { place, origin in
             origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)))
             let error = await #expect(throws: NetworkingError.self) {
                 try await origin.download(request, to: place, options: DownloadOptions(changedFile: .fail))
@@ -146,7 +146,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aRefusedRangeOfSomebodyElsesIsAnError() async throws {
+    @Test func refusedRangeOfTheCallerIsAnError() async throws {
         try await withTemporaryDirectory { directory in
             let origin = FileOrigin(Self.bytes)
             let error = await #expect(throws: NetworkingError.self) {
@@ -159,7 +159,7 @@ struct HostileDownloadTests {
         }
     }
 
-    /// Content-Range, the bytes that are sent, and header fields.
+    /// Each case has a `Content-Range` value, the number of sent bytes, and header fields.
     @Test(
         arguments: [
             ("bytes 50-99/100", 50, [:]),  // a gap
@@ -174,28 +174,28 @@ struct HostileDownloadTests {
             (nil, 60, [.contentType: "multipart/byteranges; boundary=x"]),
         ] as [(String?, Int, HTTPFields)]
     )
-    func aServerThatLiesIsNotBelieved(contentRange: String?, count: Int, fields: HTTPFields) async throws {
-        try await withPart { place, origin in
+    func inconsistentRangeIsAnInvalidResponse(contentRange: String?, count: Int, fields: HTTPFields) async throws {
+        try await withPartialFile { place, origin in
             origin.add(part(contentRange, count, fields))
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .invalidResponse)
             #expect(error?.reason.contains("kept") == true)
             try expectUntouched(place)
-            // The way out that the error names.
+            // The error suggests this option.
             try await origin.download(request, to: place, options: DownloadOptions(partialFile: .discard))
             #expect(try Data(contentsOf: place) == Self.bytes && origin.ranges == [nil, "bytes=40-", nil])
         }
     }
 
-    @Test func aPartThatBeginsBeforeWhatWasAskedForIsFine() async throws {
-        try await withPart { place, origin in
+    @Test func rangeThatStartsEarlierIsAccepted() async throws {
+        try await withPartialFile { place, origin in
             origin.add(part("bytes 30-99/100", 70, [.eTag: "\"1\""]))
             try await origin.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes)
         }
     }
 
-    @Test func aPartThatNobodyAskedForIsAnError() async throws {
+    @Test func unexpectedRangeIsAnError() async throws {
         try await withTemporaryDirectory { directory in
             let origin = FileOrigin(Self.bytes, [:], part("bytes 40-99/100", 60))
             let error = await #expect(throws: NetworkingError.self) {
@@ -207,9 +207,9 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aServerThatBringsItNoFurtherIsNotAskedForEver() async throws {
-        try await withPart { place, origin in
-            // It sends a little of what is there, again and again.
+    @Test func serverWithoutProgressIsNotRequestedForever() async throws {
+        try await withPartialFile { place, origin in
+            // The server repeatedly sends bytes that the partial file already has.
             for _ in 0..<3 {
                 let head = HTTPResponse(
                     status: .partialContent,
@@ -226,20 +226,20 @@ struct HostileDownloadTests {
     // MARK: The state
 
     @Test(arguments: ["{", "[]", "{\"version\":1}", "{\"version\":\"1\"}", "\u{0}\u{0}"])
-    func aDamagedStateIsAnErrorAndLosesNothing(text: String) async throws {
+    func damagedStateIsAnErrorAndKeepsThePartialFile(text: String) async throws {
         try await expectStateError(text, saying: "damaged")
     }
 
     @Test(arguments: ["{\"version\":0}", "{\"version\":2,\"more\":[]}"])
-    func aStateOfAnotherFormatIsAnErrorAndLosesNothing(text: String) async throws {
+    func stateOfAnotherFormatIsAnErrorAndKeepsThePartialFile(text: String) async throws {
         try await expectStateError(text, saying: "another version")
     }
 
-    @Test func aStateThatCannotBeTrueIsAnError() async throws {
+    @Test func inconsistentStateIsAnError() async throws {
         for (name, value) in [
             ("length", "-5"), ("synchronizedCount", "101"), ("eTag", "{\"_0\":\"\\\"1\\r\\nX: y\\\"\"}"),
         ] {
-            try await withPart { place, origin in
+            try await withPartialFile { place, origin in
                 let path = place.path + ".download-state"
                 var state = try #require(
                     try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
@@ -261,7 +261,7 @@ struct HostileDownloadTests {
     }
 
     private func expectStateError(_ text: String, saying words: String) async throws {
-        try await withPart { place, origin in
+        try await withPartialFile { place, origin in
             try Data(text.utf8).write(to: URL(fileURLWithPath: place.path + ".download-state"))
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .storage && error?.reason.contains(words) == true)
@@ -275,22 +275,22 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func anEmptyStateIsThatOfAMachineThatWentDown() async throws {
-        try await withPart { place, origin in
+    @Test func emptyStateAfterACrashRestartsTheDownload() async throws {
+        try await withPartialFile { place, origin in
             try Data().write(to: URL(fileURLWithPath: place.path + ".download-state"))
             try await origin.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes && origin.ranges == [nil, nil])
         }
     }
 
-    @Test func whatWasNotOnTheDiskWhenTheMachineWentDownIsFetchedAgain() async throws {
-        try await withPart { place, origin in
+    @Test func bytesThatWereNotSynchronizedBeforeACrashAreDownloadedAgain() async throws {
+        try await withPartialFile { place, origin in
             var record = try #require(try DownloadRecord.read(beside: place.path + ".download"))
             #expect(record.bootSession != nil && record.bootSession == BootSession.current)
             record.bootSession = "an earlier one"
             record.synchronizedCount = 25
             try record.write(beside: place.path + ".download", isDurable: true)
-            // As after the crash of a file system: as long as it was, and zeros at its end.
+            // A file system can leave a file of the former length with zeros at its end after a crash.
             let bytes = Self.bytes.prefix(25) + Data(count: 15)
             try bytes.write(to: URL(fileURLWithPath: place.path + ".download"))
             let file = try await origin.download(request, to: place)
@@ -299,7 +299,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aFileOfSomebodyElsesIsLeftAlone() async throws {
+    @Test func foreignFileIsNotChanged() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let other = URL(fileURLWithPath: place.path + ".download")
@@ -315,22 +315,22 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aKillBetweenTheTwoNamesHarmsNothing() async throws {
-        try await withPart { place, origin in
+    @Test func terminationBetweenLinkAndUnlinkIsHarmless() async throws {
+        try await withPartialFile { place, origin in
             let part = place.path + ".download"
             try Self.bytes.write(to: URL(fileURLWithPath: part))
             try #require(link(part, place.path) == 0)
             origin.change(Self.changed, [.eTag: "\"2\""])
             let file = try await origin.download(request, to: .file(place, ifExists: .number))
-            // Not one byte was written into the file that had its name.
+            // The file at the destination is unchanged.
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(file.url.lastPathComponent == "film 2" && origin.ranges == [nil, nil])
             #expect(try Data(contentsOf: file.url) == Self.changed)
         }
     }
 
-    @Test func discardingAfterAKillBetweenTheTwoNamesHarmsNothing() async throws {
-        try await withPart { place, _ in
+    @Test func discardingAfterATerminationBetweenLinkAndUnlinkIsHarmless() async throws {
+        try await withPartialFile { place, _ in
             try #require(link(place.path + ".download", place.path) == 0)
             try DownloadState.discard(at: place)
             #expect(try Data(contentsOf: place) == Self.bytes.prefix(40))
@@ -340,8 +340,8 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aServerThatRefusesTheRestAgainAndAgainIsNotAskedForEver() async throws {
-        try await withPart { place, origin in
+    @Test func serverThatKeepsRefusingTheRangeIsNotRequestedForever() async throws {
+        try await withPartialFile { place, origin in
             for _ in 0..<5 {
                 origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .breaks(after: 10))
             }
@@ -352,7 +352,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aDeadlineIsForAllExchangesTogether() async throws {
+    @Test func deadlineCoversAllExchanges() async throws {
         struct Slow: NetworkingModifier {
             let clock: ManualClock
 
@@ -362,20 +362,20 @@ struct HostileDownloadTests {
                 return response
             }
         }
-        try await withPart { place, origin in
+        try await withPartialFile { place, origin in
             let clock = ManualClock()
             var environment = NetworkEnvironment.current
             environment.clock = .manual(clock)
             origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .hangs(after: 10))
             let network = origin.modified(Slow(clock: clock)).deadline(.seconds(60))
-            // It runs in the environment in which it begins.
+            // The download runs in the environment of its start.
             let download = await withEnvironment(environment) {
                 Task { [request] in
                     try await network.download(request.with { $0.deadline = .seconds(30) }, to: place)
                 }
             }
             try await origin.waitUntilSent(50)
-            // 20 of the 30 seconds are over.
+            // 20 of the 30 seconds have passed.
             try await clock.waitForSleepers(1)
             clock.advance(by: .seconds(10))
             let error = await #expect(throws: NetworkingError.self) { try await download.value }
@@ -383,8 +383,8 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func whatCameWholeAfterTheMachineWentDownHasNoOldEnd() async throws {
-        try await withPart { place, origin in
+    @Test func failedRestartAfterACrashKeepsTheSynchronizedBytes() async throws {
+        try await withPartialFile { place, origin in
             var record = try #require(try DownloadRecord.read(beside: place.path + ".download"))
             record.bootSession = "an earlier one"
             record.synchronizedCount = 25
@@ -396,8 +396,8 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aPartIsDiscarded() async throws {
-        try await withPart { place, origin in
+    @Test func partialFileCanBeDiscarded() async throws {
+        try await withPartialFile { place, origin in
             let state = try #require(try DownloadState(at: place))
             #expect(state.expectedByteCount == 100)
             try state.discard()
@@ -406,7 +406,7 @@ struct HostileDownloadTests {
     }
 
     @Test func discardingALinkThrowsAStateError() async throws {
-        try await withPart { place, _ in
+        try await withPartialFile { place, _ in
             let state = try #require(try DownloadState(at: place))
             let (part, other) = (place.path + ".download", place.path + ".other")
             try FileManager.default.moveItem(atPath: part, toPath: other)
@@ -432,7 +432,7 @@ struct HostileDownloadTests {
 
     // MARK: Two at once
 
-    @Test func aSecondDownloadToTheSamePlaceIsRefused() async throws {
+    @Test func secondDownloadToTheSameDestinationIsAnError() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
@@ -452,9 +452,9 @@ struct HostileDownloadTests {
         }
     }
 
-    // MARK: The place
+    // MARK: Destination
 
-    @Test func aPlaceThatCannotBeIsToldBeforeAnythingIsSent() async throws {
+    @Test func invalidDestinationIsAnErrorBeforeSending() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "file")
             try Data("x".utf8).write(to: file)
@@ -480,7 +480,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func whatIsThereStaysOrGoesAsWished() async throws {
+    @Test func existingFilePolicyIsApplied() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film.tar.gz")
             try Data("old".utf8).write(to: place)
@@ -494,7 +494,7 @@ struct HostileDownloadTests {
             try await origin.download(request, to: .file(place, ifExists: .replace))
             #expect(try Data(contentsOf: place) == Self.bytes)
 
-            // A link is replaced, and what it leads to stays.
+            // A link is replaced, and its target is unchanged.
             let other = directory.appending(path: "other")
             try Data("other".utf8).write(to: other)
             let link = directory.appending(path: "link")
@@ -504,7 +504,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aLinkWhereThePartWouldBeIsNotFollowed() async throws {
+    @Test func linkAtThePathOfThePartialFileIsNotFollowed() async throws {
         try await withTemporaryDirectory { directory in
             let other = directory.appending(path: "other")
             try Data("other".utf8).write(to: other)
@@ -521,7 +521,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func theLongestNameHasRoomForItsPart() async throws {
+    @Test func longestNameStillAllowsAPartialFile() async throws {
         try await withTemporaryDirectory { directory in
             let name = String(repeating: "é", count: 120) + ".mp4"
             let place = directory.appending(path: name)
@@ -535,7 +535,7 @@ struct HostileDownloadTests {
         }
     }
 
-    @Test func aFileForWhichThereIsNoSpaceIsToldBeforeItIsWritten() async throws {
+    @Test func fileThatExceedsTheFreeSpaceIsAnErrorBeforeWriting() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let head = HTTPResponse(
@@ -553,7 +553,7 @@ struct HostileDownloadTests {
 
     // MARK: Names
 
-    @Test func theServerNamesTheFile() async throws {
+    @Test func serverNamesTheFile() async throws {
         try await withTemporaryDirectory { directory in
             let fields: HTTPFields = [.eTag: "\"1\"", .contentDisposition: "attachment; filename=\"../../etc/passwd\""]
             let origin = FileOrigin(Self.bytes, fields, .breaks(after: 40))

@@ -24,39 +24,39 @@ struct AlarmHeapTests {
         )
     }
 
-    /// Waits until as many alarms have rung, then until one that is set after all others has, so that more would show.
+    /// Waits for a number of alarms, and then for an alarm that is set after them, so that additional rings are noticed.
     ///
-    /// One alone does not do: a sleeper may still be ringing when the one that replaced it rings.
-    private func settle(after count: Int) async throws {
+    /// The count alone is not enough, because a replaced sleeper may still be ringing.
+    private func waitForRings(after count: Int) async throws {
         try await eventually("journal.entries.count >= count") { journal.entries.count >= count }
         let rang = Suspension<Void>()
         _ = heap.set(at: clock.now.offset) { rang.resume() }
         try await rang.value()
     }
 
-    @Test func ringsEarliestFirstWhateverTheOrderOfSetting() async throws {
+    @Test func ringsTheEarliestAlarmFirst() async throws {
         for second in [3, 1, 2] {
             _ = heap.set(at: .seconds(second)) { [journal] in journal.note("\(second)") }
         }
 
         try await clock.advance(by: .seconds(3), afterSleepers: 1)
-        try await settle(after: 3)
+        try await waitForRings(after: 3)
 
         #expect(journal.entries == ["1", "2", "3"])
     }
 
-    @Test func ringsEqualMomentsInTheOrderOfSetting() async throws {
+    @Test func ringsAlarmsOfOneMomentInTheOrderOfSetting() async throws {
         for name in ["first", "second", "third"] {
             _ = heap.set(at: .seconds(1)) { [journal] in journal.note(name) }
         }
 
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
-        try await settle(after: 3)
+        try await waitForRings(after: 3)
 
         #expect(journal.entries == ["first", "second", "third"])
     }
 
-    @Test func ringsOnlyWhatIsDue() async throws {
+    @Test func ringsOnlyDueAlarms() async throws {
         _ = heap.set(at: .seconds(1)) { [journal] in journal.note("due") }
         _ = heap.set(at: .seconds(2)) { [journal] in journal.note("not due") }
 
@@ -75,7 +75,7 @@ struct AlarmHeapTests {
         cancelled.cancel()
         cancelled.cancel()
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
-        try await settle(after: 1)
+        try await waitForRings(after: 1)
 
         #expect(journal.entries == ["kept"])
     }
@@ -83,7 +83,7 @@ struct AlarmHeapTests {
     @Test func cancellingAfterTheRingDoesNothing() async throws {
         let alarm = heap.set(at: .seconds(1)) { [journal] in journal.note("rang") }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
-        try await settle(after: 1)
+        try await waitForRings(after: 1)
 
         alarm.cancel()
 
@@ -101,11 +101,11 @@ struct AlarmHeapTests {
         #expect(clock.sleepers == 1)
 
         clock.advance(by: .seconds(5))
-        try await settle(after: 1)
+        try await waitForRings(after: 1)
         #expect(journal.entries == ["early"])
 
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
-        try await settle(after: 2)
+        try await waitForRings(after: 2)
         #expect(journal.entries == ["early", "late"])
     }
 
@@ -119,23 +119,23 @@ struct AlarmHeapTests {
         #expect(clock.nextDeadline?.offset == .seconds(5))
     }
 
-    @Test func callingTheEarliestOffDoesNotLoseTheNext() async throws {
+    @Test func cancellingTheEarliestAlarmKeepsTheNext() async throws {
         let early = heap.set(at: .seconds(5)) { [journal] in journal.note("early") }
         _ = heap.set(at: .seconds(10)) { [journal] in journal.note("late") }
         try await clock.waitForSleepers()
 
         early.cancel()
         clock.advance(by: .seconds(5))
-        // It wakes, finds nothing to do and sleeps on.
+        // The sleeper wakes, finds no due alarm and sleeps again.
         try await clock.waitForSleepers()
         #expect(clock.nextDeadline?.offset == .seconds(10))
         clock.advance(by: .seconds(5))
-        try await settle(after: 1)
+        try await waitForRings(after: 1)
 
         #expect(journal.entries == ["late"])
     }
 
-    @Test func sleepsNoMoreWhenAllHasRung() async throws {
+    @Test func endsItsSleepAfterTheLastAlarm() async throws {
         let rang = Suspension<Void>()
         _ = heap.set(at: .seconds(1)) { rang.resume() }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
@@ -144,7 +144,7 @@ struct AlarmHeapTests {
 
         _ = heap.set(at: .seconds(2)) { [journal] in journal.note("second life") }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
-        try await settle(after: 1)
+        try await waitForRings(after: 1)
 
         #expect(journal.entries == ["second life"])
     }
@@ -166,8 +166,8 @@ struct AlarmHeapTests {
         #expect(journal.entries == ["first", "second"])
     }
 
-    /// Clocks may wake early; the alarm may not.
-    @Test func sleepThatEndsEarlyIsSleptAgain() async throws {
+    /// A clock may wake early, but an alarm may not ring early.
+    @Test func sleepsAgainAfterAnEarlyWake() async throws {
         let rang = Suspension<Void>()
         let heap = AlarmHeap(
             now: { [journal] in .seconds(journal.entries.count) },
@@ -181,7 +181,7 @@ struct AlarmHeapTests {
         #expect(journal.entries == ["3.0 seconds", "3.0 seconds", "3.0 seconds"])
     }
 
-    @Test func releasedHeapWakesItsSleeperToEnd() async throws {
+    @Test func releasedHeapEndsItsSleep() async throws {
         let ended = Suspension<Void>()
         var heap: AlarmHeap? = AlarmHeap(
             now: { [clock] in clock.now.offset },
@@ -200,8 +200,8 @@ struct AlarmHeapTests {
         #expect(journal.entries.isEmpty)
     }
 
-    /// What was called off leaves the heap long before its time, and takes nothing else with it.
-    @Test func calledOffAlarmsAreClearedOut() async throws {
+    /// Cancelled alarms are removed long before their time, without affecting the other ones.
+    @Test func cancelledAlarmsAreRemovedFromTheHeap() async throws {
         let kept = (1...10)
             .map { second in
                 heap.set(at: .seconds(second)) { [journal] in journal.note("\(second)") }
@@ -212,12 +212,12 @@ struct AlarmHeapTests {
         kept[4].cancel()
 
         try await clock.advance(by: .seconds(10_000), afterSleepers: 1)
-        try await settle(after: 9)
+        try await waitForRings(after: 9)
 
         #expect(journal.entries == ["1", "2", "3", "4", "6", "7", "8", "9", "10"])
     }
 
-    @Test func thousandsOfTasksSetAndCallOff() async throws {
+    @Test func thousandsOfTasksSetAndCancelAlarms() async throws {
         let count = 1_000
         await withDiscardingTaskGroup { group in
             for number in 0..<count {
@@ -232,7 +232,7 @@ struct AlarmHeapTests {
 
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(100))
-        try await settle(after: count / 2)
+        try await waitForRings(after: count / 2)
 
         let numbers = journal.entries.compactMap { Int($0) }
         #expect(Set(numbers) == Set((0..<count).filter { !$0.isMultiple(of: 2) }))

@@ -10,7 +10,7 @@ struct HandoffTests {
 
     private let handoff = Handoff<Int>()
 
-    @Test func bringsElementsInOrderAndThenTheEnd() async throws {
+    @Test func passesElementsInOrderAndThenTheEnd() async throws {
         let giving = Task { [handoff] in
             for element in 1...100 { try await handoff.give(element) }
             handoff.finish()
@@ -22,7 +22,7 @@ struct HandoffTests {
         #expect(try await handoff.take() == nil)
     }
 
-    @Test func whoGivesTheSecondWaitsUntilTheFirstIsTaken() async throws {
+    @Test func giverOfTheSecondElementWaitsUntilTheFirstIsTaken() async throws {
         try await handoff.give(1)
         let journal = Journal()
         let giving = Task { [handoff] in
@@ -36,16 +36,16 @@ struct HandoffTests {
         #expect(try await handoff.take() == 2)
     }
 
-    @Test func theEndComesBehindWhatIsThere() async throws {
+    @Test func endFollowsTheWaitingElements() async throws {
         try await handoff.give(1)
         handoff.finish(throwing: Broken())
         #expect(try await handoff.take() == 1)
         await #expect(throws: Broken.self) { try await handoff.take() }
     }
 
-    // MARK: Giving up
+    // MARK: Cancellation
 
-    @Test func aTakerThatIsCancelledTellsTheGiver() async throws {
+    @Test func cancelledTakerCancelsTheGiver() async throws {
         let taking = Task { [handoff] in try await handoff.take() }
         taking.cancel()
         await #expect(throws: CancellationError.self) { try await taking.value }
@@ -53,7 +53,7 @@ struct HandoffTests {
         #expect(handoff.isAbandoned)
     }
 
-    @Test func aTakerThatWasCancelledBeforeTellsTheGiver() async throws {
+    @Test func takerThatStartsCancelledCancelsTheGiver() async throws {
         try await handoff.give(1)
         let giving = Task { [handoff] in try await handoff.give(2) }
         let (started, go) = AsyncStream.makeStream(of: Void.self)
@@ -67,7 +67,7 @@ struct HandoffTests {
         await #expect(throws: CancellationError.self) { try await giving.value }
     }
 
-    @Test func aGiverThatIsCancelledLeavesItsPlaceToTheNext() async throws {
+    @Test func giverCanGiveAgainAfterACancelledGiver() async throws {
         try await handoff.give(1)
         let giving = Task { [handoff] in try await handoff.give(2) }
         giving.cancel()
@@ -77,15 +77,15 @@ struct HandoffTests {
         #expect(try await handoff.take() == 3)
     }
 
-    @Test func abandoningDropsWhatIsThere() async throws {
+    @Test func abandoningDropsWaitingElements() async throws {
         try await handoff.give(1)
         handoff.finish()
         handoff.abandon()
-        // Not the regular end: something is missing.
+        // The sequence is incomplete, so this is not its regular end.
         await #expect(throws: CancellationError.self) { try await handoff.take() }
     }
 
-    @Test func abandoningWhatHasBeenTakenChangesNothing() async throws {
+    @Test func abandoningAfterTheEndChangesNothing() async throws {
         try await handoff.give(1)
         handoff.finish()
         #expect(try await handoff.take() == 1)
@@ -93,8 +93,8 @@ struct HandoffTests {
         #expect(try await handoff.take() == nil)
     }
 
-    /// Both sides at full speed, and one of them gone at some moment.
-    @Test func nobodyWaitsForWhoHasGone() async throws {
+    /// Both sides run at full speed, and one of them is cancelled at a random moment.
+    @Test func neitherSideWaitsForACancelledOne() async throws {
         for round in 0..<150 {
             let handoff = Handoff<Int>()
             let giving = Task {
@@ -123,7 +123,7 @@ struct HandoffTests {
             case (2, .failure(let error)):
                 #expect(error is CancellationError)
             case (2, .success(let taken)):
-                // It went with the last one.
+                // The cancellation came after the last element.
                 #expect(taken == Array(0..<50))
             case (_, let outcome):
                 Issue.record("\(outcome), \(given)")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkClockTests {
-    @Test func countsFromTheMomentItWasMade() {
+    @Test func startsAtZero() {
         let manual = ManualClock()
         manual.advance(by: .seconds(100))
         let clock = NetworkClock(manual)
@@ -16,13 +16,13 @@ struct NetworkClockTests {
         #expect(clock.now == .seconds(3))
     }
 
-    @Test func tellsTheDateThatItIsGiven() {
+    @Test func hasItsDate() {
         let date = Date(timeIntervalSince1970: 1_000)
 
         #expect(NetworkClock(ManualClock(), date: { date }).date == date)
     }
 
-    @Test func manualClockIsSharedByAllThatAreMadeOfIt() {
+    @Test func networkClocksShareTheirManualClock() {
         let manual = ManualClock(start: Date(timeIntervalSince1970: 1_000))
         let (first, second) = (NetworkClock.manual(manual), NetworkClock.manual(manual))
 
@@ -47,7 +47,7 @@ struct NetworkClockTests {
     }
 
     @Test(arguments: [Kind.wrapped, .manual])
-    func sleepsForAWhileFromNow(kind: Kind) async throws {
+    func sleepsForADuration(kind: Kind) async throws {
         let manual = ManualClock()
         let clock = kind.clock(of: manual)
         manual.advance(by: .seconds(10))
@@ -61,7 +61,7 @@ struct NetworkClockTests {
     }
 
     @Test(arguments: [Kind.wrapped, .manual, .immediate, .continuous], [.zero, .seconds(-1)] as [Duration])
-    func momentThatHasPassedIsOverAtOnce(kind: Kind, duration: Duration) async throws {
+    func sleepUntilAPastMomentEndsAtOnce(kind: Kind, duration: Duration) async throws {
         try await kind.clock(of: ManualClock()).sleep(for: duration)
     }
 
@@ -81,7 +81,7 @@ struct NetworkClockTests {
         arguments: [Kind.wrapped, .manual, .immediate, .continuous],
         [.zero, .seconds(-1), .seconds(3_600)] as [Duration]
     )
-    func sleeperThatWasCancelledBeforeGetsCancellationError(kind: Kind, duration: Duration) async {
+    func sleeperThatStartsCancelledGetsCancellationError(kind: Kind, duration: Duration) async {
         let clock = kind.clock(of: ManualClock())
         let sleep = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -104,7 +104,7 @@ struct NetworkClockTests {
     }
 
     @Test(arguments: [Kind.wrapped, .manual, .continuous])
-    func alarmOfAPassedMomentRingsAtOnce(kind: Kind) async throws {
+    func alarmOfAPastMomentRingsAtOnce(kind: Kind) async throws {
         let clock = kind.clock(of: ManualClock())
         let rang = Suspension<Void>()
 
@@ -114,7 +114,7 @@ struct NetworkClockTests {
         withExtendedLifetime(clock) {}
     }
 
-    /// A timeout of ages is a way to say none.
+    /// Apps use a very long timeout to disable it.
     @Test(arguments: [.seconds(Int64.max), .seconds(10_000_000_000), .seconds(100 * 365 * 86_400)] as [Duration])
     func alarmFarInTheFutureDoesNotRing(after duration: Duration) async throws {
         let clock = NetworkClock(ContinuousClock())
@@ -130,7 +130,7 @@ struct NetworkClockTests {
     }
 
     @Test(arguments: [.seconds(Int64.max), .seconds(10_000_000_000)] as [Duration])
-    func sleepOfAgesEndsAtItsCancellation(duration: Duration) async throws {
+    func veryLongSleepEndsAtItsCancellation(duration: Duration) async throws {
         let sleep = OwnedTask.immediate { try await NetworkClock.continuous.sleep(for: duration) }
 
         sleep.cancel()
@@ -138,14 +138,14 @@ struct NetworkClockTests {
         await #expect(throws: CancellationError.self) { try await sleep.value }
     }
 
-    @Test func systemClockNeverGoesBack() {
+    @Test func systemClockIsMonotonic() {
         let clock = NetworkClock.continuous
         let moments = (0..<1_000).map { _ in clock.now }
 
         #expect(moments == moments.sorted())
     }
 
-    @Test func releasedClockLeavesNobodyAsleep() async throws {
+    @Test func releasedClockEndsItsSleepers() async throws {
         let manual = ManualClock()
         var clock: NetworkClock? = NetworkClock(manual)
         _ = clock?.alarm(at: .seconds(3_600)) {}
@@ -158,7 +158,7 @@ struct NetworkClockTests {
 }
 
 extension NetworkClockTests {
-    /// The clocks that there are.
+    /// The kinds of clocks.
     enum Kind: String, CustomTestStringConvertible {
         case wrapped
         case manual

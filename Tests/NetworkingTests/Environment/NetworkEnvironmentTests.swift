@@ -15,7 +15,7 @@ struct NetworkEnvironmentTests {
         #expect(environment.region == "eu")
     }
 
-    @Test func keysDoNotMix() {
+    @Test func keysAreIndependent() {
         var environment = NetworkEnvironment()
 
         environment.tenant = "blue"
@@ -38,7 +38,7 @@ struct NetworkEnvironmentTests {
         #expect(second.tenant == "green")
     }
 
-    @Test func valueIsSeenUpstreamOnly() async throws {
+    @Test func valueAppliesUpstreamOnly() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
             .modified(Reading("upstream", journal))
@@ -51,7 +51,7 @@ struct NetworkEnvironmentTests {
         #expect(NetworkEnvironment.current.tenant == "public")
     }
 
-    @Test func valueNearestToTheTransportWins() async throws {
+    @Test func valueNearestToTheTransportTakesPrecedence() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
             .modified(Reading("transport", journal))
@@ -64,7 +64,7 @@ struct NetworkEnvironmentTests {
         #expect(journal.entries == ["between outer", "transport inner"])
     }
 
-    @Test func valuesOfSeveralKeysAddUp() async throws {
+    @Test func valuesOfSeveralKeysCombine() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
             .modified(Reading("tenant", journal))
@@ -78,7 +78,7 @@ struct NetworkEnvironmentTests {
         #expect(outer.region == "eu")
     }
 
-    @Test func childTasksInheritIt() async throws {
+    @Test func childTasksInheritTheEnvironment() async throws {
         var environment = NetworkEnvironment()
         environment.tenant = "blue"
 
@@ -113,7 +113,7 @@ struct NetworkEnvironmentTests {
         #expect(NetworkEnvironment.current.tenant == "public")
     }
 
-    @Test func concurrentCallsDoNotSeeEachOthersValues() async throws {
+    @Test func concurrentCallsHaveSeparateValues() async throws {
         let network = MockTransport { _ in .text(NetworkEnvironment.current.tenant) }
 
         try await withThrowingTaskGroup { group in
@@ -127,7 +127,7 @@ struct NetworkEnvironmentTests {
         }
     }
 
-    @Test func seedingChanceLeavesSecureChanceAlone() async throws {
+    @Test func seedDoesNotAffectTheSecureRandomSource() async throws {
         let journal = Journal()
         let transport = MockTransport { _ in
             let environment = NetworkEnvironment.current
@@ -144,7 +144,7 @@ struct NetworkEnvironmentTests {
         #expect(drawn[0][1] != drawn[1][1])
     }
 
-    @Test func loggerIsTheTaskLocalOneUnlessOneIsSet() async throws {
+    @Test func loggerIsTheTaskLocalOneByDefault() async throws {
         let taskLocal = LogRecorder()
         let set = LogRecorder()
         let network = MockTransport { _ in .ok() }.logged()
@@ -158,7 +158,7 @@ struct NetworkEnvironmentTests {
         #expect(set.lines.count == 2)
     }
 
-    @Test func sharedWorkHasTheDefaultInPlaceOfAValueOfOneCall() async throws {
+    @Test func sharedWorkUsesTheDefaultInsteadOfTheValueOfOneCall() async throws {
         let journal = Journal()
         let network = MockTransport { _ in
             let environment = NetworkEnvironment.current
@@ -198,7 +198,7 @@ extension NetworkEnvironment {
         set { self[TenantKey.self] = newValue }
     }
 
-    /// One whose nil is a value of its own.
+    /// A key with `nil` as a possible value.
     fileprivate var region: String? {
         get { self[RegionKey.self] }
         set { self[RegionKey.self] = newValue }

@@ -9,18 +9,18 @@ struct OwnedTaskTests {
 
     @TaskLocal private static var mark = "none"
 
-    @Test func givesWhatItsWorkGives() async throws {
+    @Test func returnsTheResultOfItsWork() async throws {
         #expect(try await OwnedTask.immediate { 1 }.value == 1)
         #expect(try await OwnedTask.detached { 2 }.value == 2)
     }
 
-    @Test func throwsWhatItsWorkThrows() async {
+    @Test func throwsTheErrorOfItsWork() async {
         let task = OwnedTask<Int>.immediate { throw Failure() }
 
         await #expect(throws: Failure.self) { try await task.value }
     }
 
-    @Test func ownersCancellationReachesTheWork() async {
+    @Test func cancellationByTheOwnerCancelsTheWork() async {
         let wait = Suspension<Void>()
         let task = OwnedTask.immediate { try await wait.value() }
 
@@ -29,7 +29,7 @@ struct OwnedTaskTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func waitersCancellationReachesTheWorkAndAwaitsIt() async {
+    @Test func cancellationOfTheWaiterCancelsTheWorkAndAwaitsIt() async {
         let wait = Suspension<Void>()
         let journal = Journal()
         let task = OwnedTask.immediate {
@@ -51,7 +51,7 @@ struct OwnedTaskTests {
         #expect(journal.entries == ["cleaned up", "waiter resumed"])
     }
 
-    @Test func workInheritsItsCallersEnvironmentUnlessItIsDetached() async throws {
+    @Test func workInheritsTheEnvironmentUnlessItIsDetached() async throws {
         let (immediate, detached) = Self.$mark.withValue("caller's") {
             (OwnedTask.immediate { Self.mark }, OwnedTask.detached { Self.mark })
         }

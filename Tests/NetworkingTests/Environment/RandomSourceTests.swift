@@ -32,13 +32,13 @@ struct RandomSourceTests {
         #expect(drawn == [reference.next(), reference.next(), reference.next()])
     }
 
-    @Test func servesTheStandardLibrary() {
+    @Test func canBeUsedByTheStandardLibrary() {
         var random = RandomSource { .max }
 
         #expect(Int.random(in: 3...9, using: &random) == 9)
     }
 
-    @Test func tasksNeverDrawTheSameTwice() async {
+    @Test func concurrentTasksDrawDifferentNumbers() async {
         let random = RandomSource.seeded(1)
         let drawn = await withTaskGroup(of: UInt64.self) { group in
             for _ in 0..<2_000 {
@@ -50,13 +50,13 @@ struct RandomSourceTests {
         #expect(drawn.count == 2_000)
     }
 
-    @Test func systemSourcesDifferFromDrawToDraw() {
+    @Test func systemSourcesDrawDifferentNumbers() {
         #expect(RandomSource.system.next() != RandomSource.system.next())
         #expect(SecureRandomSource.system.bytes(16) != SecureRandomSource.system.bytes(16))
     }
 
     @Test(arguments: [0, 1, 7, 64])
-    func secureSourceGivesAsManyBytesAsAreAskedFor(count: Int) {
+    func secureSourceReturnsTheRequestedNumberOfBytes(count: Int) {
         #expect(SecureRandomSource.system.bytes(count).count == count)
         #expect(SecureRandomSource { Array(repeating: 1, count: $0) }.bytes(count).count == count)
     }

@@ -3,28 +3,28 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Every order of waiting, resuming and cancelling.
+/// Waiting, resuming and cancelling in every order.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SuspensionTests {
     private struct Failure: Error {}
 
-    @Test func givesWhatItWasEndedWithBeforeAnybodyWaited() async throws {
+    @Test func returnsTheResultOfAnEarlierResume() async throws {
         let wait = Suspension<Int>()
 
         #expect(wait.resume(with: .success(1)))
         #expect(try await wait.value() == 1)
     }
 
-    @Test func givesWhatItIsEndedWithWhileSomebodyWaits() async throws {
+    @Test func returnsTheResultOfALaterResume() async throws {
         let wait = Suspension<Int>()
-        // It runs up to the wait before this goes on.
+        // The waiter runs up to its wait before this call returns.
         let waiter = OwnedTask.immediate { try await wait.value() }
 
         #expect(wait.resume(with: .success(1)))
         #expect(try await waiter.value == 1)
     }
 
-    @Test func throwsWhatItWasEndedWith() async {
+    @Test func throwsTheErrorOfItsResume() async {
         let wait = Suspension<Int>()
         let waiter = OwnedTask.immediate { try await wait.value() }
 
@@ -33,7 +33,7 @@ struct SuspensionTests {
         await #expect(throws: Failure.self) { try await waiter.value }
     }
 
-    @Test func firstEndCounts() async throws {
+    @Test func firstResumeTakesEffect() async throws {
         let wait = Suspension<Int>()
 
         #expect(wait.resume(with: .success(1)))
@@ -42,7 +42,7 @@ struct SuspensionTests {
         #expect(try await wait.value() == 1)
     }
 
-    @Test func cancellationBeforeTheWaitEndsIt() async {
+    @Test func cancellationBeforeTheWaitThrows() async {
         let wait = Suspension<Int>()
         let journal = Journal()
         let waiter = OwnedTask.immediate {
@@ -55,7 +55,7 @@ struct SuspensionTests {
         #expect(!wait.resume(with: .success(1)))
     }
 
-    @Test func cancellationDuringTheWaitEndsIt() async {
+    @Test func cancellationDuringTheWaitThrows() async {
         let wait = Suspension<Int>()
         let journal = Journal()
         let waiter = OwnedTask.immediate { try await wait.value { journal.note("let go") } }
@@ -67,7 +67,7 @@ struct SuspensionTests {
         #expect(!wait.resume(with: .success(1)))
     }
 
-    @Test func cancellationAfterTheEndChangesNothing() async throws {
+    @Test func cancellationAfterTheResumeChangesNothing() async throws {
         let wait = Suspension<Int>()
         let journal = Journal()
         wait.resume(with: .success(1))
@@ -89,8 +89,8 @@ struct SuspensionTests {
         try await wait.value()
     }
 
-    /// Whoever wins, each waiter is resumed exactly once, and only the winner is told that it won.
-    @Test func survivesThousandsOfRaces() async {
+    /// Each waiter is resumed exactly once, and exactly one of the racing calls returns `true`.
+    @Test func waiterIsResumedOnceInThousandsOfRaces() async {
         await withTaskGroup { group in
             for _ in 0..<1_000 {
                 group.addTask {

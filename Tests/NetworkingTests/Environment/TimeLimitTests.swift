@@ -25,17 +25,17 @@ struct TimeLimitTests {
         )
     }
 
-    @Test func givesWhatIsThereInTimeAndCallsTheAlarmOff() async throws {
+    @Test func returnsAResultInTimeAndCancelsTheAlarm() async throws {
         #expect(try await limited(to: .seconds(1)) { 42 } == 42)
         #expect(manual.sleepers == 0)
     }
 
-    @Test func throwsWhatIsThrownInTimeAndCallsTheAlarmOff() async {
+    @Test func throwsAnErrorInTimeAndCancelsTheAlarm() async {
         await #expect(throws: Failure.self) { try await limited(to: .seconds(1)) { throw Failure() } }
         #expect(manual.sleepers == 0)
     }
 
-    @Test func momentThatHasPassedIsUpAtOnce() async {
+    @Test func limitInThePastFailsAtOnce() async {
         manual.advance(by: .seconds(5))
         let wait = Suspension<Void>()
 
@@ -46,7 +46,7 @@ struct TimeLimitTests {
         #expect(error?.underlying == nil)
     }
 
-    @Test func operationThatGivesUpIsNoUnderlyingError() async throws {
+    @Test func cancellationErrorOfTheOperationIsNoUnderlyingError() async throws {
         let wait = Suspension<Void>()
         let call = Task { try await limited(to: .seconds(1)) { try await wait.value() } }
 
@@ -56,7 +56,7 @@ struct TimeLimitTests {
         #expect(error?.underlying == nil)
     }
 
-    @Test func operationsOwnErrorAfterTheMomentIsUnderneath() async throws {
+    @Test func lateErrorOfTheOperationIsTheUnderlyingError() async throws {
         let wait = Suspension<Void>()
         let call = Task {
             try await limited(to: .seconds(1)) {
@@ -74,11 +74,11 @@ struct TimeLimitTests {
         #expect(error?.underlying is Failure)
     }
 
-    @Test func resultThatComesAfterTheMomentIsKept() async throws {
+    @Test func lateResultIsReturned() async throws {
         let wait = Suspension<Int>()
         let call = Task {
             try await limited(to: .seconds(1)) {
-                // Deaf to the cancellation.
+                // The operation ignores the cancellation.
                 (try? await wait.value()) ?? 42
             }
         }
@@ -88,7 +88,7 @@ struct TimeLimitTests {
         #expect(try await call.value == 42)
     }
 
-    @Test func operationIsAwaitedAfterTheMoment() async throws {
+    @Test func operationIsAwaitedAfterTheLimit() async throws {
         let journal = Journal()
         let wait = Suspension<Void>()
         let call = Task {
@@ -105,7 +105,7 @@ struct TimeLimitTests {
         #expect(journal.entries == ["operation over", "caller resumed"])
     }
 
-    @Test func callersCancellationReachesTheOperation() async throws {
+    @Test func cancellationOfTheCallerCancelsTheOperation() async throws {
         let wait = Suspension<Void>()
         let call = Task { try await limited(to: .seconds(1)) { try await wait.value() } }
         try await manual.waitForSleepers()
@@ -116,7 +116,7 @@ struct TimeLimitTests {
         #expect(manual.sleepers == 0)
     }
 
-    @Test func operationOfACancelledCallerDoesNotBegin() async {
+    @Test func operationOfACancelledCallerDoesNotStart() async {
         let journal = Journal()
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -127,7 +127,7 @@ struct TimeLimitTests {
         #expect(journal.entries.isEmpty)
     }
 
-    @Test func callersCancellationWinsOverTheMoment() async throws {
+    @Test func cancellationOfTheCallerTakesPrecedenceOverTheLimit() async throws {
         let wait = Suspension<Void>()
         let windingDown = Suspension<Void>()
         let isWindingDown = Suspension<Void>()
@@ -137,7 +137,7 @@ struct TimeLimitTests {
                     try await wait.value()
                 } catch {
                     isWindingDown.resume()
-                    // Deaf to the cancellation, so that the caller's can come while time is up.
+                    // This wait ignores the cancellation, so that the caller can be cancelled after the limit.
                     await Task.detached { try? await windingDown.value() }.value
                     throw error
                 }
@@ -152,7 +152,7 @@ struct TimeLimitTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test func operationRunsInItsCallersEnvironment() async throws {
+    @Test func operationRunsInTheEnvironmentOfItsCaller() async throws {
         var environment = NetworkEnvironment()
         environment.random = RandomSource { 42 }
 

@@ -70,7 +70,7 @@ struct DecodingFaultTests {
         }
     }
 
-    @Test func namesWhatIsMissingInAnArray() async throws {
+    @Test func namesTheMissingKeyOfAnArrayElement() async throws {
         #expect(try await fault("[1]", as: Pair.self).hasPrefix("expected Int at [1], found nothing."))
         #expect(try await fault("{}", as: Pair.self).hasPrefix("expected an array at the top level, found an object."))
     }
@@ -89,7 +89,7 @@ struct DecodingFaultTests {
         #expect(text.hasPrefix("expected Int at userInfo.firstName, found a string."))
     }
 
-    @Test func namesOfTheServerAreCutAndOnOneLine() async throws {
+    @Test func namesFromTheServerAreTruncatedToOneLine() async throws {
         let name = "a\\n\\u001B" + String(repeating: "b", count: 10_000)
         let text = try await fault(#"{"userID": 1, "tags": {"\#(name)": [1]}}"#, as: Profile.self)
         #expect(text.hasPrefix("expected Bool at tags.a\u{FFFD}\u{FFFD}bbb"))
@@ -108,7 +108,7 @@ struct DecodingFaultTests {
         ("{\"userID\": 1", "it is JSON that ends early, after 12 bytes."),
         ("[\"hunter2", "it is JSON that ends early, after 9 bytes."),
     ])
-    func namesThePlaceWhereJSONIsBroken(body: String, fault: String) async throws {
+    func namesThePositionOfASyntaxError(body: String, fault: String) async throws {
         let text = try await self.fault(body, as: Profile.self)
         #expect(text.hasPrefix(fault), "\(text)")
         #expect(!text.contains("hunter2"))
@@ -124,7 +124,7 @@ struct DecodingFaultTests {
         )
     }
 
-    @Test func saysThatThereIsNoContentType() async throws {
+    @Test func reportsAMissingContentType() async throws {
         let text = try await fault("Not found", as: Profile.self, contentType: nil)
         #expect(text.hasPrefix(#"it is not JSON but 9 bytes without a Content-Type that start with "Not found"."#))
     }
@@ -139,7 +139,7 @@ struct DecodingFaultTests {
         "hunter2", "eyJhbGciOiJIUzI1NiJ9.hunter2.c2ln", "password=hunter2&user=emily", "your token: hunter2",
         "Bearer hunter2hunter2hunter2hunter2", "error {\"password\": \"hunter2\"}", "hunter2\u{0} and more",
     ])
-    func excerptThatMayBeSecretIsLeftOut(body: String) async throws {
+    func excerptThatMayBeSecretIsOmitted(body: String) async throws {
         for type in ["application/json", "text/plain", nil] {
             let text = try await fault(body, as: Profile.self, contentType: type)
             #expect(!text.contains("hunter2"), "\(text)")
@@ -147,7 +147,7 @@ struct DecodingFaultTests {
         }
     }
 
-    @Test func excerptOfABodyWithAMarkedSecretIsLeftOut() async throws {
+    @Test func excerptOfABodyWithAMarkedSecretIsOmitted() async throws {
         let body = "Sign in first. " + String(repeating: "x ", count: 1_000) + "hunter2"
         #expect(try await fault(body, as: Profile.self).contains("Sign in first."))
         #expect(try await !fault(body, as: Profile.self, marking: "hunter2").contains("Sign in first."))
@@ -160,7 +160,7 @@ struct DecodingFaultTests {
         #expect(text.utf8.count < 250)
     }
 
-    @Test func hostileBodiesAreDescribedToo() async throws {
+    @Test func malformedBodiesAreDescribed() async throws {
         let deep = String(repeating: "[", count: 500_000)
         #expect(try await fault(deep, as: Profile.self).hasPrefix("it is JSON that ends early"))
         let closed = deep + String(repeating: "]", count: 500_000)

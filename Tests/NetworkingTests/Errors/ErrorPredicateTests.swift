@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// The questions that an app asks of an error.
+/// Properties that apps use to distinguish errors.
 @Suite(.timeLimit(.minutes(5)))
 struct ErrorPredicateTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")

@@ -7,19 +7,19 @@ import Testing
 @testable import NetworkingBackgroundTransfers
 @testable import NetworkingTransfers
 
-/// What an app shows its user of errors that are no ``NetworkingError``, by `localizedDescription`.
+/// The `localizedDescription` of errors other than ``NetworkingError``.
 @Suite(.timeLimit(.minutes(5)))
 struct ErrorTextTests {
     private let secret = "/home/emily/secret.mp4"
 
-    @Test func aKeptPartOfADownload() {
+    @Test func textOfADamagedPartialFile() {
         let error = DownloadStateError(reason: "\(secret) is damaged.")
         #expect(error.errorDescription == "A file could not be read or written.")
         #expect((error as any Error).localizedDescription == error.errorDescription)
         #expect("\(error)" == "\(secret) is damaged.")
     }
 
-    @Test func aBodyThatIsTooLong() async throws {
+    @Test func textOfABodyBeyondTheLimit() async throws {
         let error = await #expect(throws: RequestBody.Failure.self) {
             try await RequestBody.file(URL(filePath: #filePath)).collect(upTo: 3)
         }
@@ -28,7 +28,7 @@ struct ErrorTextTests {
         #expect(error?.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
     }
 
-    @Test func anEventThatIsTooLong() throws {
+    @Test func textOfAnEventBeyondTheLimit() throws {
         var parser = ServerSentEventParser(maximumEventBytes: 4)
         let error = try #require(throws: StreamTooLong.self) { _ = try parser.parse(Data("data: 0123456789\n\n".utf8)) }
         #expect(error.limit == 4)
@@ -36,7 +36,7 @@ struct ErrorTextTests {
         #expect(error.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
     }
 
-    @Test func mocksThatWereNotUsed() throws {
+    @Test func textOfUnusedMocks() throws {
         let transport = MockTransport()
         transport.on(.get, "/users", uses: .once, .ok())
         let error = try #require(throws: UnusedMocks.self) { try transport.verifyAllUsed() }
@@ -44,7 +44,7 @@ struct ErrorTextTests {
         #expect(error.errorDescription?.contains("/users") == true)
     }
 
-    @Test func aTransferInTheBackground() {
+    @Test func textOfABackgroundTransfer() {
         let offline = BackgroundTransferFailure(NetworkingError(.offline, request: .lawful))
         #expect(offline.errorDescription == "There is no internet connection.")
         let other = BackgroundTransferFailure(CocoaError(.fileNoSuchFile, userInfo: [NSFilePathErrorKey: secret]))

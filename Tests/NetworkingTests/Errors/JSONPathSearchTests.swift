@@ -47,7 +47,7 @@ struct JSONPathSearchTests {
         #expect(value(at: ["c"], in: document) == .found("a number"))
     }
 
-    @Test func findsNoValueWhereThereIsNone() {
+    @Test func findsNoValueAtAMissingPath() {
         let document = #"{"a": {"b": [1]}}"#
         for path: [Key] in [["x"], ["a", "x"], ["a", "b", 1], ["a", "b", "x"], ["a", "b", 0, "x"]] {
             #expect(value(at: path, in: document) == .missing)

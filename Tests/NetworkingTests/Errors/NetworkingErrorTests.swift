@@ -18,9 +18,9 @@ struct NetworkingErrorTests {
         body: .form(["password": "hunter2"])
     )
 
-    /// An initialiser of the ancestor's overwrote the kind with `unknown`.
+    /// An initializer of the ancestor library overwrote the kind with `unknown`.
     @Test(arguments: NetworkingError.Kind.allCases)
-    func keepsItsKindAndSaysWhatHappened(kind: NetworkingError.Kind) {
+    func keepsItsKindAndReason(kind: NetworkingError.Kind) {
         let error = NetworkingError(kind, request: request)
         #expect(error.kind == kind)
         #expect(error.request == request)
@@ -37,14 +37,14 @@ struct NetworkingErrorTests {
         #expect(Set(reasons).count == reasons.count)
     }
 
-    @Test func aKindLabelsAMetric() {
+    @Test func kindIsTheLabelOfAMetric() {
         #expect(NetworkingError.Kind.tooManyRedirects.rawValue == "tooManyRedirects")
         #expect(NetworkingError.Kind(rawValue: "status") == .status)
         #expect(NetworkingError.Kind(rawValue: "unknown") == nil)
     }
 
     @Test(arguments: NetworkingError.Kind.allCases)
-    func isOneThingOnly(kind: NetworkingError.Kind) {
+    func predicatesFollowTheKind(kind: NetworkingError.Kind) {
         let error = NetworkingError(kind, request: request)
         #expect(error.isTimeout == [.timeout, .deadline].contains(kind))
         #expect(error.isOffline == (kind == .offline))
@@ -52,9 +52,9 @@ struct NetworkingErrorTests {
         #expect(error.isDecodingFailure == (kind == .decoding))
     }
 
-    /// The ancestor counted a server that is down as being offline.
+    /// The ancestor library treated an unreachable server as being offline.
     @Test(arguments: [.connection, .nameResolution, .connectionLost, .tls] as [NetworkingError.Kind])
-    func aServerThatIsDownIsNotOffline(kind: NetworkingError.Kind) {
+    func unreachableServerIsNotOffline(kind: NetworkingError.Kind) {
         #expect(!NetworkingError(kind, request: request).isOffline)
     }
 
@@ -90,7 +90,7 @@ struct NetworkingErrorTests {
         #expect(try error.decodeBody(as: Problem.self, decoder: PropertyListDecoder()) == Problem(title: "No"))
     }
 
-    @Test func aBodyThatDoesNotDecodeIsAnErrorAndNoneIsNil() throws {
+    @Test func decodingAnInvalidBodyThrowsAndAMissingOneIsNil() throws {
         #expect(throws: DecodingError.self) { try error(body: Data("garbage".utf8)).decodeBody(as: Problem.self) }
         #expect(throws: DecodingError.self) { try error(body: Data()).decodeBody(as: Problem.self) }
         let none = NetworkingError(.offline, request: request)
@@ -98,14 +98,14 @@ struct NetworkingErrorTests {
         #expect(none.bodyText == nil)
     }
 
-    @Test func aBodyThatIsNotUTF8IsNoText() {
+    @Test func bodyThatIsNotUTF8HasNoText() {
         #expect(error(body: Data([0xFF, 0xFE])).bodyText == nil)
         #expect(error(body: Data()).bodyText == "")
     }
 
     // MARK: Text
 
-    @Test func theDescriptionSaysWhatHappenedAndWhatToDo() {
+    @Test func descriptionHasTheReasonAndAWayOut() {
         let error = NetworkingError(.offline, request: HTTPRequestData(authority: "example.com"))
         #expect(
             error.description == "GET https://example.com/: There is no network. Try again when the device is online."
@@ -160,7 +160,7 @@ struct NetworkingErrorTests {
         }
     }
 
-    @Test func showsNoSecretHoweverItIsPrinted() throws {
+    @Test func descriptionsContainNoSecret() throws {
         struct Leaky: Error, CustomStringConvertible {
             let description = "hunter2"
         }
@@ -180,7 +180,7 @@ struct NetworkingErrorTests {
         #expect((error.underlying as? Leaky)?.description == "hunter2")
     }
 
-    @Test func carriesMetadataThatAComponentDeclares() {
+    @Test func hasTheMetadataOfAComponent() {
         var error = NetworkingError(.timeout, request: request)
         #expect(error[metadata: Shard.self] == nil)
         let earlier = error

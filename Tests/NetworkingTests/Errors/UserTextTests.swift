@@ -105,7 +105,7 @@ struct UserTextTests {
     func someStatusesHaveTheirOwnKey(code: Int, key: String) {
         let text = error(.status, status: code).text(.suggestion, translatedBy: { key, _ in key })
         #expect(text == "\(key).suggestion")
-        // The status of any other kind does not matter.
+        // The status is ignored for any other kind.
         let decoding = error(.decoding, status: code).text(.description, translatedBy: { key, _ in key })
         #expect(decoding == "decoding.description")
     }

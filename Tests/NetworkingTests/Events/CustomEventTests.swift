@@ -31,7 +31,7 @@ struct CustomEventTests {
 
     private let network = AnyNetworkingComponent(MockTransport { _ in .ok() }.modified(Compressed()))
 
-    @Test func observerMatchesThem() async throws {
+    @Test func observerCanMatchCustomEvents() async throws {
         let journal = Journal()
         let network =
             network.observed { event, _ in
@@ -49,7 +49,7 @@ struct CustomEventTests {
         #expect(journal.entries == ["4096 to 512", "gzip\nlevel 6", "waited 2.0 seconds"])
     }
 
-    @Test func logShowsTheirDescriptions() async throws {
+    @Test func logContainsDescriptionsOfCustomEvents() async throws {
         let log = LogRecorder()
 
         try await network.logged(using: log.logger(.debug)).environment(\.clock, .immediate()).data(.lawful)
@@ -63,7 +63,7 @@ struct CustomEventTests {
         )
     }
 
-    @Test func logHidesMarkedSecretsInThem() async throws {
+    @Test func logRedactsMarkedSecretsOfCustomEvents() async throws {
         struct Leaking: NetworkingModifier {
             func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
                 request.emit(NetworkNote("The key is k-4711."))
@@ -81,7 +81,7 @@ struct CustomEventTests {
         #expect(!log.messages.contains { $0.contains("k-4711") })
     }
 
-    @Test func metricsHaveThem() async throws {
+    @Test func metricsContainCustomEvents() async throws {
         let response = try await network.instrument().environment(\.clock, .immediate()).data(.lawful)
 
         let metrics = try #require(response.metrics)

@@ -7,21 +7,21 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkEventTests {
-    @Test func tellsTheStoryOfAnExchange() async throws {
-        let story = Story()
+    @Test func exchangeReportsItsEvents() async throws {
+        let log = EventLog()
         var request = HTTPRequestData(authority: "example.com")
-        request.addObserver(story)
+        request.addObserver(log)
         try await MockTransport { _ in .text("12345") }.data(request)
-        #expect(story.lines == ["started GET https://example.com/", "head 200", "all of 5", "ended 5"])
+        #expect(log.lines == ["started GET https://example.com/", "head 200", "all of 5", "ended 5"])
     }
 
-    @Test func tellsEachHopOfARedirect() async throws {
-        let story = Story()
+    @Test func redirectReportsEachHop() async throws {
+        let log = EventLog()
         var request = HTTPRequestData(authority: "example.com", path: "a")
-        request.addObserver(story)
+        request.addObserver(log)
         try await MockTransport([.redirect(to: "/b"), .text("12345")]).data(request)
         #expect(
-            story.lines == [
+            log.lines == [
                 "started GET https://example.com/a", "head 302", "all of 0", "ended 0",
                 "redirected GET https://example.com/b", "started GET https://example.com/b", "head 200", "all of 5",
                 "ended 5",
@@ -29,18 +29,18 @@ struct NetworkEventTests {
         )
     }
 
-    @Test func tellsThatAnAttemptEndedAlsoWhenItFailed() async {
-        let story = Story()
+    @Test func failedAttemptReportsItsEnd() async {
+        let log = EventLog()
         var request = HTTPRequestData(authority: "example.com")
-        request.addObserver(story)
+        request.addObserver(log)
         _ = try? await MockTransport([.failure(URLError(.timedOut))]).data(request)
-        #expect(story.lines.first == "started GET https://example.com/")
-        #expect(story.lines.count == 2)
+        #expect(log.lines.first == "started GET https://example.com/")
+        #expect(log.lines.count == 2)
     }
 
-    @Test func tellsEveryObserverInOrder() {
-        let one = Story()
-        let other = Story()
+    @Test func observersAreNotifiedInOrder() {
+        let one = EventLog()
+        let other = EventLog()
         var request = HTTPRequestData(path: "a")
         request.addObserver(one)
         var copy = request
@@ -51,7 +51,7 @@ struct NetworkEventTests {
         #expect(other.lines == ["started GET /a"])
     }
 
-    @Test func makesNoEventThatNobodyHears() {
+    @Test func eventIsNotCreatedWithoutAnObserver() {
         let made = Mutex(false)
         HTTPRequestData()
             .emit(
@@ -63,14 +63,14 @@ struct NetworkEventTests {
         #expect(!made.withLock { $0 })
     }
 
-    @Test func observersAreNoPartOfARequest() {
+    @Test func equalityIgnoresObservers() {
         let request = HTTPRequestData(path: "a")
         var other = request
-        other.addObserver(Story())
+        other.addObserver(EventLog())
         #expect(other == request)
     }
 
-    @Test func showsNoSecretHoweverItIsPrinted() {
+    @Test func descriptionsContainNoSecret() {
         let head = HTTPResponse(status: .ok, headerFields: [.setCookie: "session=hunter2"])
         let request = HTTPRequestData(path: "a?token=hunter2", headerFields: [.authorization: "hunter2"])
         #expect(!everyPrint(of: ExchangeEvent.headReceived(head)).contains("hunter2"))
@@ -78,8 +78,8 @@ struct NetworkEventTests {
     }
 }
 
-/// Writes down what it hears.
-private final class Story: NetworkEventObserver {
+/// Records the events that it receives.
+private final class EventLog: NetworkEventObserver {
     private let state = Mutex<[String]>([])
 
     var lines: [String] {

@@ -1,4 +1,4 @@
-// The type is internal, and what it tells apart decides where credentials go.
+// The type is internal, and its parsing decides which server gets credentials.
 import Networking
 import Testing
 
@@ -23,7 +23,7 @@ struct AuthorityTests {
             (":", nil, "", ""),
         ] as [(String, String?, String, String?)]
     )
-    func takesItselfApart(text: String, userinfo: String?, host: String, portText: String?) {
+    func splitsUserinfoHostAndPort(text: String, userinfo: String?, host: String, portText: String?) {
         let authority = Authority(text)
         #expect(authority.userinfo.map { String($0) } == userinfo)
         #expect(authority.host == host)
@@ -37,7 +37,7 @@ struct AuthorityTests {
             ("h:99999999999999999999", nil), ("h:00080", 80),
         ] as [(String, Int?)]
     )
-    func hasAPortOfDigitsOnly(text: String, port: Int?) {
+    func portHasDigitsOnly(text: String, port: Int?) {
         #expect(Authority(text).port == port)
     }
 
@@ -48,7 +48,7 @@ struct AuthorityTests {
         ("a#b", false), ("a\\b", false), ("<a>", false), ("[::1", false), ("a[b]", false), ("[]", false),
         ("[localhost]", false), ("[127.0.0.1]", false), ("a\u{1B}b", false), ("a\tb", false), ("*", false),
     ])
-    func knowsAHost(text: String, isValid: Bool) {
+    func validatesTheHost(text: String, isValid: Bool) {
         #expect(Authority(text).hasValidHost == isValid)
     }
 
@@ -60,7 +60,7 @@ struct AuthorityTests {
         ("128.0.0.1", false), ("0.0.0.0", false), ("10.0.0.1", false), ("192.168.0.1", false), ("[::2]", false),
         ("[::]", false), ("[fe80::1]", false), ("example.com", false), ("localhost@example.com", false), ("", false),
     ])
-    func knowsThisMachine(text: String, isLoopback: Bool) {
+    func recognizesLoopbackHosts(text: String, isLoopback: Bool) {
         #expect(Authority(text).isLoopback == isLoopback)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.tags(.concurrency))
 struct BytesTransferredTests {
-    @Test func beginsWithNothing() {
+    @Test func initialCountIsZero() {
         #expect(BytesTransferred().count == 0)
         #expect(BytesTransferred().expected == nil)
         #expect(TransferProgress().sent == BytesTransferred())
@@ -17,7 +17,7 @@ struct BytesTransferredTests {
             (.max, .max, 1), (1, .max, 1 / Double(Int64.max)),
         ] as [(Int64, Int64?, Double?)]
     )
-    func knowsItsFraction(count: Int64, expected: Int64?, fraction: Double?) {
+    func fractionIsTheShareOfTheExpectedBytes(count: Int64, expected: Int64?, fraction: Double?) {
         #expect(BytesTransferred(count: count, expected: expected).fractionCompleted == fraction)
     }
 
@@ -27,13 +27,13 @@ struct BytesTransferredTests {
             ((1, nil), (3, 4), (4, nil)),
             ((1, 2), (3, nil), (4, nil)),
             ((0, 0), (3, 4), (3, 4)),
-            // A server announces what it likes; the ancestor never added lengths up.
+            // Servers can announce any length. The ancestor library never added lengths up.
             ((.max, .max), (1, 1), (.max, .max)),
             ((.max, .max), (.max, .max), (.max, .max)),
             ((.min, nil), (-1, nil), (.min, nil)),
         ] as [((Int64, Int64?), (Int64, Int64?), (Int64, Int64?))]
     )
-    func addsUp(left: (Int64, Int64?), right: (Int64, Int64?), sum: (Int64, Int64?)) {
+    func countsAddUpWithoutOverflow(left: (Int64, Int64?), right: (Int64, Int64?), sum: (Int64, Int64?)) {
         let total =
             BytesTransferred(count: left.0, expected: left.1) + BytesTransferred(count: right.0, expected: right.1)
         #expect(total == BytesTransferred(count: sum.0, expected: sum.1))

@@ -12,7 +12,7 @@ import Testing
             ("1e3", nil), ("0x1", nil), ("\u{661}", nil), ("99999999999999999999x", nil),
         ] as [(String, Int64?)]
     )
-    func onlyDigitsAreANumber(text: String, number: Int64?) {
+    func numbersHaveDigitsOnly(text: String, number: Int64?) {
         #expect(DecimalDigits.number(text.utf8) == number)
     }
 
@@ -23,7 +23,7 @@ import Testing
             ("99999999999999999999999x", nil),
         ] as [(String, Int64?)]
     )
-    func aLargerNumberBecomesTheLimit(text: String, number: Int64?) {
+    func numberBeyondTheLimitIsClamped(text: String, number: Int64?) {
         #expect(DecimalDigits.number(text.utf8, limit: 100) == number)
     }
 

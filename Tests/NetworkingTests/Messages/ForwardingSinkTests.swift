@@ -10,8 +10,8 @@ struct ForwardingSinkTests {
         let sink: any ResponseSink
     }
 
-    /// A sink whose answers are all other than the defaults of a sink.
-    private struct Telling: ResponseSink {
+    /// A sink that returns other values than the defaults.
+    private struct Customized: ResponseSink {
         let journal: Journal
         let canRestart = true
         let isReaderPaced = true
@@ -38,9 +38,9 @@ struct ForwardingSinkTests {
         }
     }
 
-    @Test func everythingIsPassedOn() async throws {
+    @Test func allCallsAreForwarded() async throws {
         let journal = Journal()
-        let sink: any ResponseSink = Plain(sink: Plain(sink: Telling(journal: journal)))
+        let sink: any ResponseSink = Plain(sink: Plain(sink: Customized(journal: journal)))
 
         #expect(sink.canRestart)
         #expect(sink.isReaderPaced)
@@ -54,7 +54,7 @@ struct ForwardingSinkTests {
         #expect(journal.entries == ["200", "abc", "finished", "failed: CancellationError"])
     }
 
-    @Test func aModifierThatWrapsSinksKeepsTheLaws() async throws {
+    @Test func modifierThatWrapsSinksKeepsTheLaws() async throws {
         struct Wrapping: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -68,7 +68,7 @@ struct ForwardingSinkTests {
         try await checkLaws(of: Wrapping())
     }
 
-    @Test func whatItChangesIsAllThatIsChanged() async throws {
+    @Test func overriddenMethodChangesNothingElse() async throws {
         struct UnmaskingSink: ForwardingSink {
             let sink: any ResponseSink
             let mask: UInt8

@@ -14,7 +14,7 @@ struct HTTPDateTests {
         ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600),
         ("Thu, 29 Feb 2024 23:59:59 GMT", 1_709_251_199),
         ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
-        // A leap second is the one before it.
+        // A leap second counts as the second before it.
         ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_799),
         ("Wed, 09-Jun-2100 10:18:14 GMT", 4_116_219_494),
     ])
@@ -29,11 +29,11 @@ struct HTTPDateTests {
         "Sun, 06 Nov 19944 08:49:37 GMT", "Sun, 06 Nov 994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 08:49:37 GMT and more", "Sun, 99999999999999999999 Nov 1994 08:49:37 GMT",
     ])
-    func readsNothingElse(text: String) {
+    func rejectsOtherText(text: String) {
         #expect(Date(httpDate: text) == nil)
     }
 
-    /// RFC 9110 section 5.6.7: a year that looks more than 50 years ahead is the last one with these digits.
+    /// RFC 9110, section 5.6.7: a year more than 50 years in the future is the latest past year with these digits.
     @Test(arguments: [("76", 2076), ("77", 1977), ("99", 1999), ("00", 2000), ("26", 2026)])
     func completesAYearOfTwoDigits(digits: String, year: Int) throws {
         let now = try #require(Date(httpDate: "Sat, 21 Nov 2026 00:00:00 GMT"))
@@ -45,19 +45,19 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 08:49:37 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "Wed, 31 Dec 1969 23:59:59 GMT",
         "Thu, 29 Feb 2024 23:59:59 GMT", "Mon, 01 Mar 2100 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT",
     ])
-    func writesWhatItReads(text: String) {
+    func datesSurviveARoundTrip(text: String) {
         #expect(Date(httpDate: text)?.httpDate == text)
     }
 
-    /// Thirty-seven days have no divisor with weeks, months and leap years in common: each date of a year has its turn.
-    @Test func daysOfFourCenturiesAreWrittenAsTheyAreRead() {
+    /// A step of 37 days is coprime with weeks, months and leap years, so the test covers each date of a year.
+    @Test func daysOfFourCenturiesSurviveARoundTrip() {
         for day in stride(from: -60_000, to: 86_097, by: 37) {
             let date = Date(timeIntervalSince1970: Double(day) * 86_400 + 1)
             #expect(Date(httpDate: date.httpDate) == date)
         }
     }
 
-    @Test func writesWholeSecondsAndNothingBeyondTheCalendar() {
+    @Test func writesWholeSecondsWithinTheCalendar() {
         #expect(Date(timeIntervalSince1970: 0.9).httpDate == "Thu, 01 Jan 1970 00:00:00 GMT")
         #expect(Date(timeIntervalSince1970: -0.1).httpDate == "Wed, 31 Dec 1969 23:59:59 GMT")
         #expect(Date.distantFuture.addingTimeInterval(1e12).httpDate == "Fri, 31 Dec 9999 23:59:59 GMT")

@@ -20,11 +20,11 @@ struct HTTPRequestDataDescriptionTests {
         (HTTPRequestData(scheme: "http", authority: "localhost:80"), "GET http://localhost:80/"),
         (HTTPRequestData(method: .options, authority: "example.com", path: "*"), "OPTIONS https://example.com *"),
     ])
-    func showsWhatIsThere(request: HTTPRequestData, description: String) {
+    func showsTheSetParts(request: HTTPRequestData, description: String) {
         #expect(request.description == description)
     }
 
-    @Test func showsNoSecretHoweverItIsPrinted() {
+    @Test func descriptionsContainNoSecret() {
         var request = HTTPRequestData(
             method: .post,
             scheme: "https",
@@ -53,8 +53,8 @@ struct HTTPRequestDataDescriptionTests {
         #expect(!everyPrint(of: request.body as Any).contains("hunter2"))
     }
 
-    /// A name that begins with an accent is one character with the sign before it, for who compares characters.
-    @Test func hidesUserinfoBeforeAHostThatBeginsWithACombiningMark() {
+    /// Swift combines a leading accent with the preceding character, which hides that character from a search.
+    @Test func hidesUserinfoBeforeAHostThatStartsWithACombiningMark() {
         let request = HTTPRequestData(authority: "emily:hunter2@\u{301}example.com")
         #expect(!everyPrint(of: request).contains("hunter2"))
     }

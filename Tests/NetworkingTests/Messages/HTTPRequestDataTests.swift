@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct HTTPRequestDataTests {
-    @Test func leavesOpenWhatWasNotGiven() {
+    @Test func unsetPartsAreNil() {
         let request = HTTPRequestData()
         #expect(request.method == .get)
         #expect(request.scheme == nil)
@@ -55,7 +55,7 @@ struct HTTPRequestDataTests {
         #expect(request.path == nil)
     }
 
-    @Test func sendsAMethodThatNobodyKnows() throws {
+    @Test func acceptsACustomMethod() throws {
         let purge = try #require(HTTPRequest.Method("PURGE"))
         #expect(HTTPRequestData(method: purge).method.rawValue == "PURGE")
     }
@@ -75,7 +75,7 @@ struct HTTPRequestDataTests {
         #expect(request.query.encoded == "page=4&x=2")
     }
 
-    /// In the ancestor the setter returned early on nil, and the item stayed.
+    /// In the ancestor library, setting `nil` had no effect and the item stayed.
     @Test func removesAQueryItemThroughAProperty() {
         var request = HTTPRequestData(path: "m?page=1&x=2&page=3")
         request.query.page = nil
@@ -86,7 +86,7 @@ struct HTTPRequestDataTests {
         #expect(request.query.page == nil)
     }
 
-    @Test func hasAQueryBeforeItHasAPath() {
+    @Test func queryCanBeSetBeforeThePath() {
         var request = HTTPRequestData(authority: "example.com")
         request.query.page = "2"
         #expect(request.path == nil)
@@ -122,8 +122,8 @@ struct HTTPRequestDataTests {
         #expect(ids.count == 1_000)
     }
 
-    /// The ancestor's equality included the label, so its cache never hit.
-    @Test func equalsAnotherRequestForTheSame() {
+    /// In the ancestor library, equality included the label, so its cache never had a hit.
+    @Test func equalsARequestWithTheSameParts() {
         func make() -> HTTPRequestData {
             HTTPRequestData(
                 method: .put,
@@ -156,7 +156,7 @@ struct HTTPRequestDataTests {
             { $0.body = nil },
         ] as [@Sendable (inout HTTPRequestData) -> Void]
     )
-    func differsWhenAPartDiffers(change: @Sendable (inout HTTPRequestData) -> Void) {
+    func differsIfAPartDiffers(change: @Sendable (inout HTTPRequestData) -> Void) {
         let request = HTTPRequestData(
             scheme: "https",
             authority: "example.com",
@@ -169,7 +169,7 @@ struct HTTPRequestDataTests {
         #expect(changed != request)
     }
 
-    @Test func sinksHandlersAndPlainOptionsAreNoPartOfIt() {
+    @Test func equalityIgnoresSinksHandlersAndPlainOptions() {
         let request = HTTPRequestData(authority: "example.com", path: "a")
         var other = request
         other.sink = NullSink()
@@ -181,7 +181,7 @@ struct HTTPRequestDataTests {
         #expect(other.hashValue == request.hashValue)
     }
 
-    @Test func orderOfDifferentHeaderFieldsIsNoPartOfIt() {
+    @Test func equalityIgnoresTheOrderOfHeaderFields() {
         let one = HTTPRequestData(headerFields: [.accept: "a", .contentType: "b"])
         let other = HTTPRequestData(headerFields: [.contentType: "b", .accept: "a"])
         #expect(one == other)
@@ -190,7 +190,7 @@ struct HTTPRequestDataTests {
 
     // MARK: Value semantics
 
-    @Test func aCopyKeepsItsOwnSettings() {
+    @Test func copyKeepsItsOwnSettings() {
         var request = HTTPRequestData()
         request.timeout = .seconds(1)
         var copy = request

@@ -8,7 +8,7 @@ import Testing
 struct HTTPRequestDataURLTests {
     // MARK: Path
 
-    /// The ancestor trimmed slashes from path and query together.
+    /// The ancestor library trimmed slashes from path and query together.
     @Test(arguments: [
         ("users", "/users"),
         ("/users", "/users"),
@@ -30,14 +30,14 @@ struct HTTPRequestDataURLTests {
         ("/\"<>", "/%22%3C%3E"),
         ("*", "*"),
     ])
-    func keepsAPathAsItWasGiven(given: String, path: String) {
+    func keepsThePathUnchanged(given: String, path: String) {
         #expect(HTTPRequestData(path: given).path == path)
         var request = HTTPRequestData(path: "before")
         request.path = given
         #expect(request.path == path)
     }
 
-    /// Foundation's URL encodes every escape again when it meets a single character that it does not take.
+    /// Foundation's URL encodes every escape again if one character is invalid.
     @Test(arguments: [
         ("a%20b[1]", "/a%20b%5B1%5D"),
         ("a%20b|c", "/a%20b%7Cc"),
@@ -61,7 +61,7 @@ struct HTTPRequestDataURLTests {
         #expect(roundTrip.url == request.url)
     }
 
-    @Test func encodesNothingTwiceInAQueryOfItsOwnEncoding() async throws {
+    @Test func encodesNothingTwiceInAQueryWithACustomEncoding() async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.server(queryEncoding: .allowing("abcdefghijklmnopqrstuvwxyz[]|"))
             .server(authority: "example.com")
@@ -69,13 +69,13 @@ struct HTTPRequestDataURLTests {
         #expect(transport.requests.first?.url?.absoluteString == "https://example.com/a?filter%5Bx%5D=a%20b%7Cc")
     }
 
-    @Test func aPathWithoutAQueryKeepsTheQuery() {
+    @Test func pathWithoutAQueryKeepsTheQuery() {
         var request = HTTPRequestData(path: "a?x=1")
         request.path = "b"
         #expect(request.description == "GET /b?x=1")
     }
 
-    @Test func aPathWithAQueryReplacesTheQuery() {
+    @Test func pathWithAQueryReplacesTheQuery() {
         var request = HTTPRequestData(path: "a?x=1&y=2")
         request.path = "b?z=3"
         #expect(request.description == "GET /b?z=3")
@@ -83,7 +83,7 @@ struct HTTPRequestDataURLTests {
         #expect(request.description == "GET /b?")
     }
 
-    @Test func anOpenPathKeepsTheQuery() {
+    @Test func nilPathKeepsTheQuery() {
         var request = HTTPRequestData(path: "a?x=1")
         request.path = nil
         #expect(request.path == nil)
@@ -112,7 +112,7 @@ struct HTTPRequestDataURLTests {
         ("?q=%7e", "q=%7e"),
         ("?q=a b", "q=a%20b"),
     ])
-    func keepsAQueryAsItWasGiven(given: String, query: String) async throws {
+    func keepsTheQueryUnchanged(given: String, query: String) async throws {
         let request = HTTPRequestData(authority: "example.com", path: "/users/\(raw: given)")
         #expect(request.query.encoded == query)
         #expect(request.path == "/users/")
@@ -135,8 +135,8 @@ struct HTTPRequestDataURLTests {
         )
     }
 
-    /// The ancestor handed values to a Foundation property that traps on what is not encoded.
-    @Test func queryItemsMayHoldAnything() {
+    /// The ancestor library passed values to a Foundation property that traps on unencoded text.
+    @Test func queryItemsMayContainAnyText() {
         var request = HTTPRequestData(authority: "example.com")
         let items = [
             URLQueryItem(name: "a b", value: "100% & more=#?"),
@@ -151,8 +151,10 @@ struct HTTPRequestDataURLTests {
         #expect(request.query.encoded == nil)
     }
 
-    /// A plus that was given means a space to some servers; written anew it would mean a plus.
-    @Test func addingAQueryItemLeavesTheOthersTheirBytes() {
+    /// Some servers read a plus as a space.
+    ///
+    /// Encoding it again would make it a literal plus.
+    @Test func addingAQueryItemKeepsTheBytesOfTheOthers() {
         var request = HTTPRequestData(path: "a?q=a+b&c=%7e&d=%FF&e")
         request.queryItems.append(URLQueryItem(name: "page", value: "2"))
         #expect(request.query.encoded == "q=a+b&c=%7e&d=%FF&e&page=2")
@@ -214,7 +216,7 @@ struct HTTPRequestDataURLTests {
         ("#part", "GET http://before/"),
         ("//example.com/a", "GET http://example.com/a"),
     ])
-    func aRelativeURLLeavesSchemeAndAuthority(given: String, description: String) throws {
+    func relativeURLKeepsSchemeAndAuthority(given: String, description: String) throws {
         let url = try #require(URL(string: given))
         var request = HTTPRequestData(scheme: "http", authority: "before", path: "before?y=2")
         request.url = url
@@ -222,26 +224,28 @@ struct HTTPRequestDataURLTests {
         #expect(HTTPRequestData(url: url).scheme == nil)
     }
 
-    @Test func aURLWithABaseIsWhereItPoints() throws {
+    @Test func urlWithABaseIsResolved() throws {
         let base = try #require(URL(string: "https://example.com/a/b"))
         let url = try #require(URL(string: "../c?x=1", relativeTo: base))
         #expect(HTTPRequestData(url: url).description == "GET https://example.com/c?x=1")
     }
 
-    @Test func noURLOpensEverything() throws {
+    @Test func nilURLClearsAllParts() throws {
         var request = HTTPRequestData(url: try #require(URL(string: "http://example.com/a?x=1")))
         request.url = nil
         #expect(request == HTTPRequestData())
     }
 
-    @Test func closesWhatIsOpenWithHTTPSAndASlash() {
+    @Test func urlDefaultsToHTTPSAndTheRootPath() {
         #expect(HTTPRequestData(authority: "example.com").url?.absoluteString == "https://example.com/")
         #expect(HTTPRequestData(path: "a").url == nil)
         #expect(HTTPRequestData(scheme: "http").url == nil)
     }
 
-    /// RFC 9112 section 3.2.4: the asterisk is no path; joined to the authority it would name another host.
-    @Test func theAsteriskOfOptionsIsNoPartOfTheHost() {
+    /// RFC 9112, section 3.2.4: the asterisk is no path.
+    ///
+    /// Appended to the authority, it would form another host.
+    @Test func asteriskOfOptionsIsNotPartOfTheHost() {
         let request = HTTPRequestData(method: .options, scheme: "https", authority: "example.com", path: "*")
         #expect(request.url?.host == "example.com")
         #expect(request.path == "*")
@@ -252,7 +256,7 @@ struct HTTPRequestDataURLTests {
         "?&&==&", "\u{301}", "=\u{301}", "&\u{301}=\u{301}", "🏳️‍🌈", "\u{FFFD}", "a:b:c", "http://", "https://a:b@c:d/e",
         String(repeating: "%F0", count: 100),
     ])
-    func noPartTraps(text: String) {
+    func randomPartsDoNotCrash(text: String) {
         var request = HTTPRequestData(scheme: text, authority: text, path: text)
         request.path = text
         request.query[text] = text

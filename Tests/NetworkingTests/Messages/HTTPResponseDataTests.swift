@@ -50,14 +50,14 @@ struct HTTPResponseDataTests {
         #expect(copy.body == .delivered(byteCount: 7))
     }
 
-    @Test func keepsAStatusThatNobodyKnows() {
+    @Test func keepsAnUnknownStatus() {
         #expect(HTTPResponseData(request: request, status: 299).status.code == 299)
         #expect(HTTPResponseData(request: request, status: 999).status.code == 999)
     }
 
     // MARK: Equality
 
-    /// The ancestor compared the bodies alone, and its own test held a 502 for a 504.
+    /// The ancestor library compared only the bodies, so its own test took a 502 for a 504.
     @Test(
         arguments: [
             { $0.status = .gatewayTimeout },
@@ -68,7 +68,7 @@ struct HTTPResponseDataTests {
             { $0.body = .delivered(byteCount: 1) },
         ] as [@Sendable (inout HTTPResponseData) -> Void]
     )
-    func differsWhenAPartDiffers(change: @Sendable (inout HTTPResponseData) -> Void) {
+    func differsIfAPartDiffers(change: @Sendable (inout HTTPResponseData) -> Void) {
         let response = HTTPResponseData(
             request: request,
             status: .badGateway,
@@ -80,8 +80,8 @@ struct HTTPResponseDataTests {
         #expect(changed != response)
     }
 
-    /// The ancestor hashed an object identifier of the body.
-    @Test func equalResponsesHashAlike() {
+    /// The ancestor library hashed an object identifier of the body.
+    @Test func equalResponsesHaveEqualHashes() {
         func make() -> HTTPResponseData {
             HTTPResponseData(
                 request: HTTPRequestData(path: "\(HTTPRequestData().id)"),
@@ -101,7 +101,7 @@ struct HTTPResponseDataTests {
 
     // MARK: Requests
 
-    @Test func knowsTheCallersRequestAndTheOneThatWasSent() async throws {
+    @Test func hasTheRequestOfTheCallerAndTheSentRequest() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(headerField: .accept, "text/plain").server(prefixPath: "v1")
             .server(authority: "example.com")
@@ -127,7 +127,7 @@ struct HTTPResponseDataTests {
 
     // MARK: Metadata
 
-    @Test func carriesMetadata() {
+    @Test func hasMetadata() {
         var response = HTTPResponseData(request: request)
         #expect(response[metadata: Origin.self] == nil)
         #expect(response[metadata: Hits.self] == 0)
@@ -149,7 +149,7 @@ struct HTTPResponseDataTests {
         #expect(ResponseBody.collected(Data([1])).description == "collected, 1 bytes")
     }
 
-    @Test func showsNoSecretHoweverItIsPrinted() {
+    @Test func descriptionsContainNoSecret() {
         var response = HTTPResponseData(
             request: request,
             headerFields: [.setCookie: "session=hunter2", .eTag: "visible"],

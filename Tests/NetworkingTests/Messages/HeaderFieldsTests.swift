@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct HeaderFieldsTests {
-    @Test func readsAndWritesByNameWhateverItsCase() throws {
+    @Test func namesAreNotCaseSensitive() throws {
         var fields = HeaderFields()
         fields[.accept] = "text/plain"
         let lowercase = try #require(HTTPField.Name("accept"))
@@ -19,7 +19,7 @@ struct HeaderFieldsTests {
         #expect(!fields.contains(.accept))
     }
 
-    @Test func keepsSeveralValuesApart() {
+    @Test func keepsSeveralValuesOfAName() {
         var fields: HeaderFields = [.cacheControl: "no-cache", .accept: "a"]
         fields.append(name: .cacheControl, value: "no-store")
         #expect(fields[values: .cacheControl] == ["no-cache", "no-store"])
@@ -31,7 +31,7 @@ struct HeaderFieldsTests {
         #expect(fields.map(\.name) == [.accept])
     }
 
-    @Test func isBuiltFromALiteralAndFromFields() {
+    @Test func canBeCreatedFromALiteralAndFromFields() {
         let literal: HeaderFields = [.accept: "a", .accept: "b", .contentType: "c"]
         #expect(literal.count == 3)
         #expect(literal[values: .accept] == ["a", "b"])
@@ -65,7 +65,7 @@ struct HeaderFieldsTests {
         #expect(!everyPrint(of: fields).contains("hunter2"))
     }
 
-    /// A `Location` carries codes and tokens in its query, a `Referer` those of the page before.
+    /// The query of a `Location` or a `Referer` can contain codes and tokens.
     @Test func describesURLsInFieldsWithoutSecrets() {
         let fields: HeaderFields = [
             "Location": "https://u:hunter2@example.com/cb?code=hunter2&page=1#access_token=hunter2",
@@ -79,39 +79,39 @@ struct HeaderFieldsTests {
         )
     }
 
-    // MARK: Bad values
+    // MARK: Invalid values
 
     private static let refused = ["a\r\nX: y", "a\nb", "a\rb", "a\0b", "token\n", "a\u{1}b", "a\u{7F}b", " a", "a "]
 
     @Test(arguments: refused)
-    func aBadValueSetByNameIsRefusedWhenSent(value: String) async {
+    func invalidValueSetByNameFailsTheSend(value: String) async {
         var request = HTTPRequestData(authority: "example.com")
         request.headerFields[.accept] = value
         await expectRefusal(of: request, naming: "Accept")
     }
 
     @Test(arguments: refused)
-    func aBadValueInALiteralIsRefusedWhenSent(value: String) async {
+    func invalidValueInALiteralFailsTheSend(value: String) async {
         let request = HTTPRequestData(authority: "example.com", headerFields: [.cookie: "fine", .accept: value])
         await expectRefusal(of: request, naming: "Accept")
     }
 
     @Test(arguments: refused)
-    func aBadValueThatWasAppendedIsRefusedWhenSent(value: String) async {
+    func appendedInvalidValueFailsTheSend(value: String) async {
         var request = HTTPRequestData(authority: "example.com", headerFields: [.accept: "fine"])
         request.headerFields.append(name: .accept, value: value)
         await expectRefusal(of: request, naming: "Accept")
     }
 
     @Test(arguments: refused)
-    func aBadValueAmongSeveralIsRefusedWhenSent(value: String) async {
+    func invalidValueAmongSeveralFailsTheSend(value: String) async {
         var request = HTTPRequestData(authority: "example.com")
         request.headerFields[values: .accept] = ["fine", value, "fine"]
         await expectRefusal(of: request, naming: "Accept")
     }
 
     @Test(arguments: ["", "a", "ü", "a\tb", "a b", "\"quoted\"", "👋"])
-    func aGoodValueIsSentAsItIs(value: String) async throws {
+    func validValueIsSentUnchanged(value: String) async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.data(HTTPRequestData(authority: "example.com", headerFields: [.accept: value]))
         #expect(transport.requests.first?.headerFields[.accept] == value)
@@ -130,13 +130,13 @@ struct HeaderFieldsTests {
             { $0[0] = HTTPField(name: .cookie, value: "good") },
         ] as [@Sendable (inout HeaderFields) -> Void]
     )
-    func aBadValueThatIsGoneIsForgotten(repair: @Sendable (inout HeaderFields) -> Void) async throws {
+    func removedInvalidValueDoesNotFailTheSend(repair: @Sendable (inout HeaderFields) -> Void) async throws {
         var request = HTTPRequestData(authority: "example.com", headerFields: [.accept: "a\nb"])
         repair(&request.headerFields)
         try await MockTransport { _ in .ok() }.data(request)
     }
 
-    @Test func removingOneFieldDoesNotForgetTheBadValueOfAnother() async {
+    @Test func removingAFieldKeepsTheInvalidValueOfAnother() async {
         var request = HTTPRequestData(authority: "example.com", headerFields: [.cookie: "a", .accept: "a\nb"])
         request.headerFields.removeFirst()
         await expectRefusal(of: request, naming: "Accept")

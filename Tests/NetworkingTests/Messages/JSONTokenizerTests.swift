@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkingCore
 
 @Suite(.tags(.memory), .timeLimit(.minutes(5))) struct JSONTokenizerTests {
-    /// The tokens up to the end or the first fault, and whether the end was reached.
+    /// Returns the tokens up to the end or the first fault, and whether the end was reached.
     private func tokens(_ source: [UInt8]) -> (tokens: [JSONTokenizer.Token], isWhole: Bool) {
         var tokenizer = JSONTokenizer(source)
         var tokens: [JSONTokenizer.Token] = []
@@ -17,7 +17,7 @@ import Testing
         return (tokens, false)
     }
 
-    @Test func tokensHavePlaces() {
+    @Test func tokensHaveTheirPositions() {
         let (tokens, isWhole) = tokens(Array(#" {"a": [1, -2.5e+3 ,"x\n"], "b":{}, "c":[true,false,null]} "#.utf8))
         #expect(isWhole)
         #expect(
@@ -36,7 +36,7 @@ import Testing
         (#""\ud83d\ude00""#, "\u{1F600}"), (#""\ud83d""#, "\u{FFFD}"), (#""a\ude00b""#, "a\u{FFFD}b"),
         (#""\u0000""#, "\u{0}"), (#""ä\u00C4é""#, "ä\u{C4}é"),
     ])
-    func textsAreDecoded(source: String, text: String) throws {
+    func escapesInTextAreDecoded(source: String, text: String) throws {
         let source = Array(source.utf8)
         var tokenizer = JSONTokenizer(source)
         #expect(tokenizer.next() == .string(0..<source.count))
@@ -50,7 +50,7 @@ import Testing
         ("[]]", 2),
         ("{a:1}", 1), ("+1", 0),
     ])
-    func faultsHaveAPlace(text: String, place: Int) {
+    func faultsHaveTheirPosition(text: String, place: Int) {
         #expect(JSONTokenizer.fault(in: Array(text.utf8)) == place)
     }
 
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func noDepthOverflowsTheCallStack() {
+    @Test func deepNestingDoesNotOverflowTheCallStack() {
         let depth = 1_000_000
         for (open, close) in [("[", "]"), (#"{"a":"#, "}")] {
             let start = Array(String(repeating: open, count: depth).utf8)
@@ -81,7 +81,7 @@ import Testing
         #expect(document(257) == nil)
     }
 
-    @Test func generatedDocumentsAreReadAndTheirBeginningsAreNot() throws {
+    @Test func generatedDocumentsAreReadAndTheirPrefixesAreFaults() throws {
         try withSeed { random in
             for _ in 0..<200 {
                 let text = "[\(Self.value(depth: 0, &random))]"
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func garbageEndsWithoutATrap() {
+    @Test func randomBytesDoNotCrash() {
         let alphabet = Array(#"{}[]",:\u12eE+-.0 tfn"#.utf8) + [0x00, 0x1F, 0x80, 0xC3, 0xFF]
         withSeed { random in
             for round in 0..<4000 {
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// A random value as JSON.
+    /// Returns a random value as JSON.
     private static func value(depth: Int, _ random: inout SeededRandom) -> String {
         let space = [" ", "", "", "\n"].randomElement(using: &random) ?? ""
         let strings = ["\"\"", #""a""#, #""\u00e4\n""#, #""\ud83d\ude00""#, #""é👩‍🚀""#, #""\\\"{[""#]

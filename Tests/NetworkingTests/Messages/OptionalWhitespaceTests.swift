@@ -13,7 +13,7 @@ import Testing
         #expect(Substring(text[...].utf8.trimmed) == trimmed)
     }
 
-    @Test func aCombiningMarkAfterASpaceStays() {
+    @Test func combiningMarkAfterASpaceIsKept() {
         #expect(Array(" \u{301}a".trimmed.utf8) == Array("\u{301}a".utf8))
     }
 

@@ -36,14 +36,14 @@ import Testing
         #expect(match(pattern, path, matchesNothing: true) == nil)
     }
 
-    @Test func aPatternCanMatchNothing() {
+    @Test func patternMayMatchAnEmptyRest() {
         #expect(match("/files/*", "/files") == nil)
         #expect(match("/files/*", "/files", matchesNothing: true)?.rest == [])
         #expect(match("/users/:id", "/users/") == nil)
         #expect(match("/users/:id", "/users/", matchesNothing: true)?.parameters == ["id": ""])
     }
 
-    @Test func aLiteralPathIsComparedWithoutItsSegments() {
+    @Test func literalPathIsComparedAsText() {
         let pattern = PathPattern("/users")
         var evaluations = 0
         func segments() -> [String] {
@@ -57,17 +57,17 @@ import Testing
         #expect(evaluations == 1)
     }
 
-    @Test func anInnerAsteriskIsKnown() {
+    @Test func recognizesAnInnerAsterisk() {
         #expect(PathPattern("/*/posts").hasInnerAsterisk)
         #expect(!PathPattern("/posts/*").hasInnerAsterisk)
         #expect(!PathPattern("/%2A/posts").hasInnerAsterisk)
     }
 
-    @Test func aPathMatchesItselfAndGarbageIsNoTrap() {
+    @Test func randomPathsMatchThemselvesAndDoNotCrash() {
         withSeed { random in
             for _ in 0..<2000 {
                 let path = "/" + random.text(of: "//:*%a2F\u{E9}", maximumCount: 10)
-                // A colon and an asterisk have a meaning in a pattern.
+                // Colons and asterisks are special in a pattern.
                 let pattern = PercentEncoding(allowing: "/%aF2").encode(path)
                 #expect(match(pattern, path) == PathPattern.Match(), "\(path)")
                 #expect(match("/*", path)?.rest == PathPattern.segments(of: path), "\(path)")

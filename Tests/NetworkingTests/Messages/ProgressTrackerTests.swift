@@ -15,7 +15,7 @@ struct ProgressTrackerTests {
         TransferProgress(received: BytesReceived(count: count, expected: expected))
     }
 
-    @Test func addsUpItsRequests() {
+    @Test func addsUpTheProgressOfItsRequests() {
         let tracker = ProgressTracker()
         #expect(tracker.overall.fractionCompleted == nil)
         let (one, other) = (HTTPRequestData().id, HTTPRequestData().id)
@@ -31,7 +31,7 @@ struct ProgressTrackerTests {
         #expect(tracker.overall.fractionCompleted == nil)
     }
 
-    @Test func knowsNoTotalWhileOneIsUnknown() {
+    @Test func totalIsUnknownWhileOneLengthIsUnknown() {
         let tracker = ProgressTracker()
         tracker.update(received(10, of: 100), for: HTTPRequestData().id)
         tracker.update(received(10, of: nil), for: HTTPRequestData().id)
@@ -39,7 +39,7 @@ struct ProgressTrackerTests {
         #expect(tracker.overall.fractionCompleted == nil)
     }
 
-    @Test func keepsBothWaysApart() {
+    @Test func separatesSentAndReceivedBytes() {
         let tracker = ProgressTracker()
         tracker.update(
             TransferProgress(sent: BytesSent(count: 1, expected: 2), received: BytesReceived(count: 3, expected: 4)),
@@ -49,8 +49,8 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 3, expected: 4))
     }
 
-    /// The length of a body is the server's word for it.
-    @Test func survivesLengthsThatAddUpToTooMuch() {
+    /// The server chooses the announced length of a body.
+    @Test func overflowingLengthsDoNotCrash() {
         let tracker = ProgressTracker()
         for _ in 0..<3 {
             tracker.update(received(1, of: .max), for: HTTPRequestData().id)
@@ -58,7 +58,7 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 3, expected: .max))
     }
 
-    @Test func aReportThatComesTooLateBringsNothingBack() async throws {
+    @Test func lateReportDoesNotRestoreAFinishedCall() async throws {
         struct Broken: Error {}
         let tracker = ProgressTracker()
         let late = Mutex<(@Sendable (TransferProgress) -> Void)?>(nil)
@@ -73,23 +73,23 @@ struct ProgressTrackerTests {
         #expect(tracker.progress == TransferProgress())
     }
 
-    @Test func followsCalls() async throws {
+    @Test func tracksCalls() async throws {
         let tracker = ProgressTracker()
         let transport = MockTransport { _ in .text("12345").inSteps(5) }
-        let heard = Mutex<[Int64]>([])
+        let receivedCounts = Mutex<[Int64]>([])
         var first = HTTPRequestData(method: .post, authority: "example.com", body: .data(Data([1, 2])))
-        first.progressHandler = { progress in heard.withLock { $0.append(progress.received.count) } }
+        first.progressHandler = { progress in receivedCounts.withLock { $0.append(progress.received.count) } }
         try await transport.data(first, trackedBy: tracker)
         #expect(tracker.overall == BytesReceived(count: 5, expected: 5))
         #expect(tracker.overallSent == BytesSent(count: 2, expected: 2))
-        // The request's own handler hears it too.
-        #expect(heard.withLock { $0 } == [0, 0, 1, 2, 3, 4, 5])
+        // The handler of the request is called too.
+        #expect(receivedCounts.withLock { $0 } == [0, 0, 1, 2, 3, 4, 5])
         try await transport.data(HTTPRequestData(authority: "example.com"), trackedBy: tracker)
         #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
         #expect(tracker.overall.fractionCompleted == 1)
     }
 
-    @Test func countsACallFromItsBeginning() async throws {
+    @Test func countsACallFromItsStart() async throws {
         let tracker = ProgressTracker()
         let seen = Mutex<BytesReceived?>(nil)
         let transport = MockTransport { _ in
@@ -119,7 +119,7 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
     }
 
-    @Test func keepsNothingOfACallThatIsOverButItsBytes() async throws {
+    @Test func keepsOnlyTheBytesOfAFinishedCall() async throws {
         let tracker = ProgressTracker()
         let transport = MockTransport { _ in .text("12345") }
         for _ in 0..<1_000 {
@@ -132,7 +132,7 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 5_001, expected: 5_100))
     }
 
-    @Test func aLongLivedGroupKeepsNothingOfTransfersThatAreOver() async throws {
+    @Test func longLivedGroupReleasesFinishedTransfers() async throws {
         let group = TransferGroup()
         let transport = MockTransport { _ in .text("12345") }
         for _ in 0..<100 {
@@ -145,7 +145,7 @@ struct ProgressTrackerTests {
         #expect(group.progress.received.fractionCompleted == 1)
     }
 
-    @Test func aRequestThatIsFinishedCountsWithWhatItHas() {
+    @Test func finishedRequestCountsItsTransferredBytes() {
         let tracker = ProgressTracker()
         let id = HTTPRequestData().id
         tracker.update(received(10, of: nil), for: id)

@@ -36,14 +36,14 @@ struct QueryValueTests {
         #expect(encoded(["a": "x".dropFirst(0), "b": Float(0.5)]) == "a=x&b=0.5")
     }
 
-    @Test func leavesOutNil() {
+    @Test func omitsNil() {
         let (cursor, limit): (String?, Int?) = (nil, nil)
         #expect(encoded(["cursor": cursor, "limit": limit, "none": nil]) == nil)
         #expect(encoded(["cursor": cursor, "page": 1]) == "page=1")
         #expect(encoded([:]) == nil)
     }
 
-    @Test func writesOwnTypes() {
+    @Test func writesCustomTypes() {
         #expect(
             encoded(["order": Order.newest, "shade": Shade.red, "span": Span()]) == "order=newest&shade=red&span=1-2"
         )

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RequestCheckTests {
-    /// Sends a request and expects it to be refused before it reaches a transport.
+    /// Sends a request and checks that it is rejected before it reaches a transport.
     private func refusal(of request: HTTPRequestData) async throws -> NetworkingError {
         let transport = MockTransport { _ in .ok() }
         let error = try #require(
@@ -21,7 +21,7 @@ struct RequestCheckTests {
 
     // MARK: Authority
 
-    @Test func aMissingAuthorityNamesTheWayOut() async throws {
+    @Test func errorForAMissingAuthoritySuggestsAServer() async throws {
         let error = try await refusal(of: HTTPRequestData(path: "users"))
         #expect(error.description.hasPrefix("GET /users: "))
         #expect(error.reason.contains(".server(authority:)"))
@@ -57,7 +57,7 @@ struct RequestCheckTests {
         "example.com", "example.com:8443", "localhost", "127.0.0.1:80", "[::1]", "[::1]:8080", "münchen.de", "a_b.c",
         "xn--mnchen-3ya.de", "example.com.",
     ])
-    func letsAnAuthorityPass(authority: String) async throws {
+    func acceptsAValidAuthority(authority: String) async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.data(HTTPRequestData(authority: authority))
         #expect(transport.requests.first?.authority == authority)
@@ -108,7 +108,7 @@ struct RequestCheckTests {
         #expect(error.reason.contains("Remove it"))
     }
 
-    @Test func aBadValueIsNotShown() async throws {
+    @Test func invalidValueIsNotPrinted() async throws {
         let request = HTTPRequestData(
             authority: "example.com",
             path: "a?token=hunter2",
@@ -120,7 +120,7 @@ struct RequestCheckTests {
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
 
-    @Test func aBadNameThatAServerSetsIsRefusedAndCannotForgeALine() async throws {
+    @Test func invalidNameFromAServerFailsTheSendAndCannotForgeALine() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(customHeaderField: "X Bad\r\nName", "1")
         let error = await #expect(throws: NetworkingError.self) {
@@ -169,7 +169,7 @@ struct RequestCheckTests {
             (nil, "example.com"),
         ] as [(String?, String)]
     )
-    func sendsASecretOverHTTPSAndToThisMachine(scheme: String?, authority: String) async throws {
+    func sendsASecretOverHTTPSAndToLoopback(scheme: String?, authority: String) async throws {
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData(
             scheme: scheme,
@@ -181,7 +181,7 @@ struct RequestCheckTests {
     }
 
     @Test(arguments: ["localhost.example.com", "127.0.0.1.example.com", "127.example.com", "[::2]", "0.0.0.0"])
-    func refusesASecretToWhatLooksLikeThisMachine(authority: String) async throws {
+    func refusesASecretToHostsThatResembleLoopback(authority: String) async throws {
         _ = try await refusal(
             of: HTTPRequestData(scheme: "http", authority: authority, headerFields: [.cookie: "hunter2"])
         )
@@ -195,14 +195,14 @@ struct RequestCheckTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func sendsWhatIsNoSecretOverPlainHTTP() async throws {
+    @Test func sendsOtherFieldsOverPlainHTTP() async throws {
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData(scheme: "http", authority: "example.com", headerFields: [.accept: "a"])
         try await transport.data(request)
         #expect(transport.requests.count == 1)
     }
 
-    // MARK: When it is checked
+    // MARK: Time of the check
 
     @Test(
         arguments: [
@@ -218,7 +218,9 @@ struct RequestCheckTests {
             },
         ] as [@Sendable (inout HTTPRequestData) -> Void]
     )
-    func checksAgainWhatAModifierChanged(change: @escaping @Sendable (inout HTTPRequestData) -> Void) async throws {
+    func checksARequestAgainAfterAModifierChangedIt(
+        change: @escaping @Sendable (inout HTTPRequestData) -> Void
+    ) async throws {
         struct Changing: NetworkingModifier {
             let change: @Sendable (inout HTTPRequestData) -> Void
 
@@ -240,7 +242,7 @@ struct RequestCheckTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func checksAgainWhenPermissionIsTaken() throws {
+    @Test func checksAgainAfterThePermissionIsRevoked() throws {
         var request = HTTPRequestData(scheme: "http", authority: "example.com", headerFields: [.cookie: "a"])
         request.allowsPlaintextCredentials = true
         try request.check()
@@ -248,10 +250,10 @@ struct RequestCheckTests {
         #expect(throws: NetworkingError.self) { try request.check() }
     }
 
-    @Test func checksAComponentThatIsNoTransport() async {
+    @Test func requestIsCheckedBeforeAComponentThatIsNoTransport() async {
         struct Echo: NetworkingComponent {
             func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-                Issue.record("It was sent.")
+                Issue.record("The request was sent.")
                 return HTTPResponseData(request: request)
             }
         }

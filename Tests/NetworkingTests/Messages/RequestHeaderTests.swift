@@ -6,7 +6,7 @@ import Testing
 
 @Suite
 struct RequestHeaderTests {
-    @Test func literalsTakeStandardNamesAndText() {
+    @Test func literalsAcceptStandardNamesAndText() {
         let id = "7"
         let fields: HeaderFields = [.accept: "text/html", "X-Id": id, .init(HTTPField.Name.range): "bytes=0-1"]
         #expect(fields.dictionary == ["Accept": "text/html", "X-Id": "7", "Range": "bytes=0-1"])
@@ -78,7 +78,7 @@ struct RequestHeaderTests {
         #expect(repeated.dictionary == ["Set-Cookie": "a=1, b=2"])
     }
 
-    @Test func aNameThatHTTPForbidsFailsTheSend() async throws {
+    @Test func invalidNameFailsTheSend() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(authority: "a.example")
         var later = HTTPRequestData.get("a")
@@ -98,7 +98,7 @@ struct RequestHeaderTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func theServerSetsSeveralFields() async throws {
+    @Test func serverSetsSeveralFields() async throws {
         let transport = MockTransport { _ in .ok() }
         let network =
             transport

@@ -68,7 +68,7 @@ struct RequestMethodsTests {
         (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
         (.connect, false, false),
     ])
-    func knowsSafeAndIdempotentMethods(method: HTTPRequest.Method, isSafe: Bool, isIdempotent: Bool) throws {
+    func classifiesSafeAndIdempotentMethods(method: HTTPRequest.Method, isSafe: Bool, isIdempotent: Bool) throws {
         #expect(method.isSafe == isSafe)
         #expect(method.isIdempotent == isIdempotent)
         let query = try #require(HTTPRequest.Method("QUERY"))
@@ -78,7 +78,7 @@ struct RequestMethodsTests {
     @Test(arguments: [
         (100, 1), (199, 1), (200, 2), (299, 2), (300, 3), (399, 3), (400, 4), (499, 4), (500, 5), (599, 5),
     ])
-    func knowsTheClassOfAStatus(code: Int, number: Int) {
+    func classifiesStatuses(code: Int, number: Int) {
         let status = HTTPResponse.Status(code: code)
         let classes = [
             status.isInformational, status.isSuccess, status.isRedirection, status.isClientError, status.isServerError,

@@ -35,7 +35,7 @@ struct RequestOptionTests {
         #expect(request[option: Anything.self] as? [Int] == [1, 2])
     }
 
-    @Test func withoutAnIdentityIsNoPartOfEquality() {
+    @Test func optionWithoutAnIdentityIsIgnoredByEquality() {
         var request = HTTPRequestData(path: "a")
         var other = request
         other[option: Importance.self] = 3
@@ -45,7 +45,7 @@ struct RequestOptionTests {
         #expect(other == request)
     }
 
-    @Test func withAnIdentityIsPartOfEquality() {
+    @Test func optionWithAnIdentityIsPartOfEquality() {
         let request = HTTPRequestData(path: "a")
         var blue = request
         blue[option: Tenant.self] = "blue"
@@ -62,7 +62,7 @@ struct RequestOptionTests {
         #expect(alsoBlue == request)
     }
 
-    @Test func orderOfSettingIsNoPartOfEquality() {
+    @Test func orderOfSettingIsIgnoredByEquality() {
         var one = HTTPRequestData()
         one[option: Tenant.self] = "blue"
         one[option: Scope.self] = 1
@@ -72,7 +72,7 @@ struct RequestOptionTests {
         #expect(one == other)
     }
 
-    @Test func aCopyKeepsItsOwn() {
+    @Test func copyKeepsItsOwnOptions() {
         var request = HTTPRequestData()
         request[option: Importance.self] = 1
         var copy = request

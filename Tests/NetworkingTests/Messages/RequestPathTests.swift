@@ -62,7 +62,7 @@ struct RequestPathTests {
         #expect(transport.requests.map { $0.requestTarget } == ["/users/x../report.pdf", "/users?name=&up=.."])
     }
 
-    @Test func aPrefixDoesNotMakeAValueValid() async throws {
+    @Test func prefixDoesNotMakeAnInvalidValueValid() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.server(mutateRequest: { $0.path = "/v2" + ($0.path ?? "") })
             .server(authority: "a.example")
@@ -71,7 +71,7 @@ struct RequestPathTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func refusesDotSegmentsThatLiteralsAndValuesMakeTogether() async throws {
+    @Test func refusesDotSegmentsOfCombinedLiteralsAndValues() async throws {
         let transport = MockTransport { _ in .ok() }
         let (dot, parent) = (".", "./admin")
         for path in ["users/.\(dot)/posts", "users/\(dot)\(dot)", "users/.\(parent)"] as [RequestPath] {
@@ -82,7 +82,7 @@ struct RequestPathTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aPathOfACopyIsEscaped() async throws {
+    @Test func pathOfACopyIsEscaped() async throws {
         let transport = MockTransport { _ in .ok() }
         let template = HTTPRequestData(authority: "a.example", path: "users?page=1")
         let (name, empty) = ("a/b?c", "")
@@ -101,7 +101,7 @@ struct RequestPathTests {
         #expect(transport.requests.allSatisfy { $0.id == template.id })
     }
 
-    @Test func aNewURLReplacesAnInvalidPath() async throws {
+    @Test func newURLReplacesAnInvalidPath() async throws {
         let transport = MockTransport { _ in .ok() }
         var request = HTTPRequestData(path: "users/\("")")
         request.url = URL(string: "https://a.example/users/2")
@@ -127,7 +127,7 @@ struct RequestPathTests {
         #expect(HTTPRequestData.get("a/\(id)").path == "/a/0F2A6C5E-1111-4222-8333-444455556666")
     }
 
-    @Test func isComposedPieceByPiece() {
+    @Test func interpolationIsComposedInOrder() {
         var interpolation = RequestPath.StringInterpolation(literalCapacity: 4, interpolationCount: 2)
         interpolation.appendLiteral("a/")
         interpolation.appendInterpolation("b/c")

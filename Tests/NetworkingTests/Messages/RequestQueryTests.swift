@@ -43,7 +43,7 @@ struct RequestQueryTests {
         ("b=%7e", "a", "b=%7e&a=1"),
         ("b=2&", "a", "b=2&&a=1"),
     ])
-    func writesInPlaceAndLeavesTheRest(encoded: String, name: String, expected: String) {
+    func replacesAnItemInPlace(encoded: String, name: String, expected: String) {
         var query = query(encoded)
         query[name] = "1"
         #expect(query.encoded == expected)
@@ -78,20 +78,20 @@ struct RequestQueryTests {
         #expect(query[values: "tag"].isEmpty)
     }
 
-    @Test func withoutItsLastItemThereIsNoQuery() {
+    @Test func removingTheLastItemRemovesTheQuery() {
         var query = query("a=1")
         query.a = nil
         #expect(query.encoded == nil)
         #expect(query == .empty)
     }
 
-    @Test func anEmptyQueryAndNoneAreTwoThings() {
+    @Test func emptyQueryDiffersFromNone() {
         #expect(query("").encoded == "")
         #expect(RequestQuery.empty.encoded == nil)
         #expect(query("") != .empty)
     }
 
-    @Test func equalQueriesHashAlike() {
+    @Test func equalQueriesHaveEqualHashes() {
         #expect(query("a=1") == query("a=1"))
         #expect(query("a=1").hashValue == query("a=1").hashValue)
         #expect(query("a=1&b=2") != query("b=2&a=1"))

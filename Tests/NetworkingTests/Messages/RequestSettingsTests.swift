@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RequestSettingsTests {
-    @Test func hasDefaultsThatSuitMostRequests() {
+    @Test func hasItsDefaults() {
         let request = HTTPRequestData()
         #expect(request.timeout == nil)
         #expect(request.deadline == nil)
@@ -21,7 +21,7 @@ struct RequestSettingsTests {
         #expect(request.sink == nil)
     }
 
-    @Test func keepsWhatIsSet() {
+    @Test func keepsItsSettings() {
         var request = HTTPRequestData()
         request.timeout = .seconds(1)
         request.deadline = .seconds(2)
@@ -47,7 +47,7 @@ struct RequestSettingsTests {
         #expect(request.sink is CollectingSink)
     }
 
-    @Test func limitsWhatIsCollectedInMemory() async throws {
+    @Test func limitsTheBodyInMemory() async throws {
         let transport = MockTransport { _ in .text("12345") }
         var request = HTTPRequestData(authority: "example.com")
         request.maximumResponseBytes = 5
@@ -61,8 +61,8 @@ struct RequestSettingsTests {
         #expect(error?.response?.data.isEmpty == true)
     }
 
-    /// What is left of some other time is often computed, and zero when it has run out.
-    @Test func aTimeThatHasRunOutEndsTheCallAndNotTheProcess() async {
+    /// Apps often compute the rest of a time budget, which is zero once it is used up.
+    @Test func expiredTimeLimitFailsTheCall() async {
         let transport = MockTransport { _ in .ok() }
         var request = HTTPRequestData(authority: "example.com")
         request.timeout = .zero

@@ -33,7 +33,7 @@ struct RequestTests {
         #expect(try await transport.request(Request<User>(http, decoder: PropertyListDecoder())).name == "Emily")
     }
 
-    @Test func leavesTheCallersDecoderAsItIs() async throws {
+    @Test func doesNotChangeTheDecoderOfTheCaller() async throws {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         decoder.dateDecodingStrategy = .iso8601
@@ -48,12 +48,12 @@ struct RequestTests {
         #expect(decoder.userInfo.isEmpty)
     }
 
-    @Test func turnsATransportObjectIntoADomainValue() async throws {
+    @Test func transformsATransportObjectIntoADomainValue() async throws {
         let request = Request(http, as: UserDTO.self) { User(name: $0.firstName) }
         #expect(try await network(#"{"firstName":"Emily"}"#).request(request) == User(name: "Emily"))
     }
 
-    @Test func theErrorOfATransformIsNotCoveredUp() async {
+    @Test func errorOfATransformIsThrownUnchanged() async {
         let request = Request<User>(http, as: UserDTO.self) { _ in throw Rejected() }
         await #expect(throws: Rejected.self) { try await network(#"{"firstName":"Emily"}"#).request(request) }
     }

@@ -38,12 +38,12 @@ struct StatusSetTests {
             (StatusSet(arrayLiteral: 404), StatusSet(404...404)),
         ] as [(StatusSet, StatusSet)]
     )
-    func equalsWhatContainsTheSame(one: StatusSet, other: StatusSet) {
+    func setsWithTheSameStatusesAreEqual(one: StatusSet, other: StatusSet) {
         #expect(one == other)
         #expect(one.hashValue == other.hashValue)
     }
 
-    @Test func differsFromWhatContainsAnother() {
+    @Test func setsWithDifferentStatusesDiffer() {
         #expect(StatusSet.successful != .all)
         #expect(([404] as StatusSet) != [403])
         #expect(StatusSet(200...299, 301...399) != StatusSet(200...399))

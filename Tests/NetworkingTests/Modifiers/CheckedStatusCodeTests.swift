@@ -13,7 +13,7 @@ struct CheckedStatusCodeTests {
             (401, .unauthorized), (403, .status), (404, .status), (500, .status), (599, .status), (999, .status),
         ] as [(Int, NetworkingError.Kind?)]
     )
-    func throwsOutsideTheSuccesses(code: Int, expected: NetworkingError.Kind?) async throws {
+    func throwsForAStatusThatIsNoSuccess(code: Int, expected: NetworkingError.Kind?) async throws {
         let network = MockTransport { _ in .status(.init(code: code)) }.checkedStatusCode()
 
         let kind: NetworkingError.Kind?
@@ -36,7 +36,7 @@ struct CheckedStatusCodeTests {
             (StatusSet(200...399), 304, false), ([], 200, true),
         ] as [(StatusSet, Int, Bool)]
     )
-    func asksTheRequestWhatItAccepts(accepted: StatusSet, code: Int, isError: Bool) async throws {
+    func acceptedStatusesOfTheRequestAreApplied(accepted: StatusSet, code: Int, isError: Bool) async throws {
         let network = MockTransport { _ in .status(.init(code: code)) }.checkedStatusCode()
         let request = HTTPRequestData.lawful.with { $0.acceptedStatuses = accepted }
 
@@ -61,7 +61,7 @@ struct CheckedStatusCodeTests {
         #expect(error?.reason.contains("410 Gone") == true)
     }
 
-    @Test func errorOfOnesOwnReplacesTheLibrarys() async throws {
+    @Test func customErrorReplacesTheStandardOne() async throws {
         let network = MockTransport { request in request.path == "/gone" ? .status(.gone) : .status(.notFound) }
             .checkedStatusCode { $0.status == .notFound ? NoSuchProduct() : nil }
 
@@ -72,7 +72,7 @@ struct CheckedStatusCodeTests {
         #expect(error?.kind == .status)
     }
 
-    @Test func unauthorizedCanBeMappedToo() async throws {
+    @Test func customErrorReplacesUnauthorizedToo() async throws {
         let network = MockTransport([.status(.unauthorized)]).checkedStatusCode { _ in NoSuchProduct() }
 
         await #expect(throws: NoSuchProduct.self) { try await network.data(.lawful) }

@@ -7,7 +7,7 @@ struct DeadlineTests {
     private let clock = ManualClock()
     private let transport = MockTransport { _ in .never }
 
-    @Test func timeThatIsUpFailsTheCallAndCancelsIt() async throws {
+    @Test func deadlineFailsTheCallAndCancelsIt() async throws {
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
@@ -21,7 +21,7 @@ struct DeadlineTests {
         #expect((transport.requests.count, transport.cancelled) == (1, 1))
     }
 
-    @Test func spansWaitsAndAttempts() async throws {
+    @Test func deadlineIncludesWaitsAndAttempts() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.delayed(by: .seconds(12)).resent(times: 3).deadline(.seconds(30))
             .environment(\.clock, .manual(clock))
@@ -40,7 +40,7 @@ struct DeadlineTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func responseInTimeCallsTheAlarmOff() async throws {
+    @Test func responseInTimeCancelsTheAlarm() async throws {
         let network = MockTransport { _ in .ok() }.deadline(.seconds(30)).environment(\.clock, .manual(clock))
 
         try await network.data(.lawful)
@@ -48,7 +48,7 @@ struct DeadlineTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func upstreamReadsTheMoment() async throws {
+    @Test func deadlineIsInTheEnvironment() async throws {
         clock.advance(by: .seconds(100))
         let seen = Journal()
         let network = MockTransport { _ in
@@ -69,7 +69,8 @@ struct DeadlineTests {
             (inner: .seconds(5), outer: .seconds(5), expected: .seconds(5)),
         ] as [(inner: Duration, outer: Duration, expected: Duration)]
     )
-    func earliestOfNestedDeadlinesIsInForce(inner: Duration, outer: Duration, expected: Duration) async throws {
+    func earliestOfNestedDeadlinesIsInTheEnvironment(inner: Duration, outer: Duration, expected: Duration) async throws
+    {
         let seen = Journal()
         let network = MockTransport { _ in
             seen.note("\(NetworkEnvironment.current.deadline ?? .zero)")
@@ -101,7 +102,7 @@ struct DeadlineTests {
     }
 
     @Test(arguments: [.seconds(2), .seconds(60)] as [Duration])
-    func requestsOwnDeadlineReplacesTheStacks(own: Duration) async throws {
+    func deadlineOfTheRequestReplacesThatOfTheStack(own: Duration) async throws {
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let request = HTTPRequestData.lawful.with { $0.deadline = own }
         let call = Task { try await network.data(request) }
@@ -113,7 +114,7 @@ struct DeadlineTests {
         await #expect(throws: NetworkingError.self) { try await call.value }
     }
 
-    @Test func timeoutThatIsShorterFailsTheAttemptOnly() async throws {
+    @Test func shorterTimeoutFailsTheAttemptOnly() async throws {
         let network = transport.timeout(.seconds(10)).deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers(2)
@@ -125,7 +126,7 @@ struct DeadlineTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func deadlineThatIsShorterThanTheTimeoutIsADeadline() async throws {
+    @Test func deadlineBeforeTheTimeoutFailsTheCall() async throws {
         let network = transport.timeout(.seconds(30)).deadline(.seconds(10)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers(2)
@@ -162,7 +163,7 @@ struct DeadlineTests {
         #expect(events.names == ["exchangeStarted", "exchangeFailed", "deadlineExceeded"])
     }
 
-    @Test func callsTimeoutIsForTheWholeStack() async throws {
+    @Test func timeoutOfTheCallCoversTheWholeStack() async throws {
         let network = transport.delayed(by: .seconds(3)).environment(\.clock, .manual(clock))
         var environment = NetworkEnvironment()
         environment.clock = .manual(clock)
@@ -178,8 +179,8 @@ struct DeadlineTests {
         #expect(transport.requests.isEmpty)
     }
 
-    /// The clock that a stack sets lies inside of what `data(_:timeout:)` adds around it.
-    @Test func callsTimeoutRunsOnTheStacksClock() async throws {
+    /// The stack sets its clock inside the deadline that `data(_:timeout:)` adds.
+    @Test func timeoutOfTheCallUsesTheClockOfTheStack() async throws {
         let seen = Journal()
         let network = MockTransport { _ in
             let environment = NetworkEnvironment.current

@@ -21,8 +21,8 @@ struct DelayedTests {
         #expect(transport.requests.count == 1)
     }
 
-    /// The ancestor measured before it waited, and reported nothing for three seconds.
-    @Test func threeSecondsAreThreeSeconds() async throws {
+    /// The ancestor library measured the time before it waited, so it did not report the three seconds.
+    @Test func delayIsPartOfTheLoggedDuration() async throws {
         let log = LogRecorder()
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).logged(using: log.logger())
             .environment(\.clock, .immediate())
@@ -32,14 +32,14 @@ struct DelayedTests {
         #expect(log.messages.last == "← 200 OK GET https://laws.example/check, 0 bytes in 3000.0 ms")
     }
 
-    @Test func waitsAddUp() async throws {
+    @Test func delaysAddUp() async throws {
         let network = MockTransport { _ in .ok(Data("\(NetworkEnvironment.current.clock.now)".utf8)) }
             .delayed(by: .seconds(1)).delayed(by: .seconds(2)).environment(\.clock, .immediate())
 
         #expect(try await network.data(.lawful).data == Data("3.0 seconds".utf8))
     }
 
-    @Test func zeroWaitsForNobody() async throws {
+    @Test func delayOfZeroDoesNotWait() async throws {
         let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let network = MockTransport { _ in .ok() }.delayed(by: .zero).environment(\.clock, .manual(clock))
@@ -49,8 +49,8 @@ struct DelayedTests {
         #expect(!events.names.contains("waiting"))
     }
 
-    /// The ancestor sent the request anyway.
-    @Test func callerThatIsCancelledWhileItWaitsSendsNothing() async throws {
+    /// The ancestor library sent the request after the cancellation.
+    @Test func callerThatIsCancelledDuringTheDelaySendsNothing() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.delayed(by: .seconds(3)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }

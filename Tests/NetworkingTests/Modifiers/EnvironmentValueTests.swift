@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct EnvironmentValueTests {
-    @Test func setsAValueForEverythingUpstream() async throws {
+    @Test func valueAppliesToUpstreamComponents() async throws {
         let network = MockTransport { _ in .text("\(NetworkEnvironment.current.random.next())") }
             .environment(\.random, RandomSource { 42 })
 
@@ -13,7 +13,7 @@ struct EnvironmentValueTests {
         #expect(String(decoding: response.data, as: UTF8.self) == "42")
     }
 
-    @Test func leavesTheOtherValuesAsTheyAre() async throws {
+    @Test func otherValuesAreUnchanged() async throws {
         let clock = ManualClock()
         clock.advance(by: .seconds(5))
         let network = MockTransport { _ in .text("\(NetworkEnvironment.current.clock.now)") }
@@ -25,7 +25,7 @@ struct EnvironmentValueTests {
         #expect(String(decoding: response.data, as: UTF8.self) == "5.0 seconds")
     }
 
-    @Test func waitsUpstreamAreOnItsClockAndThoseDownstreamAreNot() async throws {
+    @Test func clockAppliesToWaitsUpstreamOnly() async throws {
         let (inner, outer) = (ManualClock(), ManualClock())
         let network = MockTransport { _ in .ok() }
             .delayed(by: .seconds(1))
@@ -40,7 +40,7 @@ struct EnvironmentValueTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test func hidesItsValueFromDumps() {
+    @Test func valueIsNotPrinted() {
         let network = MockTransport().environment(\.apiKey, "secret")
         var text = ""
         dump(network, to: &text)

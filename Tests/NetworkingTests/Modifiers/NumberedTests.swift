@@ -15,7 +15,7 @@ struct NumberedTests {
         #expect(transport.requests.map(\.number) == [1, 2, 3])
     }
 
-    @Test func copiesCountOnTogetherAndStacksEachForThemselves() async throws {
+    @Test func copiesShareACounterAndSeparateStacksDoNot() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.numbered()
         let copy = AnyNetworkingComponent(network)
@@ -28,7 +28,7 @@ struct NumberedTests {
         #expect(transport.requests.map(\.number) == [1, 2, 1])
     }
 
-    @Test func requestKeepsTheNumberThatItHas() async throws {
+    @Test func requestKeepsItsNumber() async throws {
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData.lawful.with { $0.number = 42 }
 
@@ -47,7 +47,7 @@ struct NumberedTests {
         #expect(transport.requests.map(\.number) == [1, 1, 2, 2])
     }
 
-    @Test func innerNumberGivesWayToTheOuterOne() async throws {
+    @Test func outerNumberTakesPrecedence() async throws {
         let transport = MockTransport { _ in .ok() }
         let inner = transport.numbered()
 

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ObservedTests {
-    @Test func aListenerHearsFromItsPlaceOn() async throws {
+    @Test func listenerReceivesEventsFromUpstreamOnly() async throws {
         let (outer, inner) = (EventRecorder(), EventRecorder())
         let network = MockTransport { _ in .ok() }.observed(by: inner).delayed(by: .seconds(1)).observed(by: outer)
             .environment(\.clock, .immediate())
@@ -28,7 +28,7 @@ struct ObservedTests {
         )
     }
 
-    @Test func failuresAndCancellationsAreHeard() async throws {
+    @Test func failuresAndCancellationsAreReported() async throws {
         let events = EventRecorder()
         let clock = ManualClock()
         let network = MockTransport().delayed(by: .seconds(1)).observed(by: events).environment(\.clock, .manual(clock))
@@ -63,8 +63,8 @@ struct ObservedTests {
         #expect(!"\(network.outline)".contains("ClosureObserver"))
     }
 
-    /// Recorders and logs tell events apart by these.
-    @Test func eventsHaveNamesOfTheirOwn() {
+    /// Recorders and logs distinguish events by their names.
+    @Test func eventNamesAreUnique() {
         let request = HTTPRequestData.lawful
         let response = HTTPResponseData(request: request)
         let attempt = Attempt(number: 1, result: .success(response), elapsed: .zero)
@@ -101,8 +101,8 @@ struct ObservedTests {
         )
     }
 
-    /// What a listener names goes out with each exchange, another value each time, and is checked as the rest is.
-    @Test func aListenerMayNameFieldsForEachExchange() async throws {
+    /// The fields of a listener are sent with each exchange, may differ each time, and are validated like other fields.
+    @Test func listenerMayAddFieldsToEachExchange() async throws {
         struct Numbering: NetworkEventObserver {
             let journal = Journal()
 
@@ -128,7 +128,7 @@ struct ObservedTests {
         #expect(transport.requests.map(\.path) == ["/start", "/busy", "/start", "/busy"])
     }
 
-    @Test func aSharedExchangeAsksOneOfThoseWhoListen() async throws {
+    @Test func sharedExchangeHasTheFieldsOfOneListener() async throws {
         struct Naming: NetworkEventObserver {
             let name: String
 
@@ -141,13 +141,13 @@ struct ObservedTests {
 
         let transport = MockTransport { _ in .ok() }
         let clock = ManualClock()
-        let flights = InFlightRequests()
-        let network = transport.delayed(by: .seconds(1)).deduplicated(sharing: flights)
+        let inFlightRequests = InFlightRequests()
+        let network = transport.delayed(by: .seconds(1)).deduplicated(sharing: inFlightRequests)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.observed(by: Naming(name: "first")).data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.observed(by: Naming(name: "second")).data(.lawful) }
-        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
+        try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(1))

@@ -3,7 +3,7 @@ import Testing
 
 /// Compares the privacy manifest with the sources: a category is declared exactly if one of its APIs is called.
 ///
-/// The names are those of Apple's list of APIs that need a reason, and of their siblings that tell the same.
+/// The test knows the names in Apple's list of APIs that need a reason, and equivalent APIs.
 @Suite
 struct PrivacyManifestTests {
     private static let sources = URL(filePath: #filePath)
@@ -59,15 +59,17 @@ struct PrivacyManifestTests {
         return try PropertyListDecoder().decode(Manifest.self, from: Data(contentsOf: file))
     }
 
-    @Test func declaresWhatTheSourcesCall() throws {
+    @Test func declaresTheAPIsThatTheSourcesCall() throws {
         let declared = try manifest().categories.map(\.name)
         let words = try Self.words()
         let used = Self.names.filter { !words.isDisjoint(with: $0.value) }
         #expect(declared.sorted() == used.keys.sorted())
     }
 
-    /// The reasons that Apple has for each category; the library shows neither times nor sizes, and reports none.
-    @Test func givesReasonsThatFitTheCategory() throws {
+    /// Apple defines the reasons for each category.
+    ///
+    /// The library neither displays nor sends times or sizes.
+    @Test func declaresReasonsOfItsCategories() throws {
         let reasons = try manifest().categories.map { ($0.name, $0.reasons) }
         #expect(
             Dictionary(uniqueKeysWithValues: reasons) == [
@@ -78,14 +80,14 @@ struct PrivacyManifestTests {
         )
     }
 
-    @Test func tracksNobodyAndCollectsNothing() throws {
+    @Test func declaresNoTrackingAndNoCollectedData() throws {
         let manifest = try manifest()
         #expect(!manifest.isTracking)
         #expect(manifest.trackingDomains.isEmpty)
         #expect(manifest.collectedDataTypes.isEmpty)
     }
 
-    /// The words of the sources, without the lines that are comments.
+    /// Returns the words of the sources without comment lines.
     private static func words() throws -> Set<String> {
         let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
         var words: Set<String> = []

@@ -25,7 +25,7 @@ struct JSONRedactorTests {
         ("\u{FEFF}[1]", "[1]"),
         ("\r\n\t 1 ", "1"),
     ])
-    func tokensStayAsTheyAre(text: String, shown: String) {
+    func tokensAreUnchanged(text: String, shown: String) {
         #expect(redact(text) == shown)
     }
 
@@ -37,19 +37,19 @@ struct JSONRedactorTests {
         "{\"secret\":[1,2",
         "{\"secret\":[}", "{\"secret\"", "\u{A0}1", "[1],", "// 1",
     ])
-    func whatIsNoDocumentIsNotShown(text: String) {
+    func malformedDocumentIsNotPrinted(text: String) {
         #expect(redact(text) == nil)
     }
 
-    @Test func whatIsNoUTF8IsNotShown() {
+    @Test func textThatIsNotUTF8IsNotPrinted() {
         for bytes in [[0x22, 0xFF, 0x22], Array("{\"secret\":\"".utf8) + [0xC3] + Array("\"}".utf8)] as [[UInt8]] {
             #expect(JSONRedactor.redact(bytes, isHidden: { $0 == "secret" }) == nil)
         }
     }
 
-    /// Whatever is shown of every beginning of a document, and of one with any byte changed, Foundation takes for a
-    /// document too.
-    @Test func damagedDocumentsShowNothingOrAreDocuments() throws {
+    /// For every prefix of a document and every changed byte, the redactor returns `nil` or a document that Foundation
+    /// parses.
+    @Test func damagedDocumentsAreNotPrintedOrStayValid() throws {
         let document = Array(#"{"a":[1.5e3,"x\n\u00e4",{"secret":"s"}],"b":null,"c":-0}"#.utf8)
         var shown = 0
         for index in document.indices {
@@ -70,7 +70,7 @@ struct JSONRedactorTests {
     }
 
     @Test(arguments: [JSONRedactor.Layout.compact, .pretty])
-    func noDepthIsTooDeep(layout: JSONRedactor.Layout) throws {
+    func deepNestingIsSupported(layout: JSONRedactor.Layout) throws {
         let depth = 50_000
         let open = String(repeating: #"[{"a":"#, count: depth)
         let document = open + "1" + String(repeating: "}]", count: depth)
@@ -79,7 +79,7 @@ struct JSONRedactorTests {
         #expect(redact(open + "1", layout) == nil)
     }
 
-    @Test func aDocumentCanBeMadeReadable() {
+    @Test func documentCanBePrettyPrinted() {
         let pretty = redact(#"{"name":"Emily","secret":[1],"tags":["a","b"],"none":[],"n":{"x":1}}"#, .pretty)
         #expect(
             pretty == """

@@ -1,5 +1,5 @@
 import HTTPTypes
-// Which names a redaction hides is asked by logs only, one by one; the rules are internal.
+// The rules are internal. Logs apply them to one name at a time.
 import Networking
 import Testing
 
@@ -15,17 +15,17 @@ struct NameRulesTests {
         ("a*a", "a", false), ("a*a", "aa", true), ("**", "x", true), ("a**b", "ab", true), ("*ü*", "münze", true),
         ("a.b", "axb", false), ("[ab]*", "a", false), ("?*", "a", false),
     ])
-    func anAsteriskIsAnyCharacters(pattern: String, name: String, isHidden: Bool) {
+    func asteriskMatchesAnyCharacters(pattern: String, name: String, isHidden: Bool) {
         #expect(NameRules(hiding: [pattern]).hides(name) == isHidden)
     }
 
-    @Test func casesAreAllTheSame() {
+    @Test func namesAreNotCaseSensitive() {
         let rules = NameRules(hiding: ["X-*-TOKEN", "Ticket"])
         #expect(rules.hides("x-Vault-Token"))
         #expect(rules.hides("TICKET"))
     }
 
-    @Test func aNameComesBeforePatternsAndTheLastPatternBeforeOthers() {
+    @Test func namesPrecedePatternsAndTheLastPatternWins() {
         var rules = NameRules(hiding: ["*token", "id"], showing: ["page*", "my_token"])
         #expect(!rules.hides("my_token"))
         #expect(!rules.hides("page_token"))
@@ -40,7 +40,7 @@ struct NameRulesTests {
     }
 
     @Test(arguments: ["user[password]", "password[]", "user[password][0]", "a[b[TOKEN]]"])
-    func aPartOfANameInBracketsIsAName(name: String) {
+    func partOfANameInBracketsIsMatched(name: String) {
         #expect(Redaction.standard.hidesBodyField(name))
     }
 
@@ -52,7 +52,7 @@ struct NameRulesTests {
         "PHPSESSIONID",
         "user_session_id", "client_jwt", "otp", "walletPassphrase",
     ])
-    func theDefaultHidesWhatSoundsLikeASecret(name: String) {
+    func defaultHidesNamesOfSecrets(name: String) {
         #expect(Redaction.standard.hidesQueryItem(name))
         #expect(Redaction.standard.hidesBodyField(name))
     }
@@ -63,7 +63,7 @@ struct NameRulesTests {
         "passed",
         "session_count", "spinning", "opinion", "codec", "signal",
     ])
-    func theDefaultShowsWhatOnlySoundsLikeOne(name: String) {
+    func defaultShowsNamesThatResembleSecrets(name: String) {
         #expect(!Redaction.standard.hidesQueryItem(name))
         #expect(!Redaction.standard.hidesBodyField(name))
     }
@@ -76,12 +76,12 @@ struct NameRulesTests {
             ("X-Request-ID", false),
         ]
     )
-    func theDefaultKnowsHeaderFieldsByTheirSound(name: String, isHidden: Bool) throws {
+    func defaultHidesHeaderFieldsWithNamesOfSecrets(name: String, isHidden: Bool) throws {
         let field = HTTPField(name: try #require(HTTPField.Name(name)), value: "x")
         #expect(Redaction.standard.hides(field) == isHidden)
     }
 
-    @Test func patternsCanBeAddedAndTakenBack() throws {
+    @Test func patternsCanBeAddedAndRemoved() throws {
         let name = try #require(HTTPField.Name("X-Tenant-Seed"))
         let field = HTTPField(name: name, value: "x")
         let redaction = Redaction.standard.addingHeaderFields("X-*-Seed").addingQueryItems("*ticket*")
@@ -92,7 +92,7 @@ struct NameRulesTests {
         #expect(redaction.hidesBodyField("ibanNumber"))
         #expect(!redaction.hidesBodyField("code"))
         #expect(!redaction.hidesBodyField("github_token"))
-        // Named in the default, and a name comes before a pattern.
+        // The default contains these names, and a name takes precedence over a pattern.
         #expect(redaction.hidesBodyField("access_token"))
         #expect(redaction.hidesQueryItem("code"))
     }

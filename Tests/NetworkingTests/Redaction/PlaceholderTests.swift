@@ -2,10 +2,10 @@ import HTTPTypes
 import Networking
 import Testing
 
-/// What stands where a secret was.
+/// The placeholder that replaces a secret.
 @Suite
 struct PlaceholderTests {
-    @Test func aSecretIsReplacedByThePlaceholder() {
+    @Test func secretIsReplacedByThePlaceholder() {
         var request = HTTPRequestData(authority: "api.example.com", path: "/reset/token-1")
         request.headerFields[.authorization] = "Bearer token-2"
         request.markSecret("token-1")

@@ -1,5 +1,5 @@
 import Foundation
-// Bodies are written for logs only, which is internal.
+// The text of bodies in logs is internal.
 import Networking
 import Testing
 
@@ -34,7 +34,7 @@ struct RedactionBodyTests {
         #"{"password":"hunter2""#, "hunter2", "", "\u{0}hunter2", #"{"a":1}{"password":"hunter2"}"#,
         String(repeating: "[", count: 100_000) + #""hunter2""#, #"{"password":"hunter2","x":01}"#,
     ])
-    func showsNothingOfWhatIsNoJSON(body: String) {
+    func showsNothingOfMalformedJSON(body: String) {
         let shown = text(body, "application/json")
         #expect(!shown.contains("hunter2"))
         #expect(shown == (body.isEmpty ? "empty" : "\(body.utf8.count) bytes of application/json"))
@@ -53,7 +53,7 @@ struct RedactionBodyTests {
         #expect(text(body, "Application/X-WWW-Form-Urlencoded; charset=utf-8") == shown)
     }
 
-    /// An authorization code comes with success, and with requests.
+    /// An authorization code occurs in successful responses and in requests.
     @Test(arguments: [200, 201, 302, 400, 404, 422, 500, 503])
     func showsTheCodeOfAnErrorOnly(status: Int) {
         let body = #"{"code":"E42","message":"no","details":[{"Code":7}],"access_token":"x","promo_code":"y"}"#
@@ -67,20 +67,20 @@ struct RedactionBodyTests {
         let shown = body.replacing(#""access_token":"x""#, with: #""access_token":"<redacted>""#)
         #expect(text(.standard, body) == (isError ? shown : hidden))
         #expect(text(.standard, "code=7&token=x", "application/x-www-form-urlencoded").contains("code=7") == isError)
-        // An app that hides it hides it everywhere.
+        // If the app hides the field, it is hidden in every body.
         #expect(text(.standard.addingBodyFields("Code"), body) == hidden)
         #expect(!text(.standard.addingBodyFields("*code"), body).contains("E42"))
         #expect(text(.standard.showingBodyFields("code"), body) == shown)
     }
 
-    /// The sign and the mark are one character, and a search for the sign alone passes it by.
-    @Test func hidesAFormFieldWhoseValueBeginsWithACombiningMark() {
+    /// Swift combines the equals sign and the mark into one character, so a search for the equals sign fails.
+    @Test func hidesAFormFieldWithAValueThatStartsWithACombiningMark() {
         let type = "application/x-www-form-urlencoded"
         #expect(text("password=\u{301}hunter2", type) == "password=<redacted>")
         #expect(text("a=1&\u{301}=1&token=hunter2", type) == "a=1&\u{301}=1&token=<redacted>")
     }
 
-    @Test func aFormCannotForgeALine() {
+    @Test func formCannotForgeALine() {
         #expect(text("a=1\r\nINFO forged", "application/x-www-form-urlencoded") == "a=1\u{FFFD}\u{FFFD}INFO forged")
     }
 
@@ -119,14 +119,14 @@ struct RedactionBodyTests {
         #expect(text(body, "text/plain", limit: limit) == shown)
     }
 
-    @Test func redactsBeforeItCuts() {
+    @Test func redactsBeforeItTruncates() {
         let body = #"{"a":"\#(String(repeating: "x", count: 100))","password":"hunter2"}"#
         let shown = text(body, "application/json", limit: 130)
         #expect(shown.contains("<reda"))
         #expect(!shown.contains("hunter"))
     }
 
-    @Test func showsNothingOfAStructuredBodyThatIsTooLongToParse() {
+    @Test func showsNothingOfAStructuredBodyBeyondTheParsingLimit() {
         let body = #"{"a":"\#(String(repeating: "x", count: 1 << 20))"}"#
         #expect(text(body, "application/json", limit: 10) == "\(body.utf8.count) bytes of application/json")
         let form = "a=\(String(repeating: "x", count: 1 << 20))"
@@ -142,7 +142,7 @@ struct RedactionBodyTests {
         (#"{"token":"hunter2"}"# + "\n[1, 2]\r\n\n", #"{"token":"<redacted>"} [1,2]"#),
         ("\u{1E}{\"a\":1}\n\u{1E}{\"token\":\"hunter2", #"{"a":1} 17 bytes"#),
     ])
-    func showsEachLineOfJSONThatIsOne(body: String, shown: String) {
+    func showsEachValidLineOfJSON(body: String, shown: String) {
         for type in ["application/x-ndjson", "application/jsonl; charset=UTF-8", "application/json-seq"] {
             #expect(text(body, type) == shown)
         }
@@ -168,7 +168,7 @@ struct RedactionBodyTests {
         parts.map { "--\(boundary)\r\n\($0.head)\r\n\r\n\($0.body)\r\n" }.joined() + "--\(boundary)--\r\n"
     }
 
-    @Test func showsPartsByNameAndSizeAndNotWhatIsHidden() {
+    @Test func showsPartsByNameAndSizeWithoutSecrets() {
         let disposition = "Content-Disposition: form-data; name="
         let body = multipart([
             ("\(disposition)title", "Holiday"),
@@ -199,7 +199,7 @@ struct RedactionBodyTests {
         #expect(!text(body, "multipart/form-data; boundary=b").contains("hunter2"))
     }
 
-    @Test func aBodyOfPartsThatIsStillToBeReadShowsThem() {
+    @Test func showsThePartsOfAnUnreadBody() {
         let body = RequestBody.multipart([
             .text("Holiday", name: "title"), .text("hunter2", name: "password"),
             .data(Data(count: 9), name: "photo", fileName: "a.jpg"),
@@ -224,12 +224,12 @@ struct RedactionBodyTests {
             ([0x61, 0x00], "text/plain", "2 bytes of text/plain"),
         ] as [([UInt8], String, String)]
     )
-    func readsACharsetItKnowsAndNoOther(bytes: [UInt8], contentType: String, shown: String) {
+    func decodesKnownCharsetsOnly(bytes: [UInt8], contentType: String, shown: String) {
         let text = Redaction.standard.text(for: Data(bytes), contentType: contentType, style: .init(limit: 100))
         #expect(text == shown)
     }
 
-    @Test func cutsBetweenCharacters() {
+    @Test func truncatesBetweenCharacters() {
         for limit in 0...12 {
             let shown = text("aü👋aü👋", "text/plain", limit: limit)
             #expect(shown.hasSuffix("… (14 bytes)"))
@@ -238,7 +238,7 @@ struct RedactionBodyTests {
         }
     }
 
-    @Test func looksAtNoMoreOfALongTextThanItShows() {
+    @Test func readsOnlyTheShownStartOfALongText() {
         let data = Data("start".utf8) + Data(count: 8 << 20) + Data([0xFF])
         let shown = Redaction.standard.text(for: data, contentType: "text/plain", style: .init(limit: 5))
         #expect(shown == "start… (\(data.count) bytes)")
@@ -246,7 +246,7 @@ struct RedactionBodyTests {
 
     // MARK: Layouts
 
-    @Test func linesOfTextStayLinesWhereThatIsAskedFor() {
+    @Test func linesOfTextAreKeptIfRequested() {
         let data = Data("a\r\nb\n\tc\u{1B}".utf8)
         let shown = Redaction.standard.text(
             for: data,
@@ -283,7 +283,7 @@ struct RedactionBodyTests {
             ("application/octet-stream", #"{"a": 1}"#, #"{"a": 1}"#),
             ("text/event-stream", "data: {\"token\":1}\n\n", "data: {\"token\":\"<redacted>\"}\n\n"),
             ("text/event-stream", "\u{FEFF}data:{ \"a\": 1 }\r\n\r\ndata", "\u{FEFF}data:{ \"a\": 1 }\r\n\r\ndata"),
-            // As models answer: with tokens, and a last word that is no JSON.
+            // Language models respond with tokens, and with a last event that is no JSON.
             (
                 "text/event-stream; charset=utf-8", "data: {\"token\":1}\n\ndata: [DONE]\n\n",
                 "data: {\"token\":\"<redacted>\"}\n\ndata: [DONE]\n\n"
@@ -292,7 +292,7 @@ struct RedactionBodyTests {
                 "text/event-stream", "id: 1\r\ndata: {\"token\":\r\nid: 2\r\ndata: 1}\r\n\r\n: ping\r",
                 "id: 1\r\nid: 2\r\ndata: {\"token\":\"<redacted>\"}\r\n\r\n: ping\r"
             ),
-            // Lines end with CR and LF alone.
+            // Only CR and LF end a line. Other line separators are part of its text.
             (
                 "text/event-stream",
                 "data: a\u{2028}\u{85}b\u{0B}c\n\ndata: {\"a\":\"x\u{2028}\u{2029}\",\"token\":1}\n\n",
@@ -306,7 +306,7 @@ struct RedactionBodyTests {
             ("text/event-stream; charset=utf-16", "data: a\n\n", nil),
         ] as [(String, String, String?)]
     )
-    func aBodyToSendIsReplacedOrLeftOut(contentType: String, body: String, sent: String?) {
+    func bodyToStoreIsRedactedOrOmitted(contentType: String, body: String, sent: String?) {
         let data = Redaction.standard.body(Data(body.utf8), contentType: contentType)
         #expect(data == sent.map { Data($0.utf8) })
     }

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-// What a redaction writes is internal: it shows in descriptions and logs, which are tested where they are made.
+// The text of a redaction is internal. The tests of descriptions and logs cover their output.
 import Networking
 import Testing
 
@@ -30,7 +30,7 @@ struct RedactionTests {
         )
     }
 
-    @Test func hidesAFieldThatMustNotBeIndexed() {
+    @Test func hidesANeverIndexedField() {
         var field = HTTPField(name: .accept, value: "hunter2")
         #expect(!redaction.hides(field))
         field.indexingStrategy = .disallow
@@ -38,7 +38,7 @@ struct RedactionTests {
         #expect(redaction.lines(for: HTTPFields([field])) == ["Accept: <redacted>"])
     }
 
-    @Test func hidesWhatIsAdded() throws {
+    @Test func hidesAddedNames() throws {
         let name = try #require(HTTPField.Name("X-Session"))
         let added = redaction.addingHeaderFields("x-SESSION", "Accept").addingQueryItems("Ticket")
             .addingBodyFields("Iban")
@@ -138,7 +138,7 @@ struct RedactionTests {
         #expect(PrintableText.singleLine(text) == line)
     }
 
-    @Test func theFieldOfAServerCannotForgeALine() {
+    @Test func fieldFromAServerCannotForgeALine() {
         let field = HTTPField(name: .server, lenientValue: "a\tb\u{1B}[2J".utf8)
         let line = redaction.lines(for: HTTPFields([field]))[0]
         #expect(!line.utf8.contains { $0 < 32 || $0 == 127 })
@@ -146,7 +146,7 @@ struct RedactionTests {
 
     // MARK: Limits
 
-    @Test func aGiganticValueIsCutInALogAndNowhereElse() throws {
+    @Test func longValueIsTruncatedInLogsOnly() throws {
         let name = try #require(HTTPField.Name("X-Trace"))
         let fields: HTTPFields = [name: String(repeating: "ü", count: 50_000)]
         let line = try #require(redaction.boundedLines(for: fields).first)
@@ -154,7 +154,7 @@ struct RedactionTests {
         #expect(redaction.lines(for: fields) == ["X-Trace: \(String(repeating: "ü", count: 50_000))"])
     }
 
-    @Test func fieldsWithoutNumberAreCounted() {
+    @Test func excessFieldsAreCounted() {
         var fields = HTTPFields()
         for _ in 0..<1_000 {
             fields.append(HTTPField(name: .via, value: "a"))
@@ -164,7 +164,7 @@ struct RedactionTests {
         #expect(lines.last == "… (1000 fields)")
     }
 
-    @Test func aGiganticURLIsCut() {
+    @Test func longURLIsTruncated() {
         let request = HTTPRequestData(
             authority: "a.example",
             path: "/\(String(repeating: "p", count: 10_000))?x=\(String(repeating: "q", count: 10_000))"
@@ -177,7 +177,7 @@ struct RedactionTests {
 
     // MARK: Masks
 
-    @Test func aMaskStandsForWhatIsNotHidden() {
+    @Test func maskReplacesOtherValues() {
         let masked = redaction.masking("<private>")
         #expect(masked.target("/a?x=1&token=2&y") == "/a?x=<private>&token=<redacted>&<private>")
         #expect(

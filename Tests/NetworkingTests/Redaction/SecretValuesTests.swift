@@ -39,11 +39,11 @@ struct SecretValuesTests {
         ("x", "\\ud83dx", "\\ud83d<redacted>"),
         ("x", "\\", "\\"),
     ])
-    func aValueIsHiddenHoweverItIsWritten(value: String, text: String, shown: String) {
+    func valueIsHiddenInEachEncoding(value: String, text: String, shown: String) {
         #expect(hidden(text, value) == shown)
     }
 
-    @Test func theLongestValueIsHiddenFirst() {
+    @Test func longestValueIsHiddenFirst() {
         #expect(hidden("tokentail token", "token", "tokentail") == "<redacted> <redacted>")
         #expect(hidden("text", "") == "text")
     }
@@ -64,7 +64,7 @@ struct SecretValuesTests {
         return request
     }
 
-    @Test func noPrintOfARequestHasIt() {
+    @Test func requestPrintsNoMarkedSecret() {
         let request = marked { $0.body = .data(Data("x".utf8), contentType: "text/tok/1 2") }
         #expect("\(request)" == "POST https://laws.example/reset/<redacted>/now?q=<redacted>&x=1")
         let prints = everyPrint(of: request)
@@ -72,7 +72,7 @@ struct SecretValuesTests {
         #expect(prints.contains("Accept: text/<redacted>"))
     }
 
-    @Test func noPrintOfAResponseOrAnErrorHasIt() {
+    @Test func responseAndErrorPrintNoMarkedSecret() {
         let request = marked()
         let response = HTTPResponseData(
             request: request,
@@ -94,7 +94,7 @@ struct SecretValuesTests {
             .file(URL(filePath: "/tmp/tok/1 2/x")),
         ] as [RequestBody]
     )
-    func noCommandHasItUnlessAskedFor(body: RequestBody) {
+    func commandHasNoMarkedSecretByDefault(body: RequestBody) {
         let request = marked { $0.body = body }
         let command = request.curl()
         #expect(!command.contains("tok"), "\(command)")
@@ -103,7 +103,7 @@ struct SecretValuesTests {
         #expect(request.curl(redaction: nil).contains("tok%2F1%202"))
     }
 
-    @Test func noLogHasItWhereverItStands() async throws {
+    @Test func logsHaveNoMarkedSecret() async throws {
         let log = LogRecorder()
         let secret = secret
         let transport = MockTransport([
@@ -129,7 +129,7 @@ struct SecretValuesTests {
         #expect(log.text.contains(#"{"echo":"<redacted>","list":["x <redacted>"],"<redacted>":1}"#))
     }
 
-    @Test func aCutNeverLeavesTheBeginningOfIt() {
+    @Test func truncationLeavesNoPrefixOfASecret() {
         let redaction = Redaction.standard.hidingSecrets(of: marked())
         for limit in 0..<40 {
             let text = String(repeating: "tok/1 2 ", count: 4)
@@ -138,13 +138,13 @@ struct SecretValuesTests {
         }
     }
 
-    @Test func theMarkStaysWithTheRequestThroughAStack() async throws {
+    @Test func markIsKeptThroughAStack() async throws {
         let network = MockTransport([.redirect(to: "/next/tok%2F1%202"), .ok()]).server(scheme: "https")
         let response = try await network.data(marked())
         #expect("\(response.sentRequest)".contains("/next/<redacted>"))
     }
 
-    @Test func aMarkIsNoPartOfEquality() {
+    @Test func equalityIgnoresMarks() {
         var request = HTTPRequestData.lawful
         let other = request
         request.markSecret("x")

@@ -3,7 +3,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Ways from https to http, which a policy has to allow.
+/// Redirects from https to http, which a policy has to allow.
 @Suite(.timeLimit(.minutes(5)))
 struct DowngradeTests {
     private func arrivals(_ policy: RedirectPolicy) async throws -> [String?] {
@@ -12,7 +12,7 @@ struct DowngradeTests {
         return transport.requests.map(\.scheme)
     }
 
-    @Test func aPolicySaysWhetherItAllowsThem() async throws {
+    @Test func policyMustAllowDowngrades() async throws {
         for policy in [RedirectPolicy.follow, .follow(upTo: 3), .follow.strippingCredentials(.userAgent)] {
             #expect(!policy.allowsDowngrade)
             #expect(try await arrivals(policy) == ["https"])

@@ -11,7 +11,7 @@ struct RedirectPolicyTests {
 
     // MARK: Downgrades
 
-    @Test func aWayToPlainHTTPIsNotFollowed() async throws {
+    @Test func redirectToPlainHTTPIsNotFollowed() async throws {
         let events = EventRecorder()
         let transport = MockTransport([.redirect(to: "http://example.com/b")])
         let response = try await transport.data(request.with { $0.addObserver(events) })
@@ -20,7 +20,7 @@ struct RedirectPolicyTests {
         #expect(events.events.map(\.description).contains("redirectRefused(downgrade)"))
     }
 
-    @Test func itIsFollowedWithoutCredentialsWhereThePolicyAllowsIt() async throws {
+    @Test func allowedDowngradeIsFollowedWithoutCredentials() async throws {
         let transport = MockTransport([.redirect(to: "http://example.com/b"), .ok()])
         let request = request.with {
             $0.redirects = .follow.allowingDowngrade()
@@ -35,14 +35,14 @@ struct RedirectPolicyTests {
     // MARK: Credentials
 
     @Test(arguments: ["DPoP", "X-CSRF-Token", "X-XSRF-Token"])
-    func proofsStayWithTheirServer(name: String) async throws {
+    func proofsAreNotSentToAnotherServer(name: String) async throws {
         let name = try #require(HTTPField.Name(name))
         let transport = MockTransport([.redirect(to: "https://other.example/"), .ok()])
         try await transport.data(request.with { $0.headerFields[name] = "proof" })
         #expect(transport.requests.map { $0.headerFields[name] } == ["proof", nil])
     }
 
-    @Test func thePolicyCanNameMore() async throws {
+    @Test func policyCanNameFurtherCredentials() async throws {
         let tenant = try #require(HTTPField.Name("X-Tenant"))
         let transport = MockTransport([
             .redirect(to: "/c"), .redirect(to: "https://other.example/"), .redirect(to: "https://example.com/d"), .ok(),
@@ -55,7 +55,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.map { $0.headerFields[tenant] } == ["7", "7", nil, nil])
     }
 
-    @Test func optionsThatAreCredentialsStayToo() async throws {
+    @Test func credentialOptionsAreNotSentToAnotherServer() async throws {
         enum Ticket: RequestOption {
             static let defaultValue: String? = nil
             static let isCredential = true
@@ -73,9 +73,9 @@ struct RedirectPolicyTests {
         #expect(transport.requests.map { $0[option: Color.self] } == ["red", "red"])
     }
 
-    // MARK: The app decides
+    // MARK: Decisions of the app
 
-    @Test func aClosureSeesWhatIsAboutToHappen() async throws {
+    @Test func closureGetsTheNextRequest() async throws {
         let seen = Mutex<[String]>([])
         let transport = MockTransport([.redirect(to: "/c"), .redirect(to: "/d", status: .seeOther), .ok()])
         let request = request.with {
@@ -97,7 +97,7 @@ struct RedirectPolicyTests {
         )
     }
 
-    @Test func aClosureCanStop() async throws {
+    @Test func closureCanStopTheRedirect() async throws {
         let events = EventRecorder()
         let transport = MockTransport([.redirect(to: "/c"), .redirect(to: "https://other.example/")])
         let request = request.with {
@@ -110,14 +110,14 @@ struct RedirectPolicyTests {
         #expect(events.events.map(\.description).contains("redirectRefused(policy)"))
     }
 
-    @Test func aClosureCanFail() async {
+    @Test func errorOfAClosureFailsTheCall() async {
         struct Captive: Error {}
         let transport = MockTransport([.redirect(to: "https://portal.example/")])
         let request = request.with { $0.redirects = .follow.deciding { _ in throw Captive() } }
         await #expect(throws: Captive.self) { try await transport.data(request) }
     }
 
-    @Test func aClosureIsNotAskedAboutWhatTheRulesRefuse() async throws {
+    @Test func closureIsNotCalledForRefusedRedirects() async throws {
         let transport = MockTransport([.redirect(to: "ftp://example.com/")])
         let request = request.with {
             $0.redirects = .follow.deciding { _ in
@@ -134,7 +134,7 @@ struct RedirectPolicyTests {
         (.follow(upTo: 3).allowingDowngrade(), "up to 3, to http too"),
         (.follow.deciding { _ in .stop }, "up to 20, if the app agrees"),
     ])
-    func saysWhatItDoes(policy: RedirectPolicy, description: String) {
+    func descriptionListsItsSettings(policy: RedirectPolicy, description: String) {
         #expect("\(policy)" == description)
     }
 }

@@ -20,7 +20,7 @@ struct RedirectRulesTests {
             (308, .get, .get), (308, .head, .head), (308, .post, .post), (308, .put, .put), (308, .patch, .patch),
         ] as [(Int, HTTPRequest.Method, HTTPRequest.Method)]
     )
-    func keepsOrChangesTheMethod(code: Int, method: HTTPRequest.Method, next: HTTPRequest.Method) async throws {
+    func methodDependsOnTheStatus(code: Int, method: HTTPRequest.Method, next: HTTPRequest.Method) async throws {
         let transport = MockTransport([.redirect(to: "/c", status: .init(code: code)), .ok()])
         var request = request
         request.method = method
@@ -47,14 +47,14 @@ struct RedirectRulesTests {
     }
 
     @Test(arguments: [200, 201, 300, 304, 305, 306, 309, 399, 404])
-    func followsNothingElse(code: Int) async throws {
+    func followsNoOtherStatus(code: Int) async throws {
         let transport = MockTransport([.redirect(to: "/c", status: .init(code: code))])
         let response = try await transport.data(request)
         #expect(response.status.code == code)
         #expect(response.redirects.isEmpty)
     }
 
-    @Test func aRedirectWithoutALocationIsTheAnswer() async throws {
+    @Test func redirectWithoutALocationIsReturned() async throws {
         #expect(try await MockTransport([.status(.found)]).data(request).status == .found)
     }
 
@@ -85,7 +85,7 @@ struct RedirectRulesTests {
         ("/x//y/", "https://example.com/x//y/"),
         ("https://münchen.de/ü%20x", "https://xn--mnchen-3ya.de/%C3%BC%20x"),
     ])
-    func goesWhereTheLocationPoints(location: String, url: String) async throws {
+    func resolvesTheLocation(location: String, url: String) async throws {
         let transport = MockTransport([.redirect(to: location), .text("there")])
         let response = try await transport.data(request)
         #expect(response.data == Data("there".utf8))
@@ -100,7 +100,7 @@ struct RedirectRulesTests {
         "https://u:hunter2@other.example/", "https://other.example:99999/x", "https://other.example:port/x",
         "https://<x>/", "//", "https://[::1/x",
     ])
-    func returnsWhatItCannotFollow(location: String) async throws {
+    func returnsARedirectThatItCannotFollow(location: String) async throws {
         let transport = MockTransport([.redirect(to: location)])
         let response = try await transport.data(request)
         #expect(response.status == .found)
@@ -108,12 +108,12 @@ struct RedirectRulesTests {
         #expect(transport.requests.count == 1)
     }
 
-    /// What is wrong is the server's location, and no request of the app's.
+    /// The location of the server is invalid, and no request of the app.
     @Test(arguments: [
         ("/", "x", 1 << 16, ""), ("/", "ü", 12_000, ""), ("https://other.example/", "x", 9_000_000, ""),
         ("https://", "x.", 150, "example/"), ("https://", "x", 66_000, "/"),
     ])
-    func returnsARedirectWhoseLocationIsTooLong(start: String, text: String, count: Int, end: String) async throws {
+    func returnsARedirectWithATooLongLocation(start: String, text: String, count: Int, end: String) async throws {
         let location = start + String(repeating: text, count: count) + end
         let transport = MockTransport([.redirect(to: location), .ok()])
         let recorder = EventRecorder()
@@ -144,7 +144,7 @@ struct RedirectRulesTests {
         }
     }
 
-    @Test func goesFromPlainHTTPToHTTPS() async throws {
+    @Test func followsFromPlainHTTPToHTTPS() async throws {
         let transport = MockTransport([.redirect(to: "https://example.com/b"), .ok()])
         var request = request
         request.scheme = "http"
@@ -176,7 +176,7 @@ struct RedirectRulesTests {
         "https://other.example/x", "//sub.example.com/x", "https://example.com:8443/x", "https://example.com.evil/x",
         "https://example.org/x",
     ])
-    func takesNoCredentialsToAnotherOrigin(location: String) async throws {
+    func sendsNoCredentialsToAnotherOrigin(location: String) async throws {
         let transport = MockTransport([.redirect(to: location, status: .temporaryRedirect), .ok()])
         try await transport.data(try requestWithCredentials())
         let followed = try #require(transport.requests.last)
@@ -199,7 +199,7 @@ struct RedirectRulesTests {
         #expect(transport.requests.last?.headerFields.map(\.name) == [.accept])
     }
 
-    @Test func credentialsThatWereTakenOffDoNotComeBack() async throws {
+    @Test func removedCredentialsAreNotRestored() async throws {
         let transport = MockTransport([
             .redirect(to: "https://other.example/x"), .redirect(to: "https://example.com/y"), .ok(),
         ])
@@ -207,7 +207,7 @@ struct RedirectRulesTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["hunter2", nil, nil])
     }
 
-    @Test func credentialsThatAServerModifierSetDoNotComeBackEither() async throws {
+    @Test func removedCredentialsOfAServerModifierAreNotRestored() async throws {
         let transport = MockTransport([
             .redirect(to: "https://other.example/x"), .redirect(to: "https://example.com/y"), .ok(),
         ])
@@ -220,7 +220,7 @@ struct RedirectRulesTests {
 
     // MARK: Limits
 
-    @Test func followsUpToTwenty() async throws {
+    @Test func followsUpToTwentyRedirects() async throws {
         let hops = (1...20).map { MockResponse.redirect(to: "/\($0)") }
         let transport = MockTransport(hops + [.text("there")])
         let response = try await transport.data(request)
@@ -229,7 +229,7 @@ struct RedirectRulesTests {
         #expect(transport.requests.count == 21)
     }
 
-    @Test func anotherOneIsTooMany() async throws {
+    @Test func failsAfterTwentyRedirects() async throws {
         let transport = MockTransport((1...21).map { .redirect(to: "/\($0)") })
         let error = try #require(
             await #expect(throws: NetworkingError.self) { try await transport.data(request) }
@@ -242,7 +242,7 @@ struct RedirectRulesTests {
     }
 
     @Test(arguments: [1, 2, 5])
-    func followsAsManyAsTheRequestSays(limit: Int) async throws {
+    func followsUpToTheLimitOfTheRequest(limit: Int) async throws {
         let transport = MockTransport { request in
             let number = request.path.flatMap { Int($0.dropFirst()) } ?? 0
             return .redirect(to: "/\(number + 1)")
@@ -254,7 +254,7 @@ struct RedirectRulesTests {
         #expect(transport.requests.count == limit + 1)
     }
 
-    @Test func followsNoneWhenToldSo() async throws {
+    @Test func followsNoneIfDisabled() async throws {
         let transport = MockTransport([.redirect(to: "/c")])
         var request = request
         request.redirects = .never
@@ -267,7 +267,7 @@ struct RedirectRulesTests {
     @Test(arguments: [
         ["/a/b"], ["b"], ["/c", "/a/b"], ["/c", "/d", "/c"], ["/c", "/c"], ["https://EXAMPLE.com/a/b"],
     ])
-    func goesRoundInNoCircles(locations: [String]) async throws {
+    func loopIsAnError(locations: [String]) async throws {
         let transport = MockTransport(locations.map { .redirect(to: $0) })
         var request = request
         request.scheme = "https"
@@ -282,15 +282,15 @@ struct RedirectRulesTests {
         #expect(transport.requests.count == locations.count)
     }
 
-    @Test func anotherMethodIsNoCircle() async throws {
+    @Test func redirectWithAnotherMethodIsNoLoop() async throws {
         let transport = MockTransport([.redirect(to: "/a/b", status: .seeOther), .text("there")])
         var request = request
         request.method = .post
         #expect(try await transport.data(request).data == Data("there".utf8))
     }
 
-    /// Login walls and consent pages set a cookie and send the browser back to where it came from.
-    @Test func goesBackWhenACookieWasSetOnTheWay() async throws {
+    /// Login and consent pages set a cookie and redirect back to the original URL.
+    @Test func redirectBackAfterASetCookieIsNoLoop() async throws {
         let cookie = MockResponse(status: .found, headerFields: [.location: "/a/b", .setCookie: "seen=1"])
         let transport = MockTransport([.redirect(to: "/consent"), cookie, .text("there")])
         let response = try await transport.data(request)
@@ -299,7 +299,7 @@ struct RedirectRulesTests {
 
     // MARK: History and sinks
 
-    @Test func tellsTheWayItTook() async throws {
+    @Test func responseHasItsRedirects() async throws {
         let transport = MockTransport([
             .redirect(to: "/one", status: .movedPermanently), .redirect(to: "/two", status: .temporaryRedirect), .ok(),
         ])
@@ -312,7 +312,7 @@ struct RedirectRulesTests {
         #expect(Set(transport.requests.map(\.id)) == [request.id])
     }
 
-    @Test func aSinkNeverGetsThePageOfARedirect() async throws {
+    @Test func sinkDoesNotReceiveThePageOfARedirect() async throws {
         let sink = CollectingSink { _ in .take }
         var request = request
         request.sink = sink
@@ -325,7 +325,7 @@ struct RedirectRulesTests {
         #expect(response.body == .delivered(byteCount: 5))
     }
 
-    @Test func aSinkHearsNothingOfTooManyRedirects() async {
+    @Test func sinkIsNotNotifiedOfTooManyRedirects() async {
         let sink = CollectingSink { _ in .take }
         var request = request
         request.sink = sink

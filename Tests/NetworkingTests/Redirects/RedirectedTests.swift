@@ -8,7 +8,7 @@ import Testing
 struct RedirectedTests {
     private let request = HTTPRequestData(authority: "example.com", path: "a")
 
-    @Test func whatLiesUpstreamSeesEachHop() async throws {
+    @Test func upstreamModifiersGetEachHop() async throws {
         let outside = RequestRecorder()
         let inside = RequestRecorder()
         let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .text("there")])
@@ -22,7 +22,7 @@ struct RedirectedTests {
         #expect(outside.requests.map(\.path) == ["/a"])
     }
 
-    @Test func withoutItTheTransportFollows() async throws {
+    @Test func transportFollowsWithoutTheModifier() async throws {
         let recorder = RequestRecorder()
         let transport = MockTransport([.redirect(to: "/b"), .text("there")])
         let response = try await transport.recorded(by: recorder).data(request)
@@ -30,7 +30,7 @@ struct RedirectedTests {
         #expect(recorder.requests.map(\.path) == ["/a"])
     }
 
-    @Test func hopsPassTheServerUntouched() async throws {
+    @Test func hopsAreNotChangedByTheServer() async throws {
         let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "https://other.example/c"), .ok()])
         let network = transport.redirected()
             .server(headerField: .authorization, "Bearer token-1")
@@ -47,7 +47,7 @@ struct RedirectedTests {
         )
     }
 
-    @Test func whatAModifierUpstreamAddsIsAddedToEachHopByItself() async throws {
+    @Test func upstreamModifierAppliesToEachHopOnce() async throws {
         let transport = MockTransport([.redirect(to: "https://other.example/b"), .ok()])
         try await transport.modified(Stamp()).redirected().data(request)
         #expect(transport.requests.map { $0.headerFields[.accept] } == ["example.com", "other.example"])
@@ -58,7 +58,7 @@ struct RedirectedTests {
             (nil, 3), (.follow(upTo: 1), 2), (.never, 1), (.follow(upTo: 9), 4),
         ] as [(RedirectPolicy?, Int)]
     )
-    func theRequestsOwnPolicyCounts(own: RedirectPolicy?, sent: Int) async throws {
+    func policyOfTheRequestTakesPrecedence(own: RedirectPolicy?, sent: Int) async throws {
         let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .redirect(to: "/d"), .ok()])
         var request = request
         if let own {
@@ -68,7 +68,7 @@ struct RedirectedTests {
         #expect(transport.requests.count == sent)
     }
 
-    @Test func oneIsEnough() async throws {
+    @Test func nestedModifiersFollowOnce() async throws {
         let inside = RequestRecorder()
         let between = RequestRecorder()
         let transport = MockTransport([.redirect(to: "/b"), .ok()])
@@ -79,15 +79,15 @@ struct RedirectedTests {
         #expect(between.requests.count == 2)
     }
 
-    @Test func theResponsesRequestCanBeSentAgain() async throws {
+    @Test func requestOfTheResponseCanBeSentAgain() async throws {
         let transport = MockTransport([.redirect(to: "/b"), .ok(), .redirect(to: "/d"), .text("there")])
         let response = try await transport.redirected().data(request)
-        // Without the mark of its first way, the transport follows again.
+        // The sent request is not marked as redirected, so the transport follows again.
         let again = try await transport.data(response.sentRequest)
         #expect(again.data == Data("there".utf8))
     }
 
-    @Test func aSinkGetsTheLastBody() async throws {
+    @Test func sinkReceivesTheLastBody() async throws {
         let sink = CollectingSink { _ in .take }
         let transport = MockTransport([
             MockResponse(status: .found, data: Data("moved".utf8), headerFields: [.location: "/b"]), .text("there"),
@@ -108,7 +108,7 @@ struct RedirectedTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func itsLineInTheOutline() {
+    @Test func outlineListsThePolicy() {
         let network = MockTransport().redirected(.follow(upTo: 5))
         #expect(network.outline.contains("redirected(up to 5)"))
     }

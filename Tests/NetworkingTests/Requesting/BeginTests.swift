@@ -12,7 +12,7 @@ struct BeginTests {
         return request
     }
 
-    @Test func handsABodyToTheSinkOnce() async throws {
+    @Test func passesABodyToTheSinkOnce() async throws {
         let sink = CollectingSink()
         let response = try await MockTransport { _ in .text("12345") }.timeout(.seconds(1)).logged()
             .data(request(sink))
@@ -24,7 +24,7 @@ struct BeginTests {
         #expect(response.data.isEmpty)
     }
 
-    @Test func handsABodyOfAPlainComponentToTheSink() async throws {
+    @Test func passesABodyOfAPlainComponentToTheSink() async throws {
         struct Echo: NetworkingComponent {
             func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
                 HTTPResponseData(request: request, data: Data("12345".utf8))
@@ -38,7 +38,7 @@ struct BeginTests {
         #expect(other.finished == 1)
     }
 
-    @Test func handsABodyToTheSinkOnceWhenAModifierCallsAgain() async throws {
+    @Test func passesABodyToTheSinkOnceDespiteANestedCall() async throws {
         struct Nested: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -54,7 +54,7 @@ struct BeginTests {
         #expect(sink.finished == 1)
     }
 
-    @Test func leavesABodyAloneThatATransportDelivered() async throws {
+    @Test func doesNotPassABodyThatTheTransportDelivered() async throws {
         struct Streaming: NetworkingTransport {
             func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
                 let head = HTTPResponse(status: .ok)
@@ -72,7 +72,7 @@ struct BeginTests {
         #expect(sink.finished == 1)
     }
 
-    @Test func anEmptyBodyReachesTheSinkAsItsEnd() async throws {
+    @Test func emptyBodyFinishesTheSink() async throws {
         let sink = CollectingSink()
         #expect(try await MockTransport { _ in .ok() }.data(request(sink)).body == .delivered(byteCount: 0))
         #expect(sink.chunks.isEmpty)
@@ -80,7 +80,7 @@ struct BeginTests {
     }
 
     @Test(arguments: [300, 304, 400, 401, 404, 500, 503])
-    func givesNoSinkThePageOfAFailure(code: Int) async throws {
+    func passesNoPageOfAFailureToTheSink(code: Int) async throws {
         let sink = DefaultSink()
         let transport = MockTransport { _ in MockResponse(status: .init(code: code), data: Data("page".utf8)) }
         let response = try await transport.data(request(sink))
@@ -88,7 +88,7 @@ struct BeginTests {
         #expect(response.status.code == code)
     }
 
-    @Test func collectsNoMoreThanAMebibyteOfAFailure() async throws {
+    @Test func collectsAtMostOneMebibyteOfAFailure() async throws {
         let transport = MockTransport { request in
             MockResponse(status: .notFound, data: Data(count: (1 << 20) + (request.path == "/more" ? 1 : 0)))
         }
@@ -101,7 +101,7 @@ struct BeginTests {
     }
 
     @Test(arguments: [(4, true), (5, false), (6, false), (0, true)])
-    func collectsWhatTheSinkAllows(limit: Int64, isTooLarge: Bool) async throws {
+    func collectsUpToTheLimitOfTheSink(limit: Int64, isTooLarge: Bool) async throws {
         let sink = CollectingSink { _ in .collect(upTo: limit) }
         let transport = MockTransport { _ in .text("12345") }
         if isTooLarge {
@@ -115,7 +115,7 @@ struct BeginTests {
         #expect(sink.finished == 0)
     }
 
-    @Test func dropsABodyThatTheSinkRefuses() async throws {
+    @Test func discardsABodyThatTheSinkRefuses() async throws {
         let sink = CollectingSink { _ in .refuse }
         let response = try await MockTransport { _ in .text("12345") }.data(request(sink))
         #expect(response.body == .delivered(byteCount: 0))
@@ -124,14 +124,14 @@ struct BeginTests {
         #expect(sink.finished == 0)
     }
 
-    @Test func takesAFailureWhenTheSinkWantsIt() async throws {
+    @Test func passesAFailureToASinkThatAcceptsIt() async throws {
         let sink = CollectingSink { _ in .take }
         let transport = MockTransport { _ in MockResponse(status: .notFound, data: Data("page".utf8)) }
         #expect(try await transport.data(request(sink)).body == .delivered(byteCount: 4))
         #expect(sink.data == Data("page".utf8))
     }
 
-    @Test func aSinkIsNotLimitedByTheMemoryOfTheRequest() async throws {
+    @Test func memoryLimitDoesNotApplyToASink() async throws {
         let sink = CollectingSink()
         var request = request(sink)
         request.maximumResponseBytes = 1
@@ -140,7 +140,7 @@ struct BeginTests {
     }
 
     @Test(arguments: [CollectingSink.Step.offer, .receive, .finish])
-    func theErrorOfASinkIsTheErrorOfTheCall(step: CollectingSink.Step) async {
+    func errorOfASinkFailsTheCall(step: CollectingSink.Step) async {
         let sink = CollectingSink(failingAt: step)
         await #expect(throws: CollectingSink.Failure.self) {
             try await MockTransport { _ in .text("12345") }.data(request(sink))
@@ -148,7 +148,7 @@ struct BeginTests {
         #expect(sink.failures.count == (step == .offer ? 0 : 1))
     }
 
-    @Test func aSinkHearsNothingOfACallThatFailsBeforeItsHead() async {
+    @Test func sinkIsNotNotifiedOfAFailureBeforeTheHead() async {
         let sink = CollectingSink()
         await #expect(throws: URLError.self) {
             try await MockTransport([.failure(URLError(.timedOut))]).data(request(sink))
@@ -158,9 +158,9 @@ struct BeginTests {
     }
 }
 
-/// Answers as sinks do by default, and must never receive anything but a success.
+/// A sink with the default decisions, which receives only successes.
 private struct DefaultSink: ResponseSink {
     func receive(_ chunk: Data) async throws {
-        Issue.record("It received \(chunk.count) bytes.")
+        Issue.record("The sink received \(chunk.count) bytes.")
     }
 }

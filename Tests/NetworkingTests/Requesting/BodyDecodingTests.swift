@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// What typed requests and `as:` make of the body of a response.
+/// The decoding of response bodies for typed requests and `as:`.
 @Suite(.timeLimit(.minutes(5)))
 struct BodyDecodingTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")
@@ -38,7 +38,7 @@ struct BodyDecodingTests {
     // MARK: Data
 
     @Test(arguments: [Data([0x89, 0x50, 0x4E, 0x47, 0, 0xFF]), Data(), Data("[1, 2]".utf8), Data(count: 100_000)])
-    func dataIsTheBodyAsItIs(body: Data) async throws {
+    func dataIsTheUnchangedBody(body: Data) async throws {
         let transport = transport(body, type: "image/png")
         #expect(try await transport.request(Request<Data>(request)) == body)
         #expect(try await transport.request(request, as: Data.self) == body)
@@ -48,7 +48,7 @@ struct BodyDecodingTests {
         #expect(try await transport.request(counted) == body.count)
     }
 
-    @Test func aBodyThatWentToASinkIsNoData() async throws {
+    @Test func bodyThatASinkReceivedIsAnError() async throws {
         let sent = request.with { $0.sink = CollectingSink { _ in .take } }
         let error = await #expect(throws: NetworkingError.self) {
             try await transport(Data("abc".utf8)).request(Request<Data>(sent))
@@ -74,7 +74,7 @@ struct BodyDecodingTests {
             ([], "text/plain", ""),
         ] as [([UInt8], String?, String)]
     )
-    func aStringIsTheBodyInItsCharset(bytes: [UInt8], type: String?, text: String) async throws {
+    func stringIsDecodedWithTheCharset(bytes: [UInt8], type: String?, text: String) async throws {
         let transport = transport(Data(bytes), type: type)
         #expect(try await transport.request(Request<String>(request)) == text)
         #expect(try await transport.request(request, as: String.self) == text)
@@ -87,7 +87,7 @@ struct BodyDecodingTests {
             ([0x61], "text/plain; charset=EBCDIC", "EBCDIC"),
         ] as [([UInt8], String, String)]
     )
-    func aBodyThatIsNoTextInItsCharsetIsAnError(bytes: [UInt8], type: String, name: String) async throws {
+    func bodyThatIsInvalidInItsCharsetIsAnError(bytes: [UInt8], type: String, name: String) async throws {
         let error = try #require(await failure(transport(Data(bytes), type: type), as: String.self))
         #expect(error.kind == .decoding)
         #expect(error.underlying is DecodingError)
@@ -95,22 +95,22 @@ struct BodyDecodingTests {
         #expect(error.reason.hasSuffix("Read it as Data."))
     }
 
-    // MARK: Nothing
+    // MARK: Empty bodies
 
     @Test(arguments: [[], Array("no JSON".utf8), [0xFF]] as [[UInt8]])
-    func voidAcceptsAnything(bytes: [UInt8]) async throws {
+    func voidAcceptsAnyBody(bytes: [UInt8]) async throws {
         try await transport(Data(bytes), type: "image/png").request(Request<Void>(request))
     }
 
     @Test(arguments: [(204, ""), (204, "no JSON"), (205, ""), (205, "no JSON"), (200, ""), (200, "null")])
-    func anOptionalIsNilWhereThereIsNothing(code: Int, body: String) async throws {
+    func optionalIsNilForAnEmptyBody(code: Int, body: String) async throws {
         let transport = transport(Data(body.utf8), status: .init(code: code))
         #expect(try await transport.request(Request<User?>(request)) == nil)
         #expect(try await transport.request(request, as: User?.self) == nil)
         #expect(try await transport.value(request, as: [Int]?.self).body == nil)
     }
 
-    @Test func anOptionalIsTheValueWhereThereIsOne() async throws {
+    @Test func optionalIsTheDecodedValue() async throws {
         let json = transport(Data(#"{"name":"Emily","tags":[]}"#.utf8))
         #expect(try await json.request(request, as: User?.self) == User(name: "Emily"))
         let text = transport(Data("null".utf8), type: "text/plain")
@@ -130,7 +130,7 @@ struct BodyDecodingTests {
         (#"{"name":null,"tags":[]}"#, "expected String at name, found null."),
         (#"{"name":"Emily","tags":[{"id":"hunter2"}]}"#, "expected Int at tags.[0].id, found a string."),
     ])
-    func saysWhatIsWrongWhere(body: String, fault: String) async throws {
+    func errorNamesTheFaultAndItsPath(body: String, fault: String) async throws {
         let error = try #require(await failure(transport(Data(body.utf8), type: "application/json"), as: User.self))
         #expect(
             error.reason == "The body does not decode to User: \(fault) Compare the type with the server's response."
@@ -146,7 +146,7 @@ struct BodyDecodingTests {
         var role: Role
     }
 
-    @Test func saysWhichValueCannotBeRead() async throws {
+    @Test func errorNamesThePathOfAnInvalidValue() async throws {
         let json = transport(Data(#"{"role":"hunter2"}"#.utf8), type: "application/json")
         let error = try #require(await failure(json, as: Account.self))
         #expect(
@@ -158,12 +158,12 @@ struct BodyDecodingTests {
     }
 
     @Test(arguments: [200, 204])
-    func saysThatTheBodyIsEmpty(code: Int) async throws {
+    func errorNamesAnEmptyBody(code: Int) async throws {
         let error = try #require(await failure(transport(Data(), status: .init(code: code)), as: User.self))
         #expect(error.reason.contains("User: it is empty (status \(code)). Use an optional type"))
     }
 
-    @Test func saysThatTheBodyIsAPage() async throws {
+    @Test func errorDescribesAPage() async throws {
         let page = Data("<html><body>Sign in</body></html>".utf8)
         let error = try #require(await failure(transport(page, type: "Text/HTML; charset=utf-8"), as: User.self))
         let start = #"that start with "<html><body>Sign in</body></html>". Check the URL"#
@@ -172,7 +172,7 @@ struct BodyDecodingTests {
         #expect(broken.reason.contains("User: it is not JSON but 33 bytes of application/problem+json \(start)"))
     }
 
-    @Test func theBodyOfAnErrorIsReadInTheSameWay() async throws {
+    @Test func bodyOfAnErrorIsDecodedInTheSameWay() async throws {
         let transport = transport(
             Data([0x47, 0x72, 0xFC, 0xDF, 0x65]),
             type: "text/plain; charset=latin1",

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Bodies that are read as `String`, with charsets that are unknown, wrong or not kept to.
+/// Bodies decoded as `String`, with charsets that are unknown, wrong or violated.
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct CharsetTests {
     private func text(_ bytes: [UInt8], charset: String?) async throws -> String {
@@ -16,7 +16,7 @@ struct CharsetTests {
         return try await transport.request(HTTPRequestData(authority: "example.com", path: "/"), as: String.self)
     }
 
-    /// What a byte order mark says is right where the charset says something else, as in browsers.
+    /// A byte order mark takes precedence over another charset, as in browsers.
     @Test(
         arguments: [
             ([0xFE, 0xFF, 0x00, 0x61], "utf-16le", "a"), ([0xFF, 0xFE, 0x61, 0x00], "utf-16be", "a"),
@@ -35,9 +35,9 @@ struct CharsetTests {
             ([0xFF, 0xFE], "utf-16", ""), ([0xFE, 0xFF], "utf-16", ""), ([0xEF, 0xBB, 0xBF], "utf-8", ""),
             ([0x61], "", "a"), ([0x61], "\"\"", "a"), ([0x61], "\"utf-8", "a"), ([0x61], "\"UTF\\-8\"", "a"),
             ([0x61], "'utf-8", nil), ([0xD8, 0x3D, 0xDE, 0x00], "utf-16", "😀"),
-            // A mark behind the first one is a character.
+            // A second mark is a character.
             ([0xFE, 0xFF, 0xFE, 0xFF, 0x00, 0x61], "utf-16", "\u{FEFF}a"),
-            // A mark that is cut off is no mark.
+            // A truncated mark is no mark.
             ([0xEF, 0xBB], "iso-8859-1", "ï»"), ([0xEF, 0xBB], "utf-8", nil), ([0xFE], "utf-16", nil),
             // Truncated text and lone surrogates.
             ([0xFF, 0xFE, 0x61], "utf-16", nil), ([0x00], "utf-16be", nil), ([0x61, 0x00, 0x62], "utf-16le", nil),
@@ -45,7 +45,7 @@ struct CharsetTests {
             ([0x00, 0xDE], "utf-16le", nil), ([0x00, 0xDE, 0x3D, 0xD8], "utf-16le", nil),
             ([0xFF, 0xFE, 0x00, 0xD8], "utf-8", nil), ([0xED, 0xA0, 0x80], "utf-8", nil), ([0xC3], "utf-8", nil),
             ([0xC0, 0x80], "utf-8", nil), ([0xF4, 0x90, 0x80, 0x80], "utf-8", nil),
-            // Charsets that are not known.
+            // Unknown charsets.
             ([], "utf-32", nil), ([0xFF, 0xFE, 0x00, 0x00], "utf-32", nil), ([0x61], "utf-7", nil), ([0x61], "x", nil),
             ([0x61], "名前", nil), ([0x61], String(repeating: "x", count: 100_000), nil),
         ] as [([UInt8], String?, String?)]

@@ -9,7 +9,7 @@ import Testing
 struct DataTests {
     private let request = HTTPRequestData(authority: "example.com", path: "hello")
 
-    @Test func givesTheResponse() async throws {
+    @Test func returnsTheResponse() async throws {
         let transport = MockTransport { _ in .text("Hello World") }
         let response = try await transport.data(request)
         #expect(response.data == Data("Hello World".utf8))
@@ -19,21 +19,21 @@ struct DataTests {
 
     @Test func reportsProgressUpToTheEnd() async throws {
         let transport = MockTransport { _ in .text("Hello World").inSteps(5) }
-        let heard = Mutex<[TransferProgress]>([])
-        try await transport.data(request) { progress in heard.withLock { $0.append(progress) } }
-        #expect(heard.withLock { $0.map(\.received.count) } == [0, 2, 4, 6, 8, 11])
-        #expect(heard.withLock { $0.dropFirst().allSatisfy { $0.received.expected == 11 } })
-        #expect(heard.withLock { $0.last?.received.fractionCompleted } == 1)
+        let progressReports = Mutex<[TransferProgress]>([])
+        try await transport.data(request) { progress in progressReports.withLock { $0.append(progress) } }
+        #expect(progressReports.withLock { $0.map(\.received.count) } == [0, 2, 4, 6, 8, 11])
+        #expect(progressReports.withLock { $0.dropFirst().allSatisfy { $0.received.expected == 11 } })
+        #expect(progressReports.withLock { $0.last?.received.fractionCompleted } == 1)
     }
 
-    @Test func reportsWhatWasSent() async throws {
-        let heard = Mutex<TransferProgress?>(nil)
+    @Test func reportsSentBytes() async throws {
+        let progressReports = Mutex<TransferProgress?>(nil)
         let post = HTTPRequestData(method: .post, authority: "example.com", body: .data(Data(count: 7)))
-        try await MockTransport { _ in .ok() }.data(post) { progress in heard.withLock { $0 = progress } }
-        #expect(heard.withLock { $0?.sent } == BytesSent(count: 7, expected: 7))
+        try await MockTransport { _ in .ok() }.data(post) { progress in progressReports.withLock { $0 = progress } }
+        #expect(progressReports.withLock { $0?.sent } == BytesSent(count: 7, expected: 7))
     }
 
-    @Test func aHandlerOfTheCallTakesThePlaceOfTheRequestsOwn() async throws {
+    @Test func handlerOfTheCallReplacesThatOfTheRequest() async throws {
         let own = Mutex(0)
         let other = Mutex(0)
         var request = request
@@ -46,10 +46,10 @@ struct DataTests {
         #expect(own.withLock { $0 } == 2)
     }
 
-    @Test func givesUpWhenItsTimeIsUp() async throws {
+    @Test func failsAtItsTimeout() async throws {
         let clock = ManualClock()
         let network = MockTransport { _ in .ok().delayed(by: .seconds(3)) }.environment(\.clock, .manual(clock))
-        // The environment of the call itself, since its deadline lies outside the stack.
+        // The call itself needs the environment, because its deadline is outside of the stack.
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
         try await withEnvironment(environment) {
@@ -57,7 +57,7 @@ struct DataTests {
             try await clock.advance(by: .seconds(2), afterSleepers: 2)
             do {
                 _ = try await response
-                Issue.record("The call gave a response after its time was up.")
+                Issue.record("The call returned a response after its timeout.")
             } catch let error as NetworkingError {
                 #expect(error.kind == .timeout)
                 #expect(error.isTimeout)
@@ -65,8 +65,8 @@ struct DataTests {
         }
     }
 
-    /// The deadlines of the stack have the same moment, and what they throw is not what the caller gets.
-    @Test func itsTimeReplacesTheDeadlineOfTheStack() async throws {
+    /// The stack's deadline ends at the same moment, but its error is not thrown.
+    @Test func timeoutReplacesTheDeadlineOfTheStack() async throws {
         let clock = ManualClock()
         let network = MockTransport { _ in .never }.deadline(.seconds(60))
         var environment = NetworkEnvironment.current
@@ -80,7 +80,7 @@ struct DataTests {
         }
     }
 
-    @Test func itsTimeReplacesAShorterDeadlineOfTheStack() async throws {
+    @Test func timeoutReplacesAShorterDeadlineOfTheStack() async throws {
         let clock = ManualClock()
         let network = MockTransport { _ in .text("Hello").delayed(by: .seconds(5)) }.deadline(.seconds(2))
         var environment = NetworkEnvironment.current
@@ -92,7 +92,7 @@ struct DataTests {
         }
     }
 
-    @Test func isDoneBeforeItsTimeIsUp() async throws {
+    @Test func returnsBeforeItsTimeout() async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
@@ -105,8 +105,8 @@ struct DataTests {
         #expect(clock.sleepers == 0)
     }
 
-    /// In the ancestor a cancelled caller left the transfer running.
-    @Test func aCancelledCallEndsItsTransferAndThrowsCancellationError() async throws {
+    /// In the ancestor library, a cancelled caller left the transfer running.
+    @Test func cancelledCallEndsItsTransferAndThrowsCancellationError() async throws {
         let clock = ManualClock()
         let network = MockTransport { _ in .ok().delayed(by: .seconds(3)) }.environment(\.clock, .manual(clock))
         let call = Task { try await network.data(request) }
@@ -116,7 +116,7 @@ struct DataTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func aCallThatBeginsCancelledSendsNothing() async {
+    @Test func callThatStartsCancelledSendsNothing() async {
         let transport = MockTransport { _ in .ok() }
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -126,10 +126,10 @@ struct DataTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aCallThatBeginsCancelledReachesNoComponent() async {
+    @Test func callThatStartsCancelledReachesNoComponent() async {
         struct Echo: NetworkingComponent {
             func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-                Issue.record("It was reached.")
+                Issue.record("The component was reached.")
                 return HTTPResponseData(request: request)
             }
         }

@@ -95,7 +95,7 @@ struct DeliveryTests {
         #expect(sink.finished == 0)
     }
 
-    @Test func sinkIsNotifiedOnceOfABodyThatBreaksOff() async throws {
+    @Test func sinkIsNotifiedOnceOfATruncatedBody() async throws {
         struct BrokenOff: Error {}
         let sink = CollectingSink()
         await #expect(throws: BrokenOff.self) {
@@ -142,7 +142,7 @@ struct DeliveryTests {
         _ = try await request.deliver(HTTPResponse(status: .ok)) { delivery in try delivery.checkLength(11) }
     }
 
-    @Test func indicesOfASliceStartAtZeroAgain() async throws {
+    @Test func indicesOfACollectedSliceStartAtZero() async throws {
         let response = try await request()
             .deliver(HTTPResponse(status: .ok)) { delivery in
                 try await delivery.receive(Data("onetwo".utf8).dropFirst(3))
@@ -153,7 +153,7 @@ struct DeliveryTests {
 
     // MARK: The time limits of the stack
 
-    @Test func transportSeesTheTimeLimitsOfTheStack() async throws {
+    @Test func transportGetsTheTimeLimitsOfTheStack() async throws {
         let seen = Journal()
         let transport = TimeLimitRecorder(seen: seen)
         try await transport.data(.lawful)
@@ -178,7 +178,7 @@ private struct TimeLimitRecorder: NetworkingTransport {
     }
 }
 
-/// A transport whose bodies arrive in chunks.
+/// A transport that sends bodies in chunks.
 private struct Chunked: NetworkingTransport {
     var head = HTTPResponse(status: .ok)
     let chunks: [String]
@@ -192,10 +192,10 @@ private struct Chunked: NetworkingTransport {
     }
 }
 
-/// A sink that answers as sinks do by default, and records an issue if it receives a chunk.
+/// A sink with the default decisions that records an issue if it receives a chunk.
 private struct UnfilledSink: ResponseSink {
     func receive(_ chunk: Data) async throws {
-        Issue.record("It received \(chunk.count) bytes.")
+        Issue.record("The sink received \(chunk.count) bytes.")
     }
 }
 

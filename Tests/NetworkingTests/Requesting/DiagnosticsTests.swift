@@ -7,7 +7,7 @@ import Testing
 struct DiagnosticsTests {
     private let transport = MockTransport()
 
-    @Test func recommendedOrderHasNone() {
+    @Test func recommendedOrderHasNoDiagnostics() {
         let network = transport.timeout(.seconds(10)).authenticated(with: BearerCredentials(token: "token"))
             .throttled(max: 6).rateLimited(to: 9, per: .seconds(1)).redirected().retry().deduplicated().cached()
             .checkedStatusCode().deadline(.seconds(30)).logged().traced().numbered().instrument()
@@ -16,8 +16,8 @@ struct DiagnosticsTests {
         #expect(transport.diagnostics.isEmpty)
     }
 
-    /// Each stack of the guides leaves out some modifiers of the recommended order.
-    @Test func everyPartOfTheRecommendedOrderHasNone() {
+    /// Each stack in the guides omits some modifiers of the recommended order.
+    @Test func everySubsetOfTheRecommendedOrderHasNoDiagnostics() {
         let modifiers: [@Sendable (AnyNetworkingComponent) -> any NetworkingComponent] = [
             { $0.timeout(.seconds(10)) },
             { $0.authenticated(with: BearerCredentials(token: "token")) },
@@ -99,18 +99,18 @@ struct DiagnosticsTests {
         // The cache of an app's client, and the same cache around the credentials of an API client.
         MockTransport().cached().authenticated(with: BearerCredentials(token: "token")).cached()
             as any NetworkingComponent,
-        // The exchanges of misses are shared further in.
+        // An inner modifier shares the exchanges of cache misses.
         MockTransport().deduplicated().cached().deduplicated(),
-        // A cache for all users stores what the server says is for all.
+        // A shared cache stores only responses that the server allows for all users.
         MockTransport().cached(in: ResponseCache(isShared: true))
             .authenticated(with: BearerCredentials(token: "token")),
         MockTransport().cached().server(headerField: .accept, "application/json"),
     ])
-    func intendedOrderHasNone(network: any NetworkingComponent) {
+    func intendedOrderHasNoDiagnostics(network: any NetworkingComponent) {
         #expect(network.diagnostics == [])
     }
 
-    @Test func absentModifierIsNoPartOfTheStack() {
+    @Test func absentModifierIsIgnored() {
         let network = transport.modified(nil as PriorityRaised?).retry().modified(PriorityRaised() as PriorityRaised?)
         #expect(network.modifiers.count == 2)
         #expect(network.modifiers.first is PriorityRaised)
@@ -149,7 +149,7 @@ struct DiagnosticsTests {
         #expect(transport.timeout(.seconds(10)).modified(Budgeted(limit: .seconds(20))).diagnostics.isEmpty)
     }
 
-    @Test func ruleOfAnotherPackageSeesTheModifiersAround() {
+    @Test func ruleOfAnotherPackageGetsTheSurroundingModifiers() {
         let network = transport.timeout(.seconds(1)).retry().modified(PlaceReported()).cached().logged()
         #expect(
             network.diagnostics.map(\.message) == [
@@ -159,7 +159,7 @@ struct DiagnosticsTests {
         #expect(network.diagnostics.map(\.modifier) == ["PlaceReported"])
     }
 
-    @Test func componentThatForwardsItsModifiersIsSeenThrough() {
+    @Test func modifiersThatAComponentForwardsAreDiagnosed() {
         var request = HTTPRequestData(authority: "api.example.com")
         request.cacheMode = .noStore
         let network = Wrapper(base: transport.cached()).timeout(.seconds(1))
@@ -239,7 +239,7 @@ struct DiagnosticsTests {
         request.maximumBufferedBytes = 1
         request.decompressionLimit = .none
         request.redirects = .never
-        // The transports read these two.
+        // The transports read these two options.
         request.retryPolicy = .never
         request.isIdempotent = true
         request.serverMutations = .disabled
@@ -296,7 +296,7 @@ private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }
 
-/// Has each default, so that none of them is ambiguous.
+/// Uses each default implementation, which checks that none of them is ambiguous.
 private struct SilentReader: NetworkEventObserver, RequestInterceptor, NetworkingModifier {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }

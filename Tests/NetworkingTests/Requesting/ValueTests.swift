@@ -17,7 +17,7 @@ struct ValueTests {
         }
     }
 
-    @Test func givesTheValueAndItsResponse() async throws {
+    @Test func returnsTheValueAndItsResponse() async throws {
         let transport = MockTransport { _ in .json(User(name: "Emily")) }
         let (user, response) = try await transport.value(Request<User>(request))
         #expect(user == User(name: "Emily"))
@@ -77,7 +77,7 @@ struct ValueTests {
         #expect(try await transport.request(request, as: User.self).name == "Emily")
     }
 
-    @Test func acceptsWhatTheRequestAccepts() async throws {
+    @Test func acceptsTheStatusesOfTheRequest() async throws {
         let transport = MockTransport { _ in .json(User(name: "Nobody"), status: .notFound) }
         var request = request
         request.acceptedStatuses = [404]
@@ -88,7 +88,7 @@ struct ValueTests {
         #expect(try await transport.request(request, as: User.self).name == "Nobody")
     }
 
-    @Test func acceptsWhatTheStackAccepts() async throws {
+    @Test func acceptsTheStatusesOfTheStack() async throws {
         let transport = MockTransport { _ in .json(User(name: "Nobody"), status: .notFound) }
         let network = transport.server(mutate: \.acceptedStatuses) { $0.union([404]) }
         _ = try await network.checkedStatusCode().data(request)
@@ -105,7 +105,7 @@ struct ValueTests {
     // MARK: Decoding
 
     @Test(arguments: ["", "garbage", "{", "[]", "null", "\u{0}", "<html>"])
-    func garbageIsADecodingError(body: String) async throws {
+    func malformedBodyIsADecodingError(body: String) async throws {
         let transport = MockTransport { _ in .text(body) }
         let error = try #require(
             await #expect(throws: NetworkingError.self) { try await transport.value(request, as: User.self) }
@@ -124,7 +124,7 @@ struct ValueTests {
         (#"{"name":"Emily","tags":[{"id":1},{"id":"hunter2"}]}"#, "expected Int at tags.[1].id, found a string."),
         (#"{"name":"Emily","tags":[{"id":1},{}]}"#, #"the key "id" is missing in the object at tags.[1]."#),
     ])
-    func saysWhereItDidNotDecodeAndShowsNoValue(body: String, place: String) async throws {
+    func errorNamesThePathAndNoValue(body: String, place: String) async throws {
         let transport = MockTransport { _ in .text(body) }
         let error = try #require(
             await #expect(throws: NetworkingError.self) { try await transport.value(request, as: User.self) }
@@ -133,7 +133,7 @@ struct ValueTests {
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
 
-    @Test func aKeyOfTheServersCannotForgeALine() async throws {
+    @Test func keyFromTheServerCannotForgeALine() async throws {
         let transport = MockTransport { _ in .text(#"{"a\r\nINFO forged":"x"}"#) }
         let error = try #require(
             await #expect(throws: NetworkingError.self) { try await transport.value(request, as: [String: Int].self) }
@@ -142,7 +142,7 @@ struct ValueTests {
         #expect(!error.description.contains { $0.isNewline })
     }
 
-    @Test func anErrorOfAnotherDecoderIsADecodingError() async throws {
+    @Test func errorOfAnotherDecoderIsADecodingError() async throws {
         struct Own: BodyDecoder {
             struct Failure: Error {}
 
@@ -170,7 +170,7 @@ struct ValueTests {
         #expect(try await transport.request(request, as: User.self).name == name)
     }
 
-    @Test func aBigBodyThatDoesNotDecodeFailsLikeASmallOne() async throws {
+    @Test func largeBodyThatDoesNotDecodeIsADecodingError() async throws {
         let transport = MockTransport { _ in .ok(Data(count: 100_000)) }
         let error = await #expect(throws: NetworkingError.self) {
             try await transport.value(request, as: User.self)
@@ -178,7 +178,7 @@ struct ValueTests {
         #expect(error?.kind == .decoding)
     }
 
-    @Test func theErrorOfATransportPassesAsItIs() async {
+    @Test func errorOfATransportIsThrownUnchanged() async {
         let transport = MockTransport([.failure(URLError(.notConnectedToInternet))])
         let error = await #expect(throws: URLError.self) { try await transport.value(request, as: User.self) }
         #expect(error?.code == .notConnectedToInternet)

@@ -4,14 +4,14 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// What an app says of a stream of events.
+/// The options of an event stream.
 @Suite(.timeLimit(.minutes(5)))
 struct EventOptionsTests {
     private struct Token: Decodable, Sendable, Equatable {
         let wordCount: Int
     }
 
-    @Test func eventsAreDecodedByTheDecoderThatIsGiven() async throws {
+    @Test func eventsAreDecodedWithTheDecoderOfTheCall() async throws {
         let snakes = JSONDecoder()
         snakes.keyDecodingStrategy = .convertFromSnakeCase
         let transport = MockTransport { _ in .events(.text("data: {\"word_count\": 7}\n\ndata: [DONE]\n\n")) }
@@ -26,7 +26,7 @@ struct EventOptionsTests {
         #expect(error?.kind == .decoding)
     }
 
-    @Test func theWaitBeforeAReconnectionIsReported() async throws {
+    @Test func waitBeforeAReconnectionIsReported() async throws {
         let clock = ManualClock()
         let transport = MockTransport([
             .events(.text("retry: 7000\ndata: one\n\ndata: two\n\n")), .status(.noContent),
@@ -51,7 +51,7 @@ struct EventOptionsTests {
         #expect(waits == [.reconnection])
     }
 
-    @Test func aParserGoesOnWithTheLastID() throws {
+    @Test func parserContinuesWithTheLastID() throws {
         var parser = ServerSentEventParser(lastEventID: "7")
         #expect(parser.lastEventID == "7")
         let events = try parser.parse(Data("data: a\n\nid: 8\ndata: b\n\ndata: c\n\n".utf8))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct EventStreamTests {
-    /// All events, and what ended them.
+    /// Returns all events and the error at the end.
     private func read(
         _ network: some NetworkingComponent,
         _ request: HTTPRequestData = .lawful,
@@ -16,7 +16,7 @@ struct EventStreamTests {
     ) async -> (data: [String], error: (any Error)?) {
         var data: [String] = []
         do {
-            try await withEnvironment(.waitingForNothing) {
+            try await withEnvironment(.withoutDelays) {
                 for try await event in try await network.events(request, until: terminator) {
                     data.append(event.data)
                 }
@@ -27,7 +27,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test func bringsEventsAsTheyCome() async throws {
+    @Test func returnsEventsAsTheyArrive() async throws {
         let transport = MockTransport([
             .events(.text("id: 7\nevent: greeting\nda"), .text("ta: hello\n"), .text("\ndata: again\n\n"), .hang)
         ])
@@ -39,7 +39,7 @@ struct EventStreamTests {
         #expect(transport.requests[0].headerFields[.cacheControl] == "no-store")
     }
 
-    @Test func theLastIDIsThatOfWhatWasBrought() async throws {
+    @Test func lastIDIsThatOfTheLastReturnedEvent() async throws {
         let transport = MockTransport([
             .events(.text("id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: end\n\nid: 4\n\n"))
         ])
@@ -52,10 +52,10 @@ struct EventStreamTests {
         #expect(events.lastEventID == "3")
     }
 
-    // MARK: Connecting again
+    // MARK: Reconnecting
 
-    /// A server that ends each connection at once would be asked without a pause.
-    @Test func connectionsThatBringNothingAreMadeLessAndLessOften() async throws {
+    /// A server that ends each connection at once would otherwise get requests without a pause.
+    @Test func pausesGrowBetweenConnectionsWithoutEvents() async throws {
         let clock = ManualClock()
         let nothing = MockResponse.events(.text("retry: 0\n\n"))
         let transport = MockTransport([
@@ -85,8 +85,8 @@ struct EventStreamTests {
         #expect(try await call.value == ["one"])
     }
 
-    /// A server that ends each connection after one event would be asked without a pause.
-    @Test func pausesBetweenConnectionsThatBringOneEventEach() async throws {
+    /// A server that ends each connection after one event would otherwise get requests without a pause.
+    @Test func pausesBetweenConnectionsWithOneEvent() async throws {
         let clock = ManualClock()
         let one = MockResponse.events(.text("retry: 0\ndata: one\n\n"))
         let transport = MockTransport([one, one, one, .status(.noContent)])
@@ -109,7 +109,7 @@ struct EventStreamTests {
         #expect(transport.requests.count == 4)
     }
 
-    /// A request with such an id would fail, and its error would blame the app.
+    /// A request with such an ID would fail, and its error would blame the app.
     @Test(arguments: ["2\u{1}", "2\u{7f}", "\t2", "2 ", " 2", String(repeating: "2", count: 1 << 16), "2\u{0}"])
     func reconnectsAfterAnIDThatCannotBeSent(id: String) async throws {
         let transport = MockTransport([
@@ -132,7 +132,7 @@ struct EventStreamTests {
         #expect(transport.requests.map(\.lastEventID) == [nil, id])
     }
 
-    @Test func connectsAgainWhenAConnectionEnds() async throws {
+    @Test func reconnectsWhenAConnectionEnds() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let transport = MockTransport([
             .events(.text("id: 1\ndata: one\n\ndata: hal")),
@@ -152,7 +152,7 @@ struct EventStreamTests {
             ("retry: 0\n", .milliseconds(500)), ("retry: 99999999999\n", .seconds(3_600)),
         ] as [(String?, Duration)]
     )
-    func waitsAsLongAsTheServerWants(line: String?, time: Duration) async throws {
+    func waitsForTheTimeOfTheServer(line: String?, time: Duration) async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
@@ -174,7 +174,7 @@ struct EventStreamTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func aCancellationWithinTheWaitIsPrompt() async throws {
+    @Test func cancellationDuringTheWaitEndsTheStream() async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
@@ -191,7 +191,7 @@ struct EventStreamTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func thatNoConnectionCouldBeMadeIsForTheStacksRetryToMend() async throws {
+    @Test func failedReconnectionIsLeftToTheRetryOfTheStack() async throws {
         let down = NetworkingError(.connection, request: .lawful)
         let one = MockResponse.events(.text("data: one\n\n"))
         let transport = MockTransport([
@@ -207,7 +207,7 @@ struct EventStreamTests {
         #expect((failure as? NetworkingError)?.kind == .connection)
     }
 
-    @Test func whatMayNotBeSentTwiceHasOneConnection() async throws {
+    @Test func requestThatIsNotIdempotentIsNotReconnected() async throws {
         let transport = MockTransport([.events(.text("data: one\n\n")), .events(.text("data: two\n\n"))])
         let (data, error) = await read(transport, .lawful.with { $0.method = .post })
         #expect(data == ["one"])
@@ -223,7 +223,7 @@ struct EventStreamTests {
 
     // MARK: The end
 
-    @Test func aTerminatorEndsIt() async throws {
+    @Test func terminatorEndsTheStream() async throws {
         let transport = MockTransport([.events(.text("data: one\n\ndata: [DONE]\n\ndata: more\n\n"), .hang)])
         let (data, error) = await read(transport, until: "[DONE]")
         #expect(data == ["one"])
@@ -231,7 +231,7 @@ struct EventStreamTests {
         try await transport.waitForEnds()
     }
 
-    @Test func aNoContentAtOnceIsNoEvents() async throws {
+    @Test func noContentIsAnEmptyStream() async throws {
         let (data, error) = await read(MockTransport([.status(.noContent)]))
         #expect(data.isEmpty)
         #expect(error == nil)
@@ -250,7 +250,7 @@ struct EventStreamTests {
         #expect(error == nil)
     }
 
-    /// WHATWG has a client give up on any status but 200.
+    /// WHATWG requires clients to fail for any status but 200.
     @Test(arguments: [201, 202, 203, 205, 206, 210, 226, 299], [true, false])
     func refusesEveryStatusBut200(code: Int, isAccepted: Bool) async throws {
         let refused = MockResponse.pieces(
@@ -272,7 +272,7 @@ struct EventStreamTests {
     @Test(arguments: [
         "text/html", "application/json; charset=utf-8", "text/event-streams", "text/event-stream charset=utf-8", nil,
     ])
-    func whatIsNoEventStreamIsAnError(type: String?) async throws {
+    func otherMediaTypeIsAnError(type: String?) async throws {
         let transport = MockTransport([
             .pieces([.text("<html>"), .hang], headerFields: type.map { [.contentType: $0] } ?? [:])
         ])
@@ -282,14 +282,14 @@ struct EventStreamTests {
         try await transport.waitForEnds()
     }
 
-    @Test func aStatusThatIsNoSuccessEndsIt() async throws {
+    @Test func statusThatIsNoSuccessIsAnError() async throws {
         let transport = MockTransport([.events(.text("data: one\n\n")), .pieces([.text("gone")], status: .gone)])
         let (data, error) = await read(transport)
         #expect(data == ["one"])
         #expect((error as? NetworkingError)?.response?.status == .gone)
     }
 
-    @Test func anEventWithoutEndIsAnError() async throws {
+    @Test func eventWithoutAnEndIsAnError() async throws {
         let chunk = MockResponse.Piece.text(String(repeating: "data: x\n", count: 100))
         let transport = MockTransport([
             .pieces(Array(repeating: chunk, count: 1_000), headerFields: [.contentType: "text/event-stream"])
@@ -302,7 +302,7 @@ struct EventStreamTests {
         #expect(transport.deliveredPortions < 1_000)
     }
 
-    @Test func givingUpEndsTheTransfer() async throws {
+    @Test func leavingTheLoopEndsTheTransfer() async throws {
         let transport = MockTransport([.events(.text("data: one\n\ndata: two\n\n"), .hang)])
         let events = try await transport.events(.lawful)
         for try await event in events where event.data == "one" { break }
@@ -312,8 +312,8 @@ struct EventStreamTests {
 
     // MARK: Values
 
-    /// A model that has changed would otherwise be a stream without values.
-    @Test func anEventThatDoesNotDecodeIsAnErrorByDefault() async throws {
+    /// After a change of the model, the stream would otherwise be empty.
+    @Test func eventThatDoesNotDecodeIsAnErrorByDefault() async throws {
         let transport = MockTransport([.events(.text("data: {\"n\":1}\n\ndata: nonsense\n\n"), .hang)])
         var numbers: [Int] = []
         let error = await #expect(throws: NetworkingError.self) {
@@ -326,11 +326,12 @@ struct EventStreamTests {
         #expect(error?.reason.contains("onDecodingFailure") == true)
     }
 
-    @Test func decodesTheirData() async throws {
+    @Test func decodesTheDataOfEvents() async throws {
         let stream = "data: {\"n\":1}\n\ndata: nonsense\n\ndata: {\"n\":\ndata: 2}\n\ndata: [DONE]\n\n"
-        let heard = Mutex(0)
+        let failureCount = Mutex(0)
         let failures: [(DecodingFailures, [Int], NetworkingError.Kind?)] = [
-            (.skip, [1, 2], nil), (.report { _ in heard.withLock { $0 += 1 } }, [1, 2], nil), (.fail, [1], .decoding),
+            (.skip, [1, 2], nil), (.report { _ in failureCount.withLock { $0 += 1 } }, [1, 2], nil),
+            (.fail, [1], .decoding),
         ]
         for (policy, expected, kind) in failures {
             let transport = MockTransport([.events(.text(stream), .hang)])
@@ -348,7 +349,7 @@ struct EventStreamTests {
             #expect(failure?.kind == kind)
             try await transport.waitForEnds()
         }
-        #expect(heard.withLock { $0 } == 1)
+        #expect(failureCount.withLock { $0 } == 1)
     }
 }
 
@@ -359,8 +360,8 @@ extension HTTPRequestData {
 }
 
 extension NetworkEnvironment {
-    /// An environment whose waits take no time.
-    fileprivate static var waitingForNothing: NetworkEnvironment {
+    /// An environment with waits that take no time.
+    fileprivate static var withoutDelays: NetworkEnvironment {
         var environment = NetworkEnvironment.current
         environment.clock = .immediate()
         return environment

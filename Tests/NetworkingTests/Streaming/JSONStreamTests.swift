@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct JSONStreamTests {
-    /// Any JSON, to compare with.
+    /// Any JSON, for comparisons.
     private enum JSON: Decodable, Sendable, Equatable {
         case number(Double)
         case text(String)
@@ -57,8 +57,8 @@ struct JSONStreamTests {
         return values
     }
 
-    /// A model that has changed would otherwise be a stream without values.
-    @Test func aDocumentThatDoesNotDecodeIsAnErrorByDefault() async throws {
+    /// After a change of the model, the stream would otherwise be empty.
+    @Test func documentThatDoesNotDecodeIsAnErrorByDefault() async throws {
         let transport = MockTransport([.pieces([.text("1\n\"two\"\n3\n")])])
         var numbers: [Int] = []
         let error = await #expect(throws: NetworkingError.self) {
@@ -68,9 +68,9 @@ struct JSONStreamTests {
         #expect(error?.kind == .decoding)
     }
 
-    /// RFC 7464 section 2.4: it may be the beginning of a longer one.
+    /// RFC 7464, section 2.4: the scalar may be the start of a longer one.
     @Test(arguments: ["\u{1E}12\u{1E}{}\n", "\u{1E}{}\n\u{1E}12", "\u{1E}{}\n\u{1E}tru"])
-    func aScalarWithoutAnEndMayBeCutOff(text: String) async throws {
+    func scalarWithoutAnEndIsAnError(text: String) async throws {
         let data = Data(text.utf8)
         #expect(try await values([data], .sequence, onDecodingFailure: .skip) == [.object([:])])
         let error = await #expect(throws: NetworkingError.self) { try await values([data], .sequence) }
@@ -78,11 +78,11 @@ struct JSONStreamTests {
     }
 
     @Test(arguments: ["text/html; charset=utf-8", "application/xhtml+xml", "text/xml"])
-    func aPageIsNoStreamOfValues(type: String) async throws {
+    func pageIsAnError(type: String) async throws {
         let page = Data("1 2 <html></html>".utf8)
         let error = await #expect(throws: NetworkingError.self) { try await values([page], type: type) }
         #expect(error?.kind == .invalidResponse)
-        // Whoever names the format knows better.
+        // An explicit format takes precedence.
         #expect(try await values([page], .concatenated, type: type, onDecodingFailure: .skip).isEmpty == false)
     }
 
@@ -105,7 +105,7 @@ struct JSONStreamTests {
             ),
         ] as [(String, JSONStreamFormat, [JSON])]
     )
-    private func tellsDocumentsApart(text: String, format: JSONStreamFormat, expected: [JSON]) async throws {
+    private func separatesDocuments(text: String, format: JSONStreamFormat, expected: [JSON]) async throws {
         let bytes = Data(text.utf8)
         #expect(try await values(bytes.isEmpty ? [] : [bytes], format) == expected)
         #expect(try await values(bytes.map { Data([$0]) }, format) == expected)
@@ -121,11 +121,11 @@ struct JSONStreamTests {
             ("application/geo+json-seq", "\u{1E}1\n\u{1E}2\n"), ("application/json", "1 2"), (nil, "1\n2"),
         ] as [(String?, String)]
     )
-    func theMediaTypeSaysWhich(type: String?, text: String) async throws {
+    func mediaTypeSelectsTheFormat(type: String?, text: String) async throws {
         #expect(try await values([Data(text.utf8)], type: type) == [.number(1), .number(2)])
     }
 
-    @Test func aDocumentThatDoesNotDecodeDoesNotEndIt() async throws {
+    @Test func documentThatDoesNotDecodeCanBeSkipped() async throws {
         let text = Data("1\nnonsense\n2\n".utf8)
         #expect(try await values([text], .lines, onDecodingFailure: .skip) == [.number(1), .number(2)])
         let error = await #expect(throws: NetworkingError.self) { try await values([text], .lines) }
@@ -134,7 +134,7 @@ struct JSONStreamTests {
     }
 
     @Test(arguments: [JSONStreamFormat.lines, .sequence, .concatenated])
-    func aDocumentWithoutEndIsAnError(format: JSONStreamFormat) async throws {
+    func documentWithoutAnEndIsAnError(format: JSONStreamFormat) async throws {
         let chunks = (0..<100).map { _ in Data("[1,".utf8) }
         let error = await #expect(throws: NetworkingError.self) { try await values(chunks, format, limit: 100) }
         #expect(error?.kind == .tooLarge)

@@ -28,7 +28,7 @@ struct ResponseLinesTests {
             ),
         ] as [(String, [String])]
     )
-    func endsWithAnyLineEnd(text: String, expected: [String]) async throws {
+    func splitsAtAnyLineEnd(text: String, expected: [String]) async throws {
         let bytes = Data(text.utf8)
         #expect(try await lines([bytes]) == expected)
         #expect(try await lines(bytes.map { Data([$0]) }) == expected)
@@ -37,18 +37,18 @@ struct ResponseLinesTests {
         }
     }
 
-    @Test func whatIsNotUTF8IsReplaced() async throws {
+    @Test func invalidUTF8IsReplaced() async throws {
         #expect(try await lines([Data([0x61, 0xFF, 0x0A, 0xC3])]) == ["a\u{FFFD}", "\u{FFFD}"])
     }
 
     @Test(arguments: [1, 1_000])
-    func aLineWithoutEndIsAnError(chunk: Int) async throws {
+    func lineBeyondTheLimitIsAnError(chunk: Int) async throws {
         let chunks = (0..<200).map { _ in Data(repeating: 0x61, count: chunk) }
         let error = await #expect(throws: NetworkingError.self) { try await lines(chunks, maximumLineBytes: 100) }
         #expect(error?.kind == .tooLarge)
     }
 
-    @Test func whatComesBeforeALineThatIsTooLongIsBrought() async throws {
+    @Test func linesBeforeOneBeyondTheLimitAreReturned() async throws {
         for end in ["", "\n", "\ngood3\n"] {
             let text = "good1\ngood2\n\(String(repeating: "x", count: 200))\(end)"
             let transport = MockTransport([.pieces([.text(text)])])
@@ -60,7 +60,7 @@ struct ResponseLinesTests {
         }
     }
 
-    @Test func tellsItsResponse() async throws {
+    @Test func hasItsResponse() async throws {
         let lines = try await MockTransport([.pieces([.text("x")], headerFields: [.contentType: "text/plain"])])
             .lines(.lawful)
         #expect(lines.response.headerFields[.contentType] == "text/plain")

@@ -16,7 +16,7 @@ struct ResponseStreamTests {
         return String(decoding: text, as: UTF8.self)
     }
 
-    @Test func bringsTheHeadFirst() async throws {
+    @Test func returnsTheHeadFirst() async throws {
         let transport = MockTransport([.pieces([.hang], headerFields: [.contentType: "text/plain"])])
         let stream = try await transport.stream(.lawful)
         #expect(stream.response.status == .ok)
@@ -25,7 +25,7 @@ struct ResponseStreamTests {
         #expect(transport.ended == 0)
     }
 
-    @Test func bringsThePortionsAsTheyCome() async throws {
+    @Test func returnsChunksAsTheyArrive() async throws {
         let transport = MockTransport([.pieces([.text("one "), .text("two "), .text("three")])])
         var chunks: [String] = []
         for try await chunk in try await transport.stream(.lawful) {
@@ -35,14 +35,14 @@ struct ResponseStreamTests {
         #expect(transport.ended == 1)
     }
 
-    @Test func bringsWhatAComponentHasCollected() async throws {
+    @Test func returnsABodyThatAComponentHasCollected() async throws {
         let network = MockTransport { _ in .text("hello") }.retry().timeout(.seconds(10)).throttled(max: 1)
         #expect(try await text(network.stream(.lawful)) == "hello")
         #expect(try await text(MockTransport { _ in .ok() }.stream(.lawful)) == "")
     }
 
-    /// One chunk waits for the reader, and one is held by who brings it.
-    @Test func holdsTheServerBack() async throws {
+    /// One chunk waits for the reader, and the transport holds another one.
+    @Test func slowReaderDelaysTheServer() async throws {
         let transport = MockTransport([.pieces((0..<100).map { .text("\($0)") })])
         var chunks = try await transport.stream(.lawful).makeAsyncIterator()
         for _ in 0..<1_000 {
@@ -58,38 +58,38 @@ struct ResponseStreamTests {
     }
 
     @Test(arguments: [(HTTPResponse.Status.notFound, NetworkingError.Kind.status), (.unauthorized, .unauthorized)])
-    func aStatusThatIsNotAcceptedIsAnErrorWithItsBody(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
+    func unacceptedStatusIsAnErrorWithItsBody(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
         let transport = MockTransport([.pieces([.text("why")], status: status)])
         let error = await #expect(throws: NetworkingError.self) { try await transport.stream(.lawful) }
         #expect(error?.kind == kind)
         #expect(error?.bodyText == "why")
     }
 
-    @Test func aStatusThatIsAcceptedStreams() async throws {
+    @Test func acceptedStatusIsStreamed() async throws {
         let transport = MockTransport([.pieces([.text("page")], status: .notFound)])
         let stream = try await transport.stream(.lawful.with { $0.acceptedStatuses = [404] })
         #expect(try await text(stream) == "page")
     }
 
-    @Test func whatEndsTheBodyEarlyIsThrownByTheIteration() async throws {
+    @Test func errorOfATruncatedBodyIsThrownByTheIteration() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let transport = MockTransport([.pieces([.text("half"), .failure(lost)])])
         var chunks = try await transport.retry().stream(.lawful).makeAsyncIterator()
         #expect(try await chunks.next() == Data("half".utf8))
         let result = await Result { try await chunks.next() }
         #expect(throws: NetworkingError.self) { try result.get() }
-        // Bytes have come, so it was not tried again.
+        // The request was not retried, because bytes had arrived.
         #expect(transport.requests.count == 1)
     }
 
-    @Test func isTriedAgainUntilBytesHaveCome() async throws {
+    @Test func isRetriedUntilBytesArrive() async throws {
         let transport = MockTransport([
             .pieces([.text("busy")], status: .serviceUnavailable), .pieces([.text("there")]),
         ])
         #expect(try await text(transport.retry(.immediate()).stream(.lawful)) == "there")
     }
 
-    @Test func isReadOnce() async throws {
+    @Test func canBeReadOnce() async throws {
         let transport = MockTransport([.pieces([.text("one"), .text("two")])])
         let stream = try await transport.stream(.lawful)
         var first = stream.makeAsyncIterator()
@@ -100,7 +100,7 @@ struct ResponseStreamTests {
         #expect(try await first.next() == Data("two".utf8))
     }
 
-    // MARK: Giving up
+    // MARK: Early ends
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {
         let transport = MockTransport([.pieces([.text("one"), .hang])])
@@ -110,14 +110,14 @@ struct ResponseStreamTests {
         #expect(stream.response.status == .ok)
     }
 
-    @Test func lettingGoOfAStreamThatNobodyReadsEndsTheTransfer() async throws {
+    @Test func releasingAnUnreadStreamEndsTheTransfer() async throws {
         let transport = MockTransport([.pieces([.hang])])
         _ = try await transport.stream(.lawful)
         try await transport.waitForEnds()
     }
 
     @Test(arguments: [0, 1, 2, 3])
-    func aCancelledReaderEndsTheTransfer(chunks: Int) async throws {
+    func cancelledReaderEndsTheTransfer(chunks: Int) async throws {
         let transport = MockTransport([.pieces((0..<chunks).map { .text("\($0)") } + [.hang])])
         let (reading, read) = AsyncStream.makeStream(of: Void.self)
         let call = Task {
@@ -138,7 +138,7 @@ struct ResponseStreamTests {
         try await transport.waitForEnds()
     }
 
-    @Test func aCallerThatIsCancelledBeforeTheHeadEndsTheTransfer() async throws {
+    @Test func callerCancelledBeforeTheHeadEndsTheTransfer() async throws {
         let network = MockTransport { _ in
             try await Suspension<Void>().value()
             return .ok()
@@ -152,9 +152,9 @@ struct ResponseStreamTests {
         try await eventually("recorder.active == 0") { recorder.active == 0 }
     }
 
-    // MARK: In a scope
+    // MARK: Scopes
 
-    @Test func aScopeEndsTheTransfer() async throws {
+    @Test func endOfTheScopeEndsTheTransfer() async throws {
         let transport = MockTransport([.pieces([.text("one"), .hang]), .pieces([.hang]), .pieces([.text("all")])])
         let first = try await transport.stream(.lawful) { response, bytes in
             #expect(response.status == .ok)
@@ -175,20 +175,20 @@ struct ResponseStreamTests {
 
     // MARK: In a stack
 
-    @Test func openStreamsHoldNoSlots() async throws {
+    @Test func openStreamsHoldNoPermits() async throws {
         let transport = MockTransport(Array(repeating: .pieces(["x", .hang]), count: 6) + [.text("nested")])
         let network = transport.throttled(max: 6)
         var streams: [ResponseStream] = []
         for _ in 0..<6 {
             streams.append(try await network.stream(.lawful))
         }
-        // One slot would be enough for this, and none would be free.
+        // This request needs one permit, and none would be left.
         let nested = try await network.data(.lawful)
         #expect(nested.data == Data("nested".utf8))
         #expect(streams.count == 6)
     }
 
-    @Test func somebodyMayWatch() async throws {
+    @Test func modifierMayWatchTheStream() async throws {
         struct Watched: NetworkingModifier {
             let journal: Journal
 

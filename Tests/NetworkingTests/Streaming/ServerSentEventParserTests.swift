@@ -28,7 +28,7 @@ struct ServerSentEventParserTests {
         ServerSentEvent(type: type, data: data, id: id)
     }
 
-    /// The examples of WHATWG's HTML standard, and the cases of the web platform tests.
+    /// The examples of the WHATWG HTML standard and the cases of the web platform tests.
     static let cases: [Case] = [
         Case("nothing", ""),
         Case("a stock", "data: YHOO\ndata: +2\ndata: 10\n\n", event("YHOO\n+2\n10")),
@@ -106,14 +106,14 @@ struct ServerSentEventParserTests {
     }
 
     @Test(arguments: cases)
-    func readsToTheLetter(_ example: Case) throws {
+    func followsTheStandard(_ example: Case) throws {
         let (events, retry) = try parse([example.stream])
         #expect(events == example.events)
         #expect(retry == example.retry)
     }
 
     @Test(arguments: cases)
-    func portionsMakeNoDifference(_ example: Case) throws {
+    func chunkBoundariesDoNotMatter(_ example: Case) throws {
         let bytes = example.stream
         #expect(try parse(bytes.map { Data([$0]) }).events == example.events)
         for place in 0...bytes.count {
@@ -122,7 +122,7 @@ struct ServerSentEventParserTests {
         }
     }
 
-    @Test func portionsMakeNoDifferenceToChance() throws {
+    @Test func randomChunkBoundariesDoNotMatter() throws {
         var random = RandomSource.seeded(7)
         let pieces = [
             "data", ":", " ", "\n", "\r", "\r\n", "\n\n", "id", "event", "retry", "x", "1", "\0", "ü", "data:y\n",
@@ -142,18 +142,18 @@ struct ServerSentEventParserTests {
             let split = try parse(chunks)
             #expect(whole.events == split.events)
             #expect(whole.retry == split.retry)
-            #expect(whole.events == Naive.events(of: bytes))
+            #expect(whole.events == ReferenceParser.events(of: bytes))
         }
     }
 
-    @Test func emptyPortionsMakeNoDifference() throws {
+    @Test func emptyChunksDoNotMatter() throws {
         #expect(
             try parse([Data(), Data("data:x\r".utf8), Data(), Data("\n\r\n".utf8), Data()]).events == [Self.event("x")]
         )
     }
 
     @Test(arguments: ["data: ", "data:x\n", ": comment ", "event:"])
-    func anEventWithoutEndIsBounded(line: String) throws {
+    func eventWithoutAnEndIsLimited(line: String) throws {
         var parser = ServerSentEventParser(maximumEventBytes: 1_000)
         let chunk = Data(String(repeating: line, count: 10).utf8)
         #expect(throws: StreamTooLong.self) {
@@ -163,8 +163,8 @@ struct ServerSentEventParserTests {
         }
     }
 
-    /// What comes before it is brought, and it is an error: whole, byte by byte, and parted anywhere.
-    @Test func anEventThatIsTooLongIsAnErrorHoweverItIsParted() throws {
+    /// Earlier events are returned, for one chunk, for single bytes and for any split.
+    @Test func eventBeyondTheLimitIsAnErrorForAnyChunks() throws {
         let x = String(repeating: "x", count: 60)
         for long in ["data: \(x)\ndata: \(x)\ndata: tail\n\n", "data: \(x)\(x)\n\n", "id: \(x)\(x)\ndata: a\n\n"] {
             let bytes = Data("data: good\n\n\(long)".utf8)
@@ -183,7 +183,7 @@ struct ServerSentEventParserTests {
         }
     }
 
-    @Test func commentsWithoutEndAreNoEvent() throws {
+    @Test func endlessCommentsAreNoEvent() throws {
         var parser = ServerSentEventParser(maximumEventBytes: 1_000)
         for _ in 0..<1_000 {
             let events = try parser.parse(Data(": still here\n".utf8))
@@ -191,8 +191,8 @@ struct ServerSentEventParserTests {
         }
     }
 
-    /// The standard's algorithm as it is written down, for streams that are there as a whole.
-    private enum Naive {
+    /// The algorithm of the standard for a complete body.
+    private enum ReferenceParser {
         static func events(of bytes: Data) -> [ServerSentEvent] {
             var text = String(decoding: bytes, as: UTF8.self).unicodeScalars[...]
             if text.first == "\u{FEFF}" {

@@ -4,29 +4,29 @@ import Networking
 import Synchronization
 import Testing
 
-/// Expects that so many bytes are kept of a download, or none that could be gone on with.
-func expectKept(_ count: Int64?, of place: URL, sourceLocation: SourceLocation = #_sourceLocation) throws {
+/// Checks that a partial file has a number of bytes, or with `nil`, that no partial file can be resumed.
+func expectPartialFile(_ count: Int64?, of place: URL, sourceLocation: SourceLocation = #_sourceLocation) throws {
     let state = try DownloadState(at: place)
     #expect(state?.byteCount == count, sourceLocation: sourceLocation)
 }
 
-/// A server that has one file, of which it sends parts as RFC 9110 says, and troubles that a test has thought up.
+/// A server with one file and RFC 9110 ranges, and with failures that a test sets.
 final class FileOrigin: NetworkingTransport {
-    /// What happens to a request in place of a whole answer.
-    enum Trouble: Sendable {
+    /// A failure that replaces a complete response.
+    enum Fault: Sendable {
         case none
-        /// The connection breaks after so many bytes of the body.
+        /// The connection fails after a number of bytes of the body.
         case breaks(after: Int)
-        /// Nothing more comes after so many bytes of the body.
+        /// The server stops sending after a number of bytes of the body.
         case hangs(after: Int)
-        /// The server answers something else, in chunks as it does otherwise.
+        /// The server sends another response, in chunks like any response.
         case answers(HTTPResponse, Data = Data())
-        /// Nothing comes at all.
+        /// The exchange fails before a response.
         case fails(NetworkingError.Kind)
     }
 
-    /// What the server has, and what will go wrong with it.
-    private final class Shelf: Sendable {
+    /// The file of the server and its next failures.
+    private final class Storage: Sendable {
         let state: Mutex<State>
 
         init(_ state: State) {
@@ -39,52 +39,52 @@ final class FileOrigin: NetworkingTransport {
         var fields: HTTPFields
         var sendsParts = true
         var maximumPart = Int.max
-        var troubles: [Trouble]
+        var faults: [Fault]
     }
 
     fileprivate static let chunk = 10
-    private let shelf: Shelf
+    private let storage: Storage
     private let transport: MockTransport
 
-    init(_ file: Data, _ fields: HTTPFields = [.eTag: "\"1\""], _ troubles: Trouble...) {
-        let shelf = Shelf(State(file: file, fields: fields, troubles: troubles))
-        self.shelf = shelf
-        transport = MockTransport { request in shelf.state.withLock { $0.response(to: request) } }
+    init(_ file: Data, _ fields: HTTPFields = [.eTag: "\"1\""], _ faults: Fault...) {
+        let storage = Storage(State(file: file, fields: fields, faults: faults))
+        self.storage = storage
+        transport = MockTransport { request in storage.state.withLock { $0.response(to: request) } }
     }
 
-    /// Puts another file in the place of the one that it has.
+    /// Replaces the file of the server.
     func change(_ file: Data, _ fields: HTTPFields) {
-        shelf.state.withLock { ($0.file, $0.fields) = (file, fields) }
+        storage.state.withLock { ($0.file, $0.fields) = (file, fields) }
     }
 
-    func add(_ troubles: Trouble...) {
-        shelf.state.withLock { $0.troubles += troubles }
+    func add(_ faults: Fault...) {
+        storage.state.withLock { $0.faults += faults }
     }
 
     func ignoreRanges() {
-        shelf.state.withLock { $0.sendsParts = false }
+        storage.state.withLock { $0.sendsParts = false }
     }
 
     func sendAtMost(_ count: Int) {
-        shelf.state.withLock { $0.maximumPart = count }
+        storage.state.withLock { $0.maximumPart = count }
     }
 
     var requests: [HTTPRequestData] {
         transport.requests
     }
 
-    /// What the requests asked for, nil for the whole.
+    /// The `Range` field of each request, or `nil` if it has none.
     var ranges: [String?] {
         requests.map { $0.headerFields[.range] }
     }
 
-    /// Whether any byte of body has been taken.
+    /// `true` if the server has sent at least one byte of a body.
     var hasSent: Bool {
         transport.deliveredPortions > 0
     }
 
-    /// Waits until so many bytes of body have been taken, of all requests together; those before the last in whole
-    /// chunks.
+    /// Waits until the client has received a number of bytes of all bodies, counted in whole chunks before the last
+    /// one.
     func waitUntilSent(_ count: Int) async throws {
         try await transport.waitForPortions((count + Self.chunk - 1) / Self.chunk)
     }
@@ -95,10 +95,10 @@ final class FileOrigin: NetworkingTransport {
 }
 
 extension FileOrigin.State {
-    /// The answer to the next request, with the trouble that is due.
+    /// Returns the response to the next request, with the next failure.
     fileprivate mutating func response(to request: HTTPRequestData) -> MockResponse {
-        let trouble = troubles.isEmpty ? FileOrigin.Trouble.none : troubles.removeFirst()
-        switch trouble {
+        let fault = faults.isEmpty ? FileOrigin.Fault.none : faults.removeFirst()
+        switch fault {
         case .none: return response(answer(to: request))
         case .answers(let head, let body): return response((head, body))
         case .fails(let kind): return .failure(NetworkingError(kind, request: request))

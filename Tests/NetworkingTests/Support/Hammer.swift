@@ -4,8 +4,8 @@ import Synchronization
 
 /// The random choices of a test that runs many tasks at once.
 ///
-/// Each run has another seed and prints it. Set the environment variable `TEST_SEED` to repeat the choices of a run;
-/// how the tasks interleave is the scheduler's choice.
+/// Each run prints its seed. Set the environment variable `TEST_SEED` to repeat the choices of a run. The scheduler
+/// still decides how the tasks interleave.
 struct Hammer: CustomStringConvertible {
     let seed: UInt64
 
@@ -15,7 +15,7 @@ struct Hammer: CustomStringConvertible {
         print("\(test): TEST_SEED=\(seed)")
     }
 
-    /// The choices of one of the tasks.
+    /// Returns the random choices of one task.
     func random(_ task: Int) -> RandomSource {
         .seeded(seed &* 1_000_003 &+ UInt64(bitPattern: Int64(task)))
     }
@@ -33,7 +33,7 @@ extension RandomSource {
         }
     }
 
-    /// Returns `true` once in so many times on average.
+    /// Returns `true` with a probability of one in `count`.
     mutating func once(in count: Int) -> Bool {
         Int.random(in: 0..<count, using: &self) == 0
     }

@@ -10,12 +10,12 @@ import Testing
 struct TransferTests {
     private let photos = HTTPRequestData(path: "photos")
 
-    @Test func hasAValueAndProgress() async throws {
+    @Test func transferHasAValueAndProgress() async throws {
         let network = MockTransport { _ in .ok() }.server(authority: "example.com")
         let transfer = network.transfer(uploading: .data(Data(count: 10)), to: photos)
         let response = try await transfer.value
         #expect(response.status == .ok)
-        // Also for those that come late, and as often as one asks.
+        // The value can be read again, and after the end.
         #expect(try await transfer.value.status == .ok)
         var last: TransferProgress?
         for await progress in transfer.progress {
@@ -26,7 +26,7 @@ struct TransferTests {
         #expect(try await transfer.value.status == .ok)
     }
 
-    @Test func progressIsFollowedToTheEnd() async throws {
+    @Test func progressIsReportedToTheEnd() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let transfer = transport.server(authority: "example.com")
@@ -52,13 +52,13 @@ struct TransferTests {
         }
     }
 
-    @Test func decodes() async throws {
+    @Test func decodesTheResponse() async throws {
         let network = MockTransport { _ in .json(["id": 7]) }.server(authority: "example.com")
         let transfer = network.transfer(uploading: .data(Data()), to: Request<[String: Int]>(photos))
         #expect(try await transfer.value.body == ["id": 7])
     }
 
-    @Test func failsAsTheCallDoes() async throws {
+    @Test func failsWithTheErrorOfTheCall() async throws {
         let network = MockTransport { _ in .status(.notFound) }.server(authority: "example.com")
         let transfer = network.transfer(uploading: .data(Data()), to: photos)
         let error = await #expect(throws: NetworkingError.self) { try await transfer.value }
@@ -74,7 +74,7 @@ struct TransferTests {
         #expect(transport.active == 0)
     }
 
-    @Test func lettingGoEndsTheExchange() async throws {
+    @Test func releasingTheTransferEndsTheExchange() async throws {
         let transport = MockTransport { _ in .never }
         var transfer: Transfer<HTTPResponseData>? = transport.server(authority: "example.com")
             .transfer(uploading: .data(Data()), to: photos)
@@ -84,7 +84,7 @@ struct TransferTests {
         try await eventually("transport.active == 0") { transport.active == 0 }
     }
 
-    @Test func whoStopsWaitingDoesNotEndIt() async throws {
+    @Test func cancelledWaiterDoesNotEndTheExchange() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos)
@@ -99,7 +99,7 @@ struct TransferTests {
 
     // MARK: Groups
 
-    @Test func aGroupHoldsOnToItsTransfersUntilTheyAreOver() async throws {
+    @Test func groupRetainsItsTransfersUntilTheirEnd() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let network = transport.server(authority: "example.com")
@@ -114,8 +114,8 @@ struct TransferTests {
         try await eventually("group.count == 0") { group.count == 0 }
     }
 
-    /// Those that wait their turn have bytes to send, too.
-    @Test func aGroupCountsWhatHasNotBegun() async throws {
+    /// Transfers that wait for a permit have bytes to send too.
+    @Test func groupCountsWaitingTransfers() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let network = transport.throttled(max: 1).server(authority: "example.com")
@@ -134,7 +134,7 @@ struct TransferTests {
         }
     }
 
-    @Test func whoeverFollowsTheProgressHasTheTransfer() async throws {
+    @Test func readerOfTheProgressRetainsTheTransfer() async throws {
         let network = MockTransport { _ in .ok() }.server(authority: "example.com")
         var last: TransferProgress?
         for await progress in network.transfer(uploading: .data(Data(count: 10)), to: photos).progress {
@@ -143,7 +143,7 @@ struct TransferTests {
         #expect(last?.sent == BytesSent(count: 10, expected: 10))
     }
 
-    @Test func aGroupEndsAll() async throws {
+    @Test func cancellingAGroupEndsItsTransfers() async throws {
         let transport = MockTransport { _ in .never }
         let network = transport.server(authority: "example.com")
         let group = TransferGroup()
@@ -157,7 +157,7 @@ struct TransferTests {
         #expect(group.progress == TransferProgress())
     }
 
-    @Test func aGroupThatGoesEndsItsTransfers() async throws {
+    @Test func releasingAGroupEndsItsTransfers() async throws {
         let transport = MockTransport { _ in .never }
         var group: TransferGroup? = TransferGroup()
         if let group {
@@ -168,7 +168,7 @@ struct TransferTests {
         try await eventually("the transfer has ended") { transport.active == 0 }
     }
 
-    @Test func whatIsOverAtOnceIsNotHeld() async throws {
+    @Test func groupReleasesTransfersThatEndAtOnce() async throws {
         let group = TransferGroup()
         let network = MockTransport { _ in .ok() }.server(authority: "example.com")
         let transfers = (0..<50).map { _ in network.transfer(uploading: .data(Data(count: 1)), to: photos, in: group) }

@@ -24,7 +24,7 @@ struct UploadTests {
         #expect(transport.requests[0].headerFields[.contentType] == "image/png")
     }
 
-    @Test func keepsAMethodThatIsNotGet() async throws {
+    @Test func keepsAMethodOtherThanGET() async throws {
         let transport = MockTransport { _ in .ok() }
         var request = photos
         request.method = .put
@@ -42,7 +42,7 @@ struct UploadTests {
     }
 
     @Test(arguments: [(HTTPResponse.Status.notFound, NetworkingError.Kind.status), (.unauthorized, .unauthorized)])
-    func aStatusThatIsNoSuccessIsAnError(status: HTTPResponse.Status, kind: NetworkingError.Kind) async throws {
+    func statusThatIsNoSuccessIsAnError(status: HTTPResponse.Status, kind: NetworkingError.Kind) async throws {
         let network = MockTransport { _ in .status(status) }.server(authority: "example.com")
         let error = await #expect(throws: NetworkingError.self) { try await network.upload(.data(Data()), to: photos) }
         #expect(error?.kind == kind)
@@ -67,7 +67,7 @@ struct UploadTests {
         #expect(seen.last?.received == BytesReceived(count: length, expected: length))
     }
 
-    @Test func followsAStreamOfUnknownLength() async throws {
+    @Test func reportsAStreamOfUnknownLength() async throws {
         let sent = Mutex<[BytesSent]>([])
         let network = MockTransport { _ in .ok() }.server(authority: "example.com")
         let chunks = AsyncStream<Data> { continuation in
@@ -86,7 +86,7 @@ struct UploadTests {
         #expect(sent.withLock { $0 } == expected.map { BytesSent(count: $0.0, expected: $0.1) })
     }
 
-    @Test func beginsAnewWithEachAttempt() async throws {
+    @Test func progressRestartsWithEachAttempt() async throws {
         let sent = Mutex<[Int64]>([])
         let network = MockTransport([.status(.serviceUnavailable), .ok()]).retry(.immediate())
             .server(authority: "example.com")
@@ -102,7 +102,7 @@ struct UploadTests {
         #expect(sent.withLock { $0 } == [0, 10, 0, 10])
     }
 
-    @Test func beginsAnewWithEachHop() async throws {
+    @Test func progressRestartsWithEachHop() async throws {
         let sent = Mutex<[Int64]>([])
         let network = MockTransport([.redirect(to: "/y", status: .permanentRedirect), .ok()])
             .server(authority: "example.com")
@@ -116,7 +116,7 @@ struct UploadTests {
         #expect(sent.withLock { $0 } == [0, 10, 0, 10])
     }
 
-    @Test func keepsTheRequestsOwnHandler() async throws {
+    @Test func keepsTheHandlerOfTheRequest() async throws {
         let own = Atomic(0)
         var request = photos
         request.progressHandler = { _ in own.add(1, ordering: .relaxed) }
@@ -125,7 +125,7 @@ struct UploadTests {
         #expect(own.load(ordering: .relaxed) > 1)
     }
 
-    @Test func addsUpInATracker() async throws {
+    @Test func trackerAddsUpUploads() async throws {
         let tracker = ProgressTracker()
         let network = MockTransport { _ in .ok() }.server(authority: "example.com")
         async let one = network.upload(.data(Data(count: 10)), to: photos, trackedBy: tracker)

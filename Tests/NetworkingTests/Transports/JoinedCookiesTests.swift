@@ -14,20 +14,20 @@ struct JoinedCookiesTests {
             ["a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT; Path=/", "b=2"],
             ["a=1; expires=Wednesday, 09-Jun-2100 10:18:14 GMT", "b=2"],
             ["a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT", "b"],
-            // A cookie without a name does not become a part of its neighbour's last attribute.
+            // A cookie without a name does not become part of the previous cookie's last attribute.
             ["a=1; Secure", "b"],
             ["a=1; HttpOnly", "b", "c=3"],
             ["a=1; Path=/", "b; Secure", "c=3"],
             ["a=1; Max-Age=60", "2"],
             ["a=1; Expires=Wed", "b"],
             ["a=1; SameSite=Lax", "=2"],
-            // A comma within a value or an attribute does not cut the attributes off that come after it.
+            // A comma within a value or an attribute does not remove the following attributes.
             ["a=x,y=z; Path=/", "b=2"],
             ["a=hello, world; Secure", "b=2"],
             ["a=1; Comment=hello, world; Secure", "b=2"],
         ]
     )
-    func splitsWhatWasJoined(fields: [String]) {
+    func splitsJoinedCookies(fields: [String]) {
         #expect(JoinedCookies.split(fields.joined(separator: ", ")) == fields)
     }
 

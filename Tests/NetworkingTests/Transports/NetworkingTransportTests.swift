@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkingTransportTests {
-    @Test func exchangeTellsWhatHappensInOrder() async throws {
+    @Test func exchangeReportsItsEventsInOrder() async throws {
         let events = EventRecorder()
         let transport = MockTransport([.redirect(to: "/next"), .text("there")])
 
@@ -24,7 +24,7 @@ struct NetworkingTransportTests {
 
     // MARK: Kept connections that ended
 
-    /// A transport whose kept connection ends before some of the responses.
+    /// A transport that reuses connections, which end before some of the responses.
     private final class ClosingTransport: NetworkingTransport {
         let outcomes: Mutex<[Outcome]>
 
@@ -48,7 +48,7 @@ struct NetworkingTransportTests {
         }
     }
 
-    @Test func repetitionOfTheTransportIsAnAttempt() async throws {
+    @Test func repeatedExchangeOfTheTransportIsAnAttempt() async throws {
         let events = EventRecorder()
         let response = try await ClosingTransport(.closed, .closed, .response(200))
             .data(.lawful.with { $0.addObserver(events) })
@@ -85,14 +85,14 @@ struct NetworkingTransportTests {
         #expect(try await transport.data(.lawful).status == .ok)
     }
 
-    @Test func transportRepeatsOnlySoOften() async throws {
+    @Test func repetitionsOfTheTransportAreLimited() async throws {
         let transport = ClosingTransport(.closed, .closed, .response(200))
         transport.outcomes.withLock { $0 = Array(repeating: .closed, count: 17) }
         let error = await #expect(throws: NetworkingError.self) { try await transport.data(.lawful) }
         #expect(error?.attempts.count == 16)
     }
 
-    @Test func everyObserverHearsInTheOrderOfAdding() async throws {
+    @Test func observersAreNotifiedInTheOrderOfAdding() async throws {
         let journal = Journal()
         let request = HTTPRequestData.lawful.with {
             $0.addObserver(Naming(name: "first", journal: journal))
@@ -104,7 +104,7 @@ struct NetworkingTransportTests {
         #expect(journal.entries == Array(repeating: ["first", "second"], count: 4).flatMap(\.self))
     }
 
-    @Test func observerOfAModifierHearsOfThatSendAloneAndOnlyUpstream() async throws {
+    @Test func observerOfAModifierGetsEventsOfItsOwnSendUpstreamOnly() async throws {
         let events = EventRecorder()
         let network = MockTransport { _ in .ok() }
             .modified(Observing(observer: events))
@@ -118,7 +118,7 @@ struct NetworkingTransportTests {
         #expect(events.names.count == 4)
     }
 
-    @Test func eventIsNotMadeWhenNobodyListens() {
+    @Test func eventIsNotCreatedWithoutAnObserver() {
         HTTPRequestData.lawful.emit(unwanted())
 
         func unwanted() -> any NetworkEvent {
@@ -127,7 +127,7 @@ struct NetworkingTransportTests {
         }
     }
 
-    @Test func hopsPassTheServerModifiersUntouched() async throws {
+    @Test func hopsAreNotChangedByTheServerModifiers() async throws {
         let transport = MockTransport([.redirect(to: "/next"), .ok()])
         let network = transport.server(prefixPath: "v1").server(authority: "a.example")
 

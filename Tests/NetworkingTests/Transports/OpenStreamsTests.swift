@@ -39,7 +39,7 @@ struct OpenStreamsTests {
         #expect(streams.begin(call(events)) == nil)
     }
 
-    @Test func callThatEndsWaitsNoLonger() throws {
+    @Test func finishedCallNoLongerCountsAsWaiting() throws {
         let events = EventRecorder()
         let first = try #require(streams.begin(stream))
         _ = try #require(streams.begin(stream))

@@ -8,18 +8,18 @@ import Testing
 
 @testable import NetworkingURLSession
 
-/// A buffer whose writer, reader, disk and end race.
+/// Races between the writer, the reader, the disk and the end of a buffer.
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(2)))
 struct SpillBufferHammerTests {
     private static let body = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
 
-    /// What became of the reader of one buffer.
+    /// The result of reading one buffer.
     private enum End {
         case complete
         case fault(FileFault)
     }
 
-    @Test func bytesArriveCompleteAndInOrderOrTheReaderGetsTheFault() async {
+    @Test func bytesArriveCompletelyAndInOrderOrTheReaderGetsTheError() async {
         let hammer = Hammer()
         let paths = Locked<Set<String>>([])
         await withTaskGroup { group in
@@ -95,7 +95,7 @@ struct SpillBufferHammerTests {
         paths.withLock { $0.formUnion(all) }
     }
 
-    /// Adds the body on a thread that may be held up, as URLSession's is.
+    /// Appends the body on a thread that may block, like the queue of URLSession.
     private func write(to buffer: SpillBuffer, _ random: RandomSource) async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global()
@@ -115,7 +115,9 @@ struct SpillBufferHammerTests {
         }
     }
 
-    /// Reads until the end, and now and then gives up a wait to ask again.
+    /// Reads to the end.
+    ///
+    /// Sometimes cancels a wait and reads again.
     private func read(
         _ buffer: SpillBuffer,
         _ random: inout RandomSource,
@@ -123,7 +125,7 @@ struct SpillBufferHammerTests {
     ) async -> (Data, End) {
         var taken = Data()
         while true {
-            // Asked first, since the last bytes may come in between.
+            // The flag is read first, because the last bytes may arrive in between.
             let isLast = isOver.value
             let isReady = Suspension<Void>()
             do throws(FileFault) {
@@ -148,7 +150,7 @@ struct SpillBufferHammerTests {
 #if URLSession && canImport(FoundationNetworking)
 import FoundationNetworking
 
-/// Exchanges whose body waits in files, and whose caller may be cancelled at any moment.
+/// Exchanges with a body in files and a caller that may be cancelled at any moment.
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(2)))
 struct URLSessionSpillHammerTests {
     private static let chunk = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 3) })

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct SpillBufferTests {
-    /// The next bytes, wherever they are.
+    /// Returns the next bytes, from memory or from a file.
     private func next(of buffer: SpillBuffer) async throws -> Data {
         while true {
             let isReady = Suspension<Void>()
@@ -19,7 +19,7 @@ struct SpillBufferTests {
         }
     }
 
-    @Test func bytesComeInOrder() async throws {
+    @Test func bytesArriveInOrder() async throws {
         let buffer = SpillBuffer(inMemoryUpTo: 10)
         var random = SeededRandom.announced()
         var (given, taken) = (Data(), Data())
@@ -40,8 +40,8 @@ struct SpillBufferTests {
         #expect(taken == given)
     }
 
-    /// A reader that is always a little behind must not make the files grow with all that passes.
-    @Test func filesAreAsLongAsTheReaderWasBehind() throws {
+    /// A reader that is always slightly behind does not make the files grow with the whole body.
+    @Test func filesHaveTheSizeOfTheUnreadBytes() throws {
         var files = SpillFiles()
         let chunk = Data(count: 256 << 10)
         for _ in 0..<4 {
@@ -57,7 +57,7 @@ struct SpillBufferTests {
         }
     }
 
-    /// The caller may be a queue that all sessions of the process wait for.
+    /// The caller may be a queue that all sessions of the process share.
     @Test func neitherAppendNorTakeWaitsForTheDisk() async throws {
         let disk = DispatchQueue(label: "disk")
         let buffer = SpillBuffer(inMemoryUpTo: 4, queue: disk)
@@ -79,7 +79,7 @@ struct SpillBufferTests {
         #expect(rest == Data("56789".utf8))
     }
 
-    @Test func aDiskThatDoesNotAnswerIsAFault() throws {
+    @Test func blockedDiskIsAnError() throws {
         let disk = DispatchQueue(label: "disk")
         disk.suspend()
         defer { disk.resume() }
@@ -93,9 +93,9 @@ struct SpillBufferTests {
         #expect(throws: FileFault.self) { try buffer.take(orNotify: {}) }
     }
 
-    /// The callers share a queue, and each has its turn.
+    /// The callers share a queue, so each of them waits only for its turn.
     @Test(.timeLimit(.minutes(1)))
-    func callerWaitsForATurnOnly() {
+    func callerWaitsForOneTurnOnly() {
         let disk = DispatchQueue(label: "disk")
         disk.suspend()
         defer { disk.resume() }
@@ -108,7 +108,7 @@ struct SpillBufferTests {
         #expect(buffer.unwrittenCount == 11)
     }
 
-    @Test func theCallerWaitsForADiskThatIsBehind() async throws {
+    @Test func callerWaitsForASlowDisk() async throws {
         let buffer = SpillBuffer(inMemoryUpTo: 0, unwrittenUpTo: 10)
         for _ in 0..<100 {
             buffer.append(Data(count: 11))
@@ -123,8 +123,8 @@ struct SpillBufferTests {
 
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct TemporaryFileTests {
-    /// The system removes a file without a name also when the process is killed.
-    @Test func aTemporaryFileHasNoName() throws {
+    /// The system deletes a file without a name even if the process is killed.
+    @Test func temporaryFileHasNoName() throws {
         let file = try TemporaryFile()
         #expect(!PrivateFile.isTaken(file.path))
         try file.write(Data("hello".utf8))
@@ -139,7 +139,7 @@ struct TemporaryFileTests {
         #expect(try files.take().count == 1_000)
     }
 
-    @Test func aFileThatKeepsItsNameIsRemovedWithItsLastReference() throws {
+    @Test func namedFileIsDeletedWithItsLastReference() throws {
         var file: TemporaryFile? = try TemporaryFile(keepsName: true)
         let path = try #require(file?.path)
         #expect(PrivateFile.isTaken(path))
@@ -147,7 +147,7 @@ struct TemporaryFileTests {
         #expect(!PrivateFile.isTaken(path))
     }
 
-    @Test func aSpooledBodyIsReadAnyNumberOfTimes() async throws {
+    @Test func spooledBodyCanBeReadSeveralTimes() async throws {
         let file = try TemporaryFile()
         let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
         try file.write(bytes)

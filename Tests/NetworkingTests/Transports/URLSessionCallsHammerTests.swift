@@ -10,14 +10,14 @@ import Testing
 import Networking
 @testable import NetworkingURLSession
 
-/// Tasks that are created, started, cancelled and released while their callers are cancelled at any moment.
+/// Tasks that are created, started, cancelled and released while their callers are cancelled at random moments.
 ///
-/// No server listens at the port, so that each task ends by itself too.
+/// No server listens at the port, so each task also ends by itself.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct URLSessionCallsHammerTests {
     private static let request = HTTPRequestData(scheme: "http", authority: "127.0.0.1:9", path: "/")
 
-    /// When the caller of one exchange is cancelled.
+    /// The moment at which the caller of one exchange is cancelled.
     private enum Cancellation: CaseIterable {
         case never
         case beforeTheCreation
@@ -25,7 +25,9 @@ struct URLSessionCallsHammerTests {
         case later
     }
 
-    /// Tasks are created on the queue without a permitted load, and mostly on their callers' threads with one.
+    /// Without a permitted load, tasks are created on the queue.
+    ///
+    /// With one, most are created on the threads of their callers.
     @Test(arguments: [0, 16])
     func everyCallEndsAndItsTaskIsReleased(maximumLoad: Int) async throws {
         let hammer = Hammer()
@@ -101,14 +103,14 @@ struct URLSessionCallsHammerTests {
         case .failure(let error):
             #expect(cancellation != .never && error is CancellationError, "\(name): \(error)")
         }
-        // The queue is past the start of this exchange, since both were added by this task.
+        // The queue has passed the start of this exchange, because this task added both jobs.
         await withCheckedContinuation { continuation in
             calls.interrupt { continuation.resume() }
         }
         #expect(created.withLock { $0 } <= (cancellation == .beforeTheCreation ? 0 : 1), "\(name)")
     }
 
-    /// A session that was invalidated before the last task was created on it ends the process.
+    /// Creating a task on an invalidated session would terminate the process.
     @Test func poolIsReleasedWhileItsCallsAreCancelled() async {
         let hammer = Hammer()
         let objects = WatchedObjects()

@@ -9,8 +9,9 @@ import Testing
 import Networking
 @testable import NetworkingURLSession
 
-/// Calls into URLSession, which wait on Linux for a queue that may be busy for seconds: here, for one that is
-/// suspended.
+/// Calls into URLSession, which block on Linux while its queue is busy.
+///
+/// In these tests, the queue is suspended.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct URLSessionCallsTests {
     private let queue = DispatchQueue(label: "URLSessionCallsTests")
@@ -25,14 +26,14 @@ struct URLSessionCallsTests {
         URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false, calls: calls)
     }
 
-    /// Waits until the queue has made every call that it was given.
+    /// Waits until the queue has made all its calls.
     private func drain() async {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume() }
         }
     }
 
-    @Test func callerReturnsWhileTheQueueIsBusyAndNothingIsCreatedAfterItsCancellation() async throws {
+    @Test func cancelledCallerReturnsWhileTheQueueIsBusyAndCreatesNoTask() async throws {
         let urlRequest = try #require(URLRequest(request))
         let created = Mutex(0)
         let exchange = exchange()
@@ -50,7 +51,7 @@ struct URLSessionCallsTests {
         #expect(created.withLock { $0 } == 0)
     }
 
-    /// Answers nothing, so that a task that was started keeps running until it is cancelled.
+    /// A protocol that never responds, so that a started task runs until it is cancelled.
     private final class SilentProtocol: URLProtocol {
         static let starts = Atomic(0)
 
@@ -94,7 +95,7 @@ struct URLSessionCallsTests {
         await drain()
         let created = try #require(task.withLock { $0 })
         try #require(created.state == .canceling || created.state == .completed)
-        // By then a start before the cancellation would have reached the protocol, too.
+        // A start before the cancellation would have reached the protocol by then.
         try await eventually("created.state == .completed") { created.state == .completed }
         #expect(SilentProtocol.starts.load(ordering: .relaxed) == 0)
     }
@@ -114,10 +115,10 @@ struct URLSessionCallsTests {
         await drain()
     }
 
-    // MARK: Where calls are made
+    // MARK: Threads of the calls
 
-    /// Returns whether a call is made before `start` returns.
-    private func isMadeAtOnce(by calls: URLSessionCalls) -> Bool {
+    /// Returns `true` if a call is made before `start` returns.
+    private func isMadeImmediately(by calls: URLSessionCalls) -> Bool {
         let isMade = Flag()
         calls.start { isMade.set() }
         return isMade.isSet
@@ -133,7 +134,7 @@ struct URLSessionCallsTests {
         }
     }
 
-    @Test func callIsMadeAtOnceWhileFewExchangesAreInProgress() {
+    @Test func callIsMadeImmediatelyWhileFewExchangesAreInProgress() {
         let calls = URLSessionCalls(queue: queue, maximumLoad: 2)
         queue.suspend()
         defer { queue.resume() }
@@ -142,14 +143,14 @@ struct URLSessionCallsTests {
         let third = URLSessionCalls.Load(on: calls)
         first.begin()
         second.begin()
-        #expect(isMadeAtOnce(by: calls))
+        #expect(isMadeImmediately(by: calls))
         third.begin()
-        #expect(!isMadeAtOnce(by: calls))
+        #expect(!isMadeImmediately(by: calls))
         second.end()
         second.end()
-        #expect(isMadeAtOnce(by: calls))
+        #expect(isMadeImmediately(by: calls))
         second.begin()
-        #expect(!isMadeAtOnce(by: calls))
+        #expect(!isMadeImmediately(by: calls))
         first.end()
         second.end()
         third.end()
@@ -162,13 +163,13 @@ struct URLSessionCallsTests {
         let load = URLSessionCalls.Load(on: calls)
         load.begin()
         load.transferred(64 << 10)
-        #expect(isMadeAtOnce(by: calls))
+        #expect(isMadeImmediately(by: calls))
         load.transferred((64 << 10) + 1)
         load.transferred(1 << 20)
-        #expect(!isMadeAtOnce(by: calls))
+        #expect(!isMadeImmediately(by: calls))
         load.end()
         load.transferred(2 << 20)
-        #expect(isMadeAtOnce(by: calls))
+        #expect(isMadeImmediately(by: calls))
     }
 
     @Test(arguments: [true, false])
@@ -190,10 +191,10 @@ struct URLSessionCallsTests {
         exchange.start { [session] in session.task(for: exchange, with: urlRequest, sending: nil) }
         _ = await Task { try await exchange.respond() }.result
         await drain()
-        #expect(isMadeAtOnce(by: calls))
+        #expect(isMadeImmediately(by: calls))
     }
 
-    // MARK: What was sent
+    // MARK: Sent bytes
 
     private func error(_ happens: (URLSessionExchange) -> Void) async -> NetworkingError? {
         let exchange = exchange()

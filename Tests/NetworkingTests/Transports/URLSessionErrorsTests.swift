@@ -36,8 +36,8 @@ struct URLSessionErrorsTests {
         #expect(error.response == nil)
     }
 
-    /// swift-corelibs-foundation has no code of its own for these.
-    @Test func whatBreaksAfterTheHeadIsALostConnectionOrATruncatedBody() throws {
+    /// swift-corelibs-foundation has no separate code for these failures.
+    @Test func failureAfterTheHeadIsALostConnectionOrATruncatedBody() throws {
         let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
         let endless = try head()
         let lost = request.error(for: URLError(.unknown), after: endless, received: 10)
@@ -48,13 +48,15 @@ struct URLSessionErrorsTests {
     }
 
     @Test(arguments: [URLError.Code.cannotConnectToHost, .cannotFindHost, .notConnectedToInternet])
-    func whatFailsAfterBytesHaveLeftIsALostConnection(code: URLError.Code) {
+    func failureAfterSentBytesIsALostConnection(code: URLError.Code) {
         let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
         #expect(request.error(for: URLError(code), after: nil, received: 0, wasSent: true).kind == .connectionLost)
     }
 
     #if canImport(FoundationNetworking)
-    /// The code is that of the last failure, the text that of the first: only both together say that nothing was sent.
+    /// The code belongs to the last failure and the text to the first one.
+    ///
+    /// Only both together prove that nothing was sent.
     @Test(
         arguments: [
             (
@@ -74,7 +76,7 @@ struct URLSessionErrorsTests {
             (.unsupportedURL, "Recv failure: Connection reset by peer", .invalidResponse),
         ] as [(URLError.Code, String, NetworkingError.Kind)]
     )
-    func textOfLibcurlDecidesWhetherAnythingWasSent(code: URLError.Code, text: String, kind: NetworkingError.Kind) {
+    func textOfLibcurlShowsWhetherBytesWereSent(code: URLError.Code, text: String, kind: NetworkingError.Kind) {
         let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
         let failure = URLError(code, userInfo: [NSLocalizedDescriptionKey: text])
         #expect(request.error(for: failure, after: nil, received: 0).kind == kind)

@@ -5,11 +5,23 @@ import TestSupport
 import Testing
 
 import Networking
+import NetworkingTesting
 @testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency))
 struct URLSessionPlatformTests {
-    /// Fractions are cut there, and a timeout of 0 s ends at once (L11 in `Documentation/Transports.md`).
+    /// URLSession on Linux does not speak HTTP/3.
+    @Test func diagnosticsReportAnAssumptionOfHTTP3() {
+        var request = HTTPRequestData.lawful
+        #expect(!request.assumesHTTP3)
+        let transport = URLSessionTransport(configuration: .ephemeral)
+        #expect(transport.diagnostics(for: request).isEmpty)
+        request.assumesHTTP3 = true
+        #expect(transport.diagnostics(for: request).map(\.description).contains { $0.contains("assumesHTTP3") })
+    }
+
+    /// Foundation on Linux truncates fractions, and a timeout of 0 s fails at once (L11 in
+    /// `Documentation/Transports.md`).
     @Test(arguments: [(0.2, 1), (1, 1), (2.5, 3), (60, 60)] as [(TimeInterval, TimeInterval)])
     func timeoutsOfAConfigurationAreRoundedUp(given: TimeInterval, used: TimeInterval) {
         let configuration = URLSessionConfiguration.ephemeral

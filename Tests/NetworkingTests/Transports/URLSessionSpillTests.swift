@@ -12,7 +12,7 @@ import Networking
 import FoundationNetworking
 #endif
 
-/// Bodies that arrive faster than their sink takes them.
+/// Bodies that arrive faster than their sink processes them.
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct URLSessionSpillTests {
     private static let chunk = Data((0..<700_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
@@ -27,7 +27,7 @@ struct URLSessionSpillTests {
         return exchange
     }
 
-    @Test func aBodyInFilesArrivesInOrderAlsoAfterTheEnd() async throws {
+    @Test func bodyInFilesIsDeliveredInOrderAfterTheEnd() async throws {
         let sink = CollectingSink()
         let exchange = try exchange(into: sink)
         for _ in 0..<5 {

@@ -11,7 +11,7 @@ import FoundationNetworking
 import Networking
 @testable import NetworkingURLSession
 
-/// That a session's own cache and its stored credentials have no part in an exchange.
+/// The cache and the stored credentials of a session are not used in an exchange.
 @Suite(.tags(.concurrency))
 struct URLSessionStorageTests {
     // MARK: Cache
@@ -21,7 +21,7 @@ struct URLSessionStorageTests {
         #expect(request.cachePolicy == .reloadIgnoringLocalCacheData)
     }
 
-    @Test func responsesAreKeptOutOfTheCacheOfTheirSession() throws {
+    @Test func responsesAreNotStoredInTheCacheOfTheirSession() throws {
         let session = URLSession(configuration: .ephemeral)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "https://api.example.com"))
@@ -30,7 +30,8 @@ struct URLSessionStorageTests {
             response: URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil),
             data: Data()
         )
-        // Through the protocol, since URLSession finds the method by its name and no misspelt one is an error.
+        // The test calls the method through the protocol, because a misspelled optional method compiles and is never
+        // called.
         let delegate: any URLSessionDataDelegate = Self.exchange
         typealias Method = (
             URLSession, URLSessionDataTask, CachedURLResponse, @escaping @Sendable (CachedURLResponse?) -> Void
@@ -57,11 +58,11 @@ struct URLSessionStorageTests {
         (NSURLAuthenticationMethodDefault, true, false), (NSURLAuthenticationMethodHTTPBasic, true, false),
         (NSURLAuthenticationMethodHTTPDigest, true, false), (NSURLAuthenticationMethodHTMLForm, true, false),
         (NSURLAuthenticationMethodNTLM, true, true), (NSURLAuthenticationMethodNegotiate, true, true),
-        // The constants of these two are not there on Linux; they have their names as values.
+        // Foundation on Linux lacks these two constants. Their values are their names.
         ("NSURLAuthenticationMethodServerTrust", false, true),
         ("NSURLAuthenticationMethodClientCertificate", false, true),
     ])
-    func theStackAnswersEveryChallengeOfA401(method: String, isOfServer: Bool, isForSession: Bool) {
+    func stackHandlesEveryChallengeOfA401(method: String, isOfServer: Bool, isForSession: Bool) {
         let space = Self.space(method)
         #expect(space.isOfServer == isOfServer)
         #expect(space.isForSession == isForSession)
@@ -77,18 +78,18 @@ struct URLSessionStorageTests {
 
     #if !canImport(FoundationNetworking)
     @Test(arguments: [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodNTLM])
-    func aStoredCredentialAnswersNo401(method: String) throws {
+    func storedCredentialIsNotUsedForA401(method: String) throws {
         let answers = try answers(to: Self.space(method), of: URLSession(configuration: .ephemeral))
         #expect(answers == [.rejectProtectionSpace])
     }
 
-    @Test func theSystemAnswersTheChallengeForACertificate() throws {
+    @Test func systemHandlesTheChallengeForACertificate() throws {
         let space = Self.space("NSURLAuthenticationMethodServerTrust")
         let answers = try answers(to: space, of: URLSession(configuration: .ephemeral))
         #expect(answers == [.performDefaultHandling])
     }
 
-    @Test func theDelegateOfTheSessionAnswersTheChallengeForACertificate() throws {
+    @Test func delegateOfTheSessionHandlesTheChallengeForACertificate() throws {
         let session = URLSession(configuration: .ephemeral, delegate: PinningDelegate(), delegateQueue: nil)
         let answers = try answers(to: Self.space("NSURLAuthenticationMethodServerTrust"), of: session)
         #expect(answers == [.cancelAuthenticationChallenge])

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct UnimplementedTransportTests {
-    @Test func everyRequestFailsAndSaysWhatIsMissing() async {
+    @Test func everyRequestFailsWithTheMissingStack() async {
         let network = UnimplementedTransport("the network of Profiles").logged(using: .silent)
 
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
@@ -14,7 +14,7 @@ struct UnimplementedTransportTests {
         #expect(error?.request == .lawful)
     }
 
-    /// The stack that was never provided would have named the server, so an app's requests are relative here.
+    /// The missing stack would set the server, so the requests of an app are relative here.
     @Test func relativeRequestFailsForTheSameReason() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await UnimplementedTransport().data(HTTPRequestData(path: "users"))

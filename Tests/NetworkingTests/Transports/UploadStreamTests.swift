@@ -10,7 +10,7 @@ import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct UploadStreamTests {
-    /// Reads as URLSession does: as long as there are bytes, and as many as it likes.
+    /// Reads all bytes in chunks of a maximum length, like URLSession.
     private func read(_ stream: UploadStream, upTo length: Int = 65_536) -> Data? {
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: length)
@@ -24,7 +24,7 @@ struct UploadStreamTests {
     }
 
     @Test(arguments: [1, 1_000, 1_000_000])
-    func bringsTheBodyInAnyPortions(length: Int) async throws {
+    func readsTheBodyInChunksOfAnySize(length: Int) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "data")
             try Data.unlike(140_000).write(to: file)
@@ -35,15 +35,15 @@ struct UploadStreamTests {
             #expect(read(UploadStream(reading), upTo: length) == expected)
             #expect(reading.isRead)
             #expect(reading.failure == nil)
-            // As often as it is asked for.
+            // The body can be read several times.
             #expect(read(UploadStream(reading), upTo: length) == expected)
         }
     }
 
-    /// A file is measured when the exchange begins, and read when there is a connection.
+    /// The file is measured at the start of the exchange and read after the connection is established.
     @Test(arguments: [0, 1, 1 << 17, 1 << 18], [1 << 17, 1, -1])
-    func aFileThatChangesBetweenIsNotSentInFull(size: Int, change: Int) async throws {
-        // An empty file cannot get shorter.
+    func fileThatChangesBeforeReadingIsNotSentInFull(size: Int, change: Int) async throws {
+        // An empty file cannot become shorter.
         let change = size + change < 0 ? 2 : change
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "data")
@@ -56,7 +56,7 @@ struct UploadStreamTests {
         }
     }
 
-    @Test func aRefusedOneFailsAndBlamesNobody() {
+    @Test func refusedStreamFailsWithoutAnErrorOfTheBody() {
         let reading = UploadReading(.data(Data(count: 10)), length: 10)
         #expect(read(UploadStream(reading, isRefused: true)) == nil)
         #expect(reading.failure == nil)

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Plays an OAuth provider, a user who agrees to everything, the browser, and an API that requires a token.
+/// Plays an OAuth provider, a user that agrees to everything, the browser, and an API that requires a token.
 package final class ProviderService: Service {
     private let state = Mutex(State())
 

@@ -3,7 +3,7 @@ import Foundation
 import Networking
 import NetworkingSigning
 
-/// A bucket of S3 or of a compatible service, whose requests are signed with AWS Signature Version 4.
+/// A bucket of S3 or of a compatible service, with requests signed by AWS Signature Version 4.
 struct Bucket: Sendable {
     private let network: any NetworkingComponent
     private let signer: AWSSigner

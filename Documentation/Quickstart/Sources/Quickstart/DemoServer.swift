@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// The server of the tour: users with a login, a route that fails now and then, a film, and a route that takes its time.
+/// The server of the tour: users with a login, a route that fails at first, a film, and a slow route.
 enum DemoServer {
     static let token = "s3cr3t-token"
 
@@ -28,6 +28,7 @@ enum DemoServer {
         server.route(.post, "/films") { request in
             try .json(Film(parts: request.headerFields[.contentType] ?? "", bytes: request.bodyByteCount))
         }
+        server.route(.post, "/orders") { _ in .status(.created) }
         let connections = Calls()
         server.route(.get, "/news") { request in
             let ids = request.headerFields.filter { $0.name.canonicalName == "last-event-id" }.map(\.value)
@@ -46,37 +47,37 @@ enum DemoServer {
         }
     }
 
-    /// 4 MiB, of which no stretch looks like the one that follows it.
+    /// A film of 4 MiB, in which adjacent pages of bytes differ.
     static let film = (0..<1_024)
         .reduce(into: Data()) { film, page in
             film.append(Data(repeating: UInt8(page % 251), count: 4_096))
         }
 
-    /// Sends the rest of the film to who asks for it.
+    /// Returns the rest of the film for a request with a range.
     ///
-    /// Who wants it from the start gets half: then the connection breaks, and later on it stands still.
+    /// A request for the whole film receives half of it. The first connection is then reset, and later ones stall.
     private static func show(_ film: Data, to request: RecordedRequest, isFirst: Bool) -> TestResponse {
         let entityTag = "\"first-cut\""
         if let range = request.headerFields[.range], request.headerFields[.ifRange] == entityTag,
             let start = Int(range.dropFirst("bytes=".count).dropLast()), film.indices.contains(start)
         {
-            let pieces = stride(from: start, to: film.count, by: piece)
+            let chunks = stride(from: start, to: film.count, by: chunkSize)
                 .map { position in
-                    TestResponse.Chunk(film[position...].prefix(piece), delay: pace)
+                    TestResponse.Chunk(film[position...].prefix(chunkSize), delay: pace)
                 }
             return TestResponse(
                 status: .partialContent,
                 headerFields: [.eTag: entityTag, .contentRange: "bytes \(start)-\(film.count - 1)/\(film.count)"],
-                body: .sized(pieces)
+                body: .sized(chunks)
             )
         }
         let head = "HTTP/1.1 200 OK\r\nETag: \(entityTag)\r\nContent-Length: \(film.count)\r\n\r\n"
-        let half = TestResponse.RawStep.drip(film.prefix(film.count / 2), by: piece, every: pace)
+        let half = TestResponse.RawStep.drip(film.prefix(film.count / 2), by: chunkSize, every: pace)
         return .raw(.text(head), half, isFirst ? .reset : .stall)
     }
 
-    /// So much of the film at a time, so that there is something to see.
-    private static let piece = 128 << 10
+    /// The number of bytes in each chunk of the film, small enough to show progress.
+    private static let chunkSize = 128 << 10
     private static let pace = Duration.milliseconds(12)
 }
 

@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// A download that its server interrupts, and one that is paused.
+/// A download that the server interrupts, and one that the app pauses.
 enum Downloads {
     static func show(_ server: TestServer) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "quickstart-\(UUID())")
@@ -12,16 +12,16 @@ enum Downloads {
             .timeout(head: .seconds(5), idle: .seconds(5))
             .retry(.exponential(base: .milliseconds(20)))
             .instrument(Tour.instrument).server(baseURL: server.url)
-        try await aBreak(over: network, server, in: directory)
-        try await aPause(over: network, server, in: directory)
+        try await resumeAfterAReset(over: network, server, in: directory)
+        try await pauseAndResume(over: network, server, in: directory)
     }
 
-    private static func aBreak(
+    private static func resumeAfterAReset(
         over network: some NetworkingComponent,
         _ server: TestServer,
         in directory: URL
     ) async throws {
-        Terminal.title("13. A download goes on where its connection broke")
+        Terminal.title("13. A download resumes after a lost connection")
         Terminal.code(
             """
             let network = URLSession.shared
@@ -42,25 +42,25 @@ enum Downloads {
         for attempt in film.response.attempts {
             Terminal.say("    attempt \(attempt)")
         }
-        Terminal.say("Then the server was asked for the rest (\(ranges.last.flatMap(\.self) ?? "nothing")): \(film).")
+        Terminal.say("The second request asked for the rest (\(ranges.last.flatMap(\.self) ?? "nothing")): \(film).")
         try Tour.expect(
             ranges.count == 2 && ranges[0] == nil && ranges[1] != nil && film.response.status == .partialContent,
-            "the second request asks for the rest alone"
+            "the second request asks only for the rest"
         )
-        try Tour.expect(try Data(contentsOf: url) == DemoServer.film, "the file is the server's, byte by byte")
+        try Tour.expect(try Data(contentsOf: url) == DemoServer.film, "the file has the same bytes as on the server")
     }
 
-    private static func aPause(
+    private static func pauseAndResume(
         over network: some NetworkingComponent,
         _ server: TestServer,
         in directory: URL
     ) async throws {
-        Terminal.say("A person may interrupt it, too:")
+        Terminal.say("An app can pause and resume a download:")
         Terminal.code(
             """
             let transfer = network.transfer(downloading: HTTPRequestData(path: "film.mp4"), to: copy)
             await transfer.pause()
-            let kept = try DownloadState(at: copy)      // by this process, or by the next
+            let state = try DownloadState(at: copy)      // in this process or the next
             transfer.resume()
             let film = try await transfer.value
             """
@@ -69,26 +69,26 @@ enum Downloads {
         let transfer = network.transfer(downloading: HTTPRequestData(path: "film.mp4"), to: copy)
         for await progress in transfer.progress where progress.received.fractionCompleted ?? 0 >= 0.5 { break }
         await transfer.pause()
-        let kept = try DownloadState(at: copy)
+        let state = try DownloadState(at: copy)
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
             .filter { $0.hasPrefix("copy") }.sorted()
         Terminal.say(
-            "Paused. Kept are \(kept?.byteCount ?? 0) of \(kept?.expectedByteCount ?? 0) bytes: "
+            "Paused with \(state?.byteCount ?? 0) of \(state?.expectedByteCount ?? 0) bytes on disk: "
                 + names.joined(separator: ", ")
         )
         try Tour.expect(
-            transfer.isPaused && kept?.fractionCompleted == 0.5 && !names.contains("copy.mp4"),
-            "a pause keeps what has arrived, and not under the final name"
+            transfer.isPaused && state?.fractionCompleted == 0.5 && !names.contains("copy.mp4"),
+            "a pause keeps the received bytes in a partial file"
         )
 
         transfer.resume()
         let film = try await transfer.value
         let range = server.requests(for: .get, path: "/film.mp4").last?.headerFields[.range] ?? "nothing"
-        Terminal.say("Resumed with \(range): \(film), of which \(film.resumedByteCount) were here.")
+        Terminal.say("Resumed with \(range): \(film), of which \(film.resumedByteCount) were on disk.")
         try Tour.expect(
-            film.resumedByteCount == kept?.byteCount && range == "bytes=\(film.resumedByteCount)-",
-            "what was kept is not fetched again"
+            film.resumedByteCount == state?.byteCount && range == "bytes=\(film.resumedByteCount)-",
+            "the bytes on disk are not downloaded again"
         )
-        try Tour.expect(try Data(contentsOf: copy) == DemoServer.film, "the copy is the server's file, byte by byte")
+        try Tour.expect(try Data(contentsOf: copy) == DemoServer.film, "the copy has the same bytes as on the server")
     }
 }

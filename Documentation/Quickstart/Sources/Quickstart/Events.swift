@@ -2,10 +2,10 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// A stream of events whose connection breaks.
+/// An event stream that loses its connection.
 enum Events {
     static func show(_ server: TestServer) async throws {
-        Terminal.title("14. A stream of events goes on when its connection breaks")
+        Terminal.title("14. An event stream reconnects after a lost connection")
         Terminal.code(
             """
             for try await event in try await network.events(HTTPRequestData(path: "news")) {
@@ -20,7 +20,7 @@ enum Events {
             count += 1
         }
         let connections = server.requests(for: .get, path: "/news").count
-        Terminal.say("\(count) events over \(connections) connections; the last said that there is no more.")
-        try Tour.expect(count == 3 && connections == 3, "the events go on after a reset")
+        Terminal.say("\(count) events over \(connections) connections. The last response ended the stream.")
+        try Tour.expect(count == 3 && connections == 3, "the events continue after a reset")
     }
 }

@@ -3,12 +3,12 @@ import NetworkingOAuth
 import NetworkingTestServer
 import Synchronization
 
-/// A provider of tokens, small but strict, whose user agrees to everything, and a page that wants one of them.
+/// A small but strict OAuth provider, a user that agrees to everything, and an API that requires a token.
 final class Provider: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// What was asked for a code: the challenge and the redirect URI.
+        /// The challenge and the redirect URI of each code.
         var codes: [String: (challenge: String, redirectURI: String)] = [:]
         var access = ""
         var refresh = ""
@@ -22,12 +22,12 @@ final class Provider: Sendable {
         }
     }
 
-    /// The token that it has given out is not good any more.
+    /// Makes the current access token invalid.
     func expire() {
         state.withLock { $0.access = "" }
     }
 
-    /// How many tokens it was told to void.
+    /// The number of revoked tokens.
     var revocations: Int {
         state.withLock { $0.revoked.count }
     }
@@ -58,7 +58,7 @@ final class Provider: Sendable {
         }
     }
 
-    /// Sends the browser back with a code.
+    /// Redirects the browser to the app, with a code.
     private func authorize(_ request: RecordedRequest) -> TestResponse {
         let asked = Dictionary(request.queryItems.map { ($0.name, $0.value ?? "") }) { _, last in last }
         guard let challenge = asked["code_challenge"], asked["code_challenge_method"] == ProofKey.method,
@@ -66,11 +66,11 @@ final class Provider: Sendable {
         else { return .status(.badRequest) }
         let code = UUID().uuidString
         state.withLock { $0.codes[code] = (challenge, redirectURI) }
-        let answer = [URLQueryItem(name: "code", value: code), URLQueryItem(name: "state", value: asked["state"])]
-        return .redirect(to: back.appending(queryItems: answer).absoluteString)
+        let parameters = [URLQueryItem(name: "code", value: code), URLQueryItem(name: "state", value: asked["state"])]
+        return .redirect(to: back.appending(queryItems: parameters).absoluteString)
     }
 
-    /// Gives out tokens for a code or a refresh token, once for each.
+    /// Issues tokens for a code or a refresh token, each of which is valid once.
     private func token(_ form: [String: String]) throws -> TestResponse {
         let tokens: [String: String]? = state.withLock { state in
             switch form["grant_type"] {

@@ -6,10 +6,13 @@ struct Quickstart {
     static let usage = """
         Usage: swift run --package-path Documentation/Quickstart [URL]
 
-          without a URL   starts a server on this machine and shows a stack being built and used
-          with a URL      sends a real GET through the same stack and shows what comes back
+          without a URL   starts a server on this machine and shows how to build and use a stack
+          with a URL      sends a real GET through the same stack and shows the response
           --help          shows this
         """
+
+    /// The option with which the tour starts this program once more; see ``OutboxRestart``.
+    static let enqueueOption = "--enqueue-and-end"
 
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -19,6 +22,8 @@ struct Quickstart {
                 try await Tour.run()
             case ("--help", 1), ("-h", 1):
                 print(usage)
+            case (enqueueOption, 3):
+                try await OutboxRestart.enqueueAndEnd(arguments[1], arguments[2])
             case (let argument?, 1) where argument.hasPrefix("http://") || argument.hasPrefix("https://"):
                 try await RealRequest.run(argument)
             default:
@@ -29,7 +34,7 @@ struct Quickstart {
         }
     }
 
-    /// One sentence on standard error, and an exit code that scripts can see.
+    /// Prints an error and exits with a status that scripts can check.
     static func fail(_ error: any Error) -> Never {
         FileHandle.standardError.write(Data("\(error)\n".utf8))
         exit(error is UsageError ? 64 : 1)
@@ -40,6 +45,6 @@ struct UsageError: Error, CustomStringConvertible {
     let arguments: [String]
 
     var description: String {
-        "\"\(arguments.joined(separator: " "))\" is not one http or https URL; --help tells what this can do."
+        "\"\(arguments.joined(separator: " "))\" is not an http or https URL. Use --help for the usage."
     }
 }

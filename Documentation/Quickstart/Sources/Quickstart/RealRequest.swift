@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Sends one request to wherever a person points, through the stack of the tour.
+/// Sends a request to the URL in the argument, through the stack of the tour.
 enum RealRequest {
     static func run(_ argument: String) async throws {
         guard let url = URL(string: argument) else { throw UsageError(arguments: [argument]) }

@@ -2,11 +2,11 @@ import Foundation
 import Networking
 import Synchronization
 
-/// A shop's server without a network, whose answers take the time that a real one's would.
+/// A mocked server of a shop, with the response times of a real one.
 final class Shop: Sendable {
     static let password = "correct-horse-battery"
     static let card = "4111-1111-1111-1111"
-    /// What nobody may read in a report.
+    /// The texts that a report must not contain.
     static let secrets = [password, card, "access-1", "access-2", "renewal-1", "renewal-2"]
 
     static let metrics = URL(string: "https://metrics.example.net/events")!
@@ -29,7 +29,7 @@ final class Shop: Sendable {
         takesOrders()
     }
 
-    /// The token that it has given out is not good any more.
+    /// Makes the current access token invalid.
     func expire() {
         state.withLock { ($0.session, $0.isExpired) = ($0.session + 1, true) }
     }

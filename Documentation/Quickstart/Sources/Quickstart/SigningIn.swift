@@ -3,12 +3,12 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Somebody signs in, as at dummyjson.com, and stays signed in while tokens run out.
+/// Signs in as at dummyjson.com and stays signed in when tokens expire.
 enum SigningIn {
     static func show(_ server: TestServer) async throws {
         let accounts = Accounts()
         accounts.script(server)
-        Terminal.title("15. Signed in, and staying so")
+        Terminal.title("15. Sign in, and stay signed in")
         Terminal.code(
             """
             let tokens = TokenStore(nil, in: InMemorySessionStorage(), delegate: Renewal(url: server.url))
@@ -35,17 +35,17 @@ enum SigningIn {
         }
         let refreshes = server.requests(for: .post, path: "/auth/refresh").count
         Terminal.say(
-            "The token ran out. \(names.count) callers were answered all the same, after \(refreshes) refresh."
+            "The token expired. \(names.count) callers got their response after \(refreshes) refresh."
         )
         try Tour.expect(names.count == 10 && refreshes == 1, "ten callers share a refresh")
-        Terminal.say("And again: \(try await me(over: network)). What is printed of it: \(tokens)")
+        Terminal.say("And again: \(try await me(over: network)). The tokens are redacted in descriptions: \(tokens)")
 
         tokens.remove()
         do {
             _ = try await me(over: network)
         } catch let error as NetworkingError {
             Terminal.say("Signed out: \(error.reason)")
-            try Tour.expect(error.kind == .unauthorized, "nobody is signed in")
+            try Tour.expect(error.kind == .unauthorized, "a request without a signed-in user fails")
         }
     }
 
@@ -65,7 +65,7 @@ enum SigningIn {
     }
 }
 
-/// Renews a session at the server.
+/// Refreshes a session at the server.
 private struct Renewal: AuthenticationDelegate {
     let url: URL
 
@@ -99,7 +99,7 @@ private struct Login: Codable {
     let refreshToken: String
 }
 
-/// The server's side: one user, whose refresh token can be spent once.
+/// The server: one user, with refresh tokens that are valid once.
 private final class Accounts: Sendable {
     private let number = Mutex(0)
     private let isExpired = Atomic(false)

@@ -2,7 +2,9 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Plain lines, with some weight on those that structure them where a person is looking.
+/// Prints plain lines.
+///
+/// In an interactive terminal, titles and code are styled.
 enum Terminal {
     private static let isInteractive = isatty(STDOUT_FILENO) == 1
 
@@ -10,7 +12,7 @@ enum Terminal {
         print("\n" + styled(text, "1"))
     }
 
-    /// Code, as it stands in this program.
+    /// Prints code as it is in this program.
     static func code(_ text: String) {
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             print(styled("    \(line)", "36"))
@@ -21,7 +23,7 @@ enum Terminal {
         print("  \(text)")
     }
 
-    /// A bar that grows where a person is looking, and a line for each quarter elsewhere.
+    /// Returns a progress bar in an interactive terminal, or a printer of one line for each quarter elsewhere.
     static func bar(_ label: String) -> @Sendable (Double) -> Void {
         let last = Mutex(-1)
         return { fraction in
@@ -42,7 +44,7 @@ enum Terminal {
     }
 }
 
-/// Shows log lines between the others.
+/// A log handler that prints log lines between the others.
 struct TerminalLog: LogHandler {
     var logLevel = Logger.Level.info
     var metadata: Logger.Metadata = [:]

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A picture that a browser shows, made without a library: a PNG whose rows are not compressed.
+/// A PNG image without compression, encoded without a library.
 enum Thumbnail {
-    /// A disc on a ground that gets lighter.
+    /// Returns an image of a disc on a gradient.
     static func png(side: Int, hue: Double) -> Data {
         let tint = [0.0, 1.0 / 3, 2.0 / 3].map { 0.55 + 0.4 * cos(2 * .pi * (hue - $0)) }
         var rows: [UInt8] = []
@@ -24,7 +24,7 @@ enum Thumbnail {
         return Data(bytes(content.count) + named + bytes(Int(checksum(named))))
     }
 
-    /// One block as it is (RFC 1950, 1951), which may have 65,535 bytes.
+    /// Returns the content as one stored block (RFC 1950, 1951) of up to 65,535 bytes.
     private static func zlib(_ content: [UInt8]) -> [UInt8] {
         let length = UInt16(content.count)
         var (low, high) = (1, 0)
@@ -36,7 +36,7 @@ enum Thumbnail {
         return [0x78, 0x01, 0x01] + lengths + content + bytes(high << 16 | low)
     }
 
-    /// CRC-32.
+    /// Returns the CRC-32 checksum.
     private static func checksum(_ content: [UInt8]) -> UInt32 {
         var remainder = UInt32.max
         for byte in content {

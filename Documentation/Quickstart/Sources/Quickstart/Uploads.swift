@@ -2,10 +2,10 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// Bodies from disk, and how far they have come.
+/// Uploads from disk, with progress.
 enum Uploads {
     static func show(_ server: TestServer) async throws {
-        Terminal.title("12. An upload comes from disk, and tells how far it is")
+        Terminal.title("12. An upload from disk reports its progress")
         Terminal.code(
             """
             let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
@@ -26,7 +26,7 @@ enum Uploads {
             bar(progress.sent.fractionCompleted ?? 0)
         }
         Terminal.say("The server got \(receipt.bytes) bytes, \(receipt.parts.prefix { $0 != ";" }).")
-        try Tour.expect(Int64(receipt.bytes) == form.length, "all of it arrives")
+        try Tour.expect(Int64(receipt.bytes) == form.length, "the whole form arrives")
 
         do {
             try await network.upload(.file(URL(filePath: "/no/such/film.mp4")), to: films)
@@ -37,7 +37,7 @@ enum Uploads {
     }
 }
 
-/// What the demo server says of a film that it was sent.
+/// The demo server's receipt for an uploaded film.
 struct Film: Codable {
     let parts: String
     let bytes: Int

@@ -1,6 +1,6 @@
 import Networking
 
-/// What the server knows of a user.
+/// A user, as the server returns it.
 struct User: Codable, Sendable {
     let id: Int
     let name: String
@@ -15,7 +15,7 @@ struct Session: Codable, Sendable {
     let token: String
 }
 
-// Each endpoint is a factory: what to send, and what its response decodes to.
+// Each endpoint is a factory of a request with the type of its response.
 extension Request where Response == Session {
     static func logIn(_ credentials: Credentials) -> Self {
         Request(HTTPRequestData(method: .post, path: "login", body: .json(credentials)))

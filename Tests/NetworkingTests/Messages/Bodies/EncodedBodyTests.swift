@@ -3,10 +3,10 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Bodies by encoders other than JSON's.
+/// Bodies of encoders other than the JSON encoder.
 @Suite
 struct EncodedBodyTests {
-    @Test func aPropertyListIsXMLUnlessAnEncoderSaysOtherwise() throws {
+    @Test func propertyListIsXMLByDefault() throws {
         let user = ["name": "Emily", "city": "Den Haag"]
         let body = RequestBody.propertyList(user)
         #expect(body.contentType == "application/x-plist")
@@ -21,7 +21,7 @@ struct EncodedBodyTests {
         #expect(try PropertyListDecoder().decode([String: String].self, from: compact) == user)
     }
 
-    /// Writes what a value describes itself as.
+    /// An encoder that writes the description of a value.
     private struct Describing: BodyEncoder {
         struct Speechless: Error {}
 
@@ -32,7 +32,7 @@ struct EncodedBodyTests {
         }
     }
 
-    @Test func anEncoderOfAnAppsOwnWritesTheBody() async throws {
+    @Test func customEncoderWritesTheBody() async throws {
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData.lawful.with { request in
             request.method = .post
@@ -43,7 +43,7 @@ struct EncodedBodyTests {
         #expect(transport.requests.first?.body?.contentType == "text/x-number")
     }
 
-    @Test func whatAnEncoderRefusesIsNotSent() async throws {
+    @Test func bodyThatAnEncoderRejectsIsNotSent() async throws {
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData.lawful.with { request in
             request.method = .post

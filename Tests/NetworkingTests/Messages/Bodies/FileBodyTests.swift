@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct FileBodyTests {
     @Test(arguments: [0, 1, 131_072, 131_073, 300_000])
-    func bringsTheFileInPortions(size: Int) async throws {
+    func readsTheFileInChunks(size: Int) async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "data.bin")
             let bytes = Data.unlike(size)
@@ -41,7 +41,7 @@ struct FileBodyTests {
         #expect(RequestBody.file(URL(filePath: "/tmp/\(name)"), contentType: "a/b").contentType == "a/b")
     }
 
-    @Test func filesAreEqualByTheirPlaceAndType() {
+    @Test func fileBodiesAreEqualByPathAndType() {
         let (a, b) = (URL(filePath: "/tmp/a.txt"), URL(filePath: "/tmp/b.txt"))
         #expect(RequestBody.file(a) == .file(a))
         #expect(RequestBody.file(a).hashValue == RequestBody.file(a).hashValue)
@@ -50,7 +50,7 @@ struct FileBodyTests {
         #expect(RequestBody.file(a) != .data(Data(), contentType: "text/plain"))
     }
 
-    // MARK: Bad input
+    // MARK: Invalid files
 
     private func error(of body: RequestBody) async -> NetworkingError? {
         let transport = MockTransport { _ in .ok() }
@@ -62,25 +62,25 @@ struct FileBodyTests {
         return error
     }
 
-    @Test func aMissingFileIsNamed() async throws {
+    @Test func missingFileIsNamedInTheError() async throws {
         let error = try #require(await error(of: .file(URL(filePath: "/nonexistent/film.mov"))))
         #expect(error.kind == .storage)
         #expect(error.reason == "There is no file at /nonexistent/film.mov.")
     }
 
-    @Test func aDirectoryIsNoFile() async throws {
+    @Test func directoryIsAnError() async throws {
         let error = try #require(await error(of: .file(URL(filePath: "/tmp"))))
         #expect(error.kind == .storage)
         #expect(error.reason == "/tmp is a directory. Name a file in it.")
     }
 
-    @Test func aDeviceIsNoFile() async throws {
+    @Test func deviceIsAnError() async throws {
         let error = try #require(await error(of: .file(URL(filePath: "/dev/null"))))
         #expect(error.kind == .storage)
         #expect(error.reason == "/dev/null is not a regular file.")
     }
 
-    @Test func aPipeThatNobodyWritesToDoesNotHang() async throws {
+    @Test func pipeWithoutAWriterDoesNotBlock() async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "pipe")
             #expect(mkfifo(url.path, 0o600) == 0)
@@ -90,7 +90,7 @@ struct FileBodyTests {
     }
 
     @Test(.requires(.unprivilegedUser))
-    func anUnreadableFileIsNamed() async throws {
+    func unreadableFileIsNamedInTheError() async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "secret")
             try Data("x".utf8).write(to: url)
@@ -101,7 +101,7 @@ struct FileBodyTests {
         }
     }
 
-    @Test func aRemoteURLIsNoFile() async throws {
+    @Test func remoteURLIsAnError() async throws {
         let url = try #require(URL(string: "https://user:secret@example.com/film.mov"))
         let error = try #require(await error(of: .file(url)))
         #expect(error.kind == .storage)
@@ -109,7 +109,7 @@ struct FileBodyTests {
     }
 
     @Test(arguments: ["shorter", "longer", "rewritten", "replaced"])
-    func aFileThatChangesWhileItIsReadFails(change: String) async throws {
+    func fileThatChangesDuringReadingIsAnError(change: String) async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "log")
             try Data(count: 300_000).write(to: url)
@@ -122,7 +122,7 @@ struct FileBodyTests {
                 let past = Date(timeIntervalSince1970: 1)
                 try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: url.path)
             default:
-                // The file that was opened is read to its end, whatever takes its name.
+                // The opened file is read to its end, even if another file takes its name.
                 try FileManager.default.removeItem(at: url)
                 try Data(count: 7).write(to: url)
             }

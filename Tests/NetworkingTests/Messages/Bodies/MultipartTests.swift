@@ -54,7 +54,7 @@ struct MultipartTests {
         }
     }
 
-    @Test func noPartsAreAnEnd() async throws {
+    @Test func bodyWithoutPartsHasTheClosingBoundary() async throws {
         let body = RequestBody.multipart([], boundary: "B")
         #expect(try await text(body) == "--B--\r\n")
         #expect(body.length == 7)
@@ -70,7 +70,7 @@ struct MultipartTests {
         #expect(written == "--B\r\nContent-Disposition: form-data; name=\"\(escaped)\"\r\n\r\nx\r\n--B--\r\n")
     }
 
-    /// A file's name keeps its line breaks as they are, apart from the escape.
+    /// A file name keeps its line breaks in escaped form.
     @Test(arguments: [("a\"b\n.txt", "a%22b%0A.txt"), ("a\r.txt", "a%0D.txt"), ("naïve ☃.txt", "naïve ☃.txt")])
     func escapesFileNamesAsBrowsersDo(name: String, escaped: String) async throws {
         let part = MultipartPart.data(Data("x".utf8), name: "f", fileName: name)
@@ -78,19 +78,19 @@ struct MultipartTests {
         #expect(written.contains("name=\"f\"; filename=\"\(escaped)\"\r\nContent-Type: text/plain\r\n\r\nx\r\n"))
     }
 
-    @Test func textsHaveTheLineBreaksOfForms() async throws {
+    @Test func textsHaveCRLFLineBreaks() async throws {
         let written = try await text(.multipart([.text("a\nb\rc\r\nd\n\re", name: "t")], boundary: "B"))
         #expect(written.contains("\r\n\r\na\r\nb\r\nc\r\nd\r\n\r\ne\r\n--B"))
     }
 
-    @Test func theLengthIsUnknownWhenThatOfAPartIs() {
+    @Test func lengthIsUnknownIfThatOfAPartIsUnknown() {
         let stream = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         let body = RequestBody.multipart([MultipartPart(name: "s", fileName: "s", body: stream)])
         #expect(body.length == nil)
         #expect(!body.isReplayable)
     }
 
-    @Test func theBoundaryIsDrawnFromTheEnvironment() async throws {
+    @Test func boundaryComesFromTheRandomSourceOfTheEnvironment() async throws {
         let one = RequestBody.multipart([])
         #expect(one.contentType != RequestBody.multipart([]).contentType)
         var environment = NetworkEnvironment.current
@@ -99,13 +99,13 @@ struct MultipartTests {
         #expect(drawn == "multipart/form-data; boundary=networking-0123456789ABCDEFGHIJKLMNOPQRSTUV")
     }
 
-    @Test func aBoundaryThatIsNoTokenIsQuoted() {
+    @Test func boundaryThatIsNoTokenIsQuoted() {
         #expect(
             RequestBody.multipart([], boundary: "a:b/c").contentType == "multipart/form-data; boundary=\"a:b/c\""
         )
     }
 
-    @Test func anOwnTypeGetsTheBoundary() async throws {
+    @Test func customTypeGetsTheBoundary() async throws {
         let transport = MockTransport { _ in .ok() }
         var request = HTTPRequestData(method: .post, authority: "example.com", body: .multipart([], boundary: "B"))
         request.headerFields[.contentType] = "multipart/related"
@@ -125,12 +125,12 @@ struct MultipartTests {
         )
     }
 
-    @Test func aLengthOfAgesIsUnknown() {
+    @Test func overflowingLengthIsUnknown() {
         let stream = RequestBody.stream(length: .max - 60) { AsyncStream<Data> { $0.finish() } }
         #expect(RequestBody.multipart([MultipartPart(name: "a", body: stream)]).length == nil)
     }
 
-    @Test func aFileThatChangesBeforeItsTurnIsSaidToHave() async throws {
+    @Test func fileThatChangesBeforeItIsReadIsReported() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "log")
             try Data(count: 10).write(to: file)
@@ -149,7 +149,7 @@ struct MultipartTests {
         }
     }
 
-    // MARK: Bad input
+    // MARK: Invalid parts
 
     private func error(of body: RequestBody) async -> NetworkingError? {
         await #expect(throws: NetworkingError.self) {
@@ -159,15 +159,15 @@ struct MultipartTests {
     }
 
     @Test(arguments: ["", "a b", "ü", "a\r\nb", String(repeating: "x", count: 71), "a\"b", "a;b"])
-    func aBoundaryThatIsNoneIsRefused(boundary: String) async {
+    func invalidBoundaryIsAnError(boundary: String) async {
         #expect(await error(of: .multipart([], boundary: boundary))?.kind == .unencodableBody)
     }
 
-    @Test func aBoundaryInAPartIsFound() async throws {
+    @Test func boundaryInAPartIsAnError() async throws {
         let error = await error(of: .multipart([.text("x\r\n--BOUND--\r\n", name: "a")], boundary: "BOUND"))
         #expect(error?.kind == .unencodableBody)
         #expect(error?.reason.contains("occurs in a part") == true)
-        // Also where a chunk ends in the middle of it.
+        // The stream splits the boundary between two chunks.
         let halves = AsyncStream<Data> { continuation in
             continuation.yield(Data("x--BO".utf8))
             continuation.yield(Data("U".utf8))
@@ -178,20 +178,20 @@ struct MultipartTests {
         #expect(await self.error(of: .multipart([part], boundary: "BOUND"))?.kind == .unencodableBody)
     }
 
-    @Test func aPartThatCannotBeEncodedIsNamed() async {
+    @Test func partThatCannotBeEncodedIsNamed() async {
         let error = await error(of: .multipart([MultipartPart(name: "price", body: .json(Double.nan))]))
         #expect(error?.kind == .unencodableBody)
         #expect(error?.reason.contains("The part \"price\"") == true)
         #expect(error?.underlying is EncodingError)
     }
 
-    @Test func aTypeThatWouldEndTheHeadIsRefused() async {
+    @Test func contentTypeWithALineBreakIsAnError() async {
         let injected = MultipartPart.data(Data(), name: "a", contentType: "text/plain\r\nX: y")
         #expect(await error(of: .multipart([injected]))?.kind == .unencodableBody)
         #expect(await error(of: .file(URL(filePath: "/x"), contentType: "a\nb"))?.kind == .unencodableBody)
     }
 
-    @Test func aMissingFileAmongPartsIsNamed() async {
+    @Test func missingFileOfAPartIsNamed() async {
         let error = await error(of: .multipart([.file(URL(filePath: "/nonexistent/a.png"), name: "a")]))
         #expect(error?.kind == .storage)
         #expect(error?.reason == "There is no file at /nonexistent/a.png.")

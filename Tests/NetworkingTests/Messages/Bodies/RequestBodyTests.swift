@@ -27,7 +27,7 @@ struct RequestBodyTests {
         #expect(body.isReplayable)
     }
 
-    @Test func equalValuesMakeEqualJSON() {
+    @Test func equalValuesEncodeToEqualJSON() {
         let pairs = (0..<50).map { ("key\($0)", $0) }
         let one = Dictionary(uniqueKeysWithValues: pairs)
         let other = Dictionary(uniqueKeysWithValues: pairs.reversed())
@@ -56,7 +56,7 @@ struct RequestBodyTests {
         #expect(Set(transport.requests.map(\.body)).count == 1)
     }
 
-    @Test func whatCannotBeEncodedFailsTheSendAndNotTheProcess() async {
+    @Test func valueThatCannotBeEncodedFailsTheSend() async {
         let body = RequestBody.json(Double.nan)
         #expect(body.data == nil)
         #expect(body.length == nil)
@@ -73,7 +73,7 @@ struct RequestBodyTests {
 
     // MARK: Forms
 
-    /// The ancestor's OAuth body was not encoded at all.
+    /// The ancestor library did not encode the body of OAuth requests.
     @Test(arguments: [
         ("a b", "a+b"),
         ("a+b", "a%2Bb"),
@@ -102,14 +102,14 @@ struct RequestBodyTests {
 
     // MARK: Content-Type
 
-    @Test func bringsItsContentType() async throws {
+    @Test func setsItsContentType() async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.data(HTTPRequestData(method: .post, authority: "example.com", body: .json([1])))
         #expect(transport.requests.first?.headerFields[values: .contentType] == ["application/json"])
     }
 
-    /// The ancestor appended its own, and two were sent.
-    @Test func theCallersContentTypeWins() async throws {
+    /// The ancestor library appended its own field, so two were sent.
+    @Test func contentTypeOfTheCallerTakesPrecedence() async throws {
         let transport = MockTransport { _ in .ok() }
         let request = HTTPRequestData(
             method: .post,
@@ -121,7 +121,7 @@ struct RequestBodyTests {
         #expect(transport.requests.first?.headerFields[values: .contentType] == ["application/problem+json"])
     }
 
-    @Test func bringsItsContentTypeAlsoWhenAModifierSetsIt() async throws {
+    @Test func bodyThatAModifierSetsHasItsContentType() async throws {
         struct Wrapping: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -139,7 +139,7 @@ struct RequestBodyTests {
 
     // MARK: Equality and descriptions
 
-    @Test func equalsWhatSendsTheSameBytesAsTheSameType() {
+    @Test func bodiesAreEqualByBytesAndContentType() {
         #expect(RequestBody.data(Data("[1]".utf8), contentType: "application/json") == .json([1]))
         #expect(RequestBody.data(Data("[1]".utf8)) != .json([1]))
         #expect(RequestBody.json([1]) != .json([2]))
@@ -158,7 +158,7 @@ struct RequestBodyTests {
     }
 }
 
-/// Counts how often it is encoded.
+/// Counts its encodings.
 private final class EncodingCounter: Encodable, Sendable {
     private let number = Atomic(0)
 

@@ -24,7 +24,7 @@ struct StreamBodyTests {
         }
     }
 
-    @Test func bringsPortionsOnce() async throws {
+    @Test func sendsItsChunksOnce() async throws {
         let body = RequestBody.stream(stream("one ", "", "two"), contentType: "text/plain")
         #expect(!body.isReplayable)
         #expect(body.length == nil)
@@ -38,7 +38,7 @@ struct StreamBodyTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func bringsBytesAndArrays() async throws {
+    @Test func sendsStreamsOfBytesAndArrays() async throws {
         let bytes = AsyncStream<UInt8> { continuation in
             for byte in 0..<40_000 {
                 continuation.yield(UInt8(truncatingIfNeeded: byte))
@@ -56,7 +56,7 @@ struct StreamBodyTests {
         #expect(try await RequestBody.stream(arrays, length: 3).collect() == Data([1, 2, 3]))
     }
 
-    @Test func whatCanBeMadeAgainCanBeSentAgain() async throws {
+    @Test func streamThatCanBeCreatedAgainIsSentAgain() async throws {
         let made = Atomic(0)
         let body = RequestBody.stream(length: 3) {
             made.add(1, ordering: .relaxed)
@@ -72,7 +72,7 @@ struct StreamBodyTests {
         #expect(made.load(ordering: .relaxed) == 2)
     }
 
-    @Test func whatCanBeReadOnceIsNotRetried() async throws {
+    @Test func streamThatCanBeReadOnceIsNotRetried() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         var request = request(.stream(stream("a")))
         request.isIdempotent = true
@@ -82,17 +82,17 @@ struct StreamBodyTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func whatCanBeReadOnceIsNotRedirected() async throws {
+    @Test func streamThatCanBeReadOnceIsNotRedirected() async throws {
         let transport = MockTransport([.redirect(to: "/y", status: .temporaryRedirect), .ok()])
         let response = try await transport.data(request(.stream(stream("a"))))
         #expect(response.status == .temporaryRedirect)
         #expect(transport.requests.count == 1)
     }
 
-    // MARK: Bad input
+    // MARK: Invalid streams
 
     @Test(arguments: [Int64(2), 0, 4, 1_000])
-    func aLengthThatLiesIsFound(length: Int64) async throws {
+    func wrongLengthIsAnError(length: Int64) async throws {
         let transport = MockTransport { _ in .ok() }
         let error = await #expect(throws: NetworkingError.self) {
             try await transport.data(request(.stream(stream("abc"), length: length)))
@@ -102,7 +102,7 @@ struct StreamBodyTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aStreamThatThrowsFailsWithItsError() async throws {
+    @Test func errorOfTheStreamFailsTheSend() async throws {
         let transport = MockTransport { _ in .ok() }
         let error = await #expect(throws: NetworkingError.self) {
             try await transport.data(request(.stream(stream("ab", throwing: Broken()))))
@@ -112,22 +112,22 @@ struct StreamBodyTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aStreamThatCannotBeMadeFailsWithItsError() async throws {
+    @Test func errorOfCreatingTheStreamFailsTheSend() async throws {
         let error = await #expect(throws: RequestBody.Failure.self) {
             try await RequestBody.stream { () async throws -> AsyncStream<Data> in throw Broken() }.collect()
         }
         #expect(error?.underlying is Broken)
     }
 
-    /// That the stream calls it a cancellation does not make it one of the caller.
-    @Test func aStreamThatThrowsACancellationOfItsOwnHasFailed() async throws {
+    /// A `CancellationError` of the stream does not mean that the caller was cancelled.
+    @Test func cancellationErrorOfTheStreamIsAFailure() async throws {
         let transport = MockTransport { _ in .ok() }
         await #expect(throws: NetworkingError.self) {
             try await transport.data(request(.stream(stream("ab", throwing: CancellationError()))))
         }
     }
 
-    @Test func aCancelledCallerEndsTheStream() async throws {
+    @Test func cancelledCallerEndsTheStream() async throws {
         let (reading, began) = AsyncStream.makeStream(of: Void.self)
         let endless = AsyncThrowingStream<Data, any Error> {
             began.yield()
@@ -143,7 +143,7 @@ struct StreamBodyTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func whatIsTooLongToCollectIsSaid() async throws {
+    @Test func collectingBeyondTheLimitIsAnError() async throws {
         let body = RequestBody.data(Data(count: 11))
         let error = await #expect(throws: RequestBody.Failure.self) { try await body.collect(upTo: 10) }
         #expect(error?.kind == .tooLarge)

@@ -31,7 +31,7 @@ struct AuthenticatedTests {
         )
     }
 
-    /// Begins requests, and waits until all of them wait for credentials.
+    /// Starts requests and waits until all of them wait for credentials.
     private func begin(
         _ count: Int,
         over network: some NetworkingComponent
@@ -57,7 +57,7 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 0)
     }
 
-    @Test func signedOutIsAnErrorAndNothingIsSent() async {
+    @Test func requestOfASignedOutUserFailsWithoutBeingSent() async {
         let store = TokenStore<Session>()
         let network = Self.stack(transport, store, clock)
         let error = await #expect(throws: NetworkingError.self) { try await network.me() }
@@ -66,7 +66,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func aDelegateGetsTheFirstCredentialsOnceForAll() async throws {
+    @Test func delegateIsCalledOnceForTheFirstCredentials() async throws {
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.delegate.hold()
         let calls = try await begin(10, over: network)
@@ -78,7 +78,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.count == 10)
     }
 
-    @Test func aDelegateWithoutCredentialsFailsAllWhoWait() async throws {
+    @Test func delegateErrorFailsEveryWaitingRequest() async throws {
         struct Broken: Error {}
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.failRefreshes(with: Broken())
@@ -96,7 +96,7 @@ struct AuthenticatedTests {
         #expect(try await network.me().status == .ok)
     }
 
-    @Test func aRequestMayGoWithout() async throws {
+    @Test func requestMayOmitCredentials() async throws {
         let network = transport.authenticated(with: store) { $0.path?.hasPrefix("/public") == true }
             .server(authority: "api.example.com")
         try await network.data(HTTPRequestData(path: "public/news"))
@@ -108,7 +108,7 @@ struct AuthenticatedTests {
         #expect(network.principal(for: HTTPRequestData(path: "public/news")) == nil)
     }
 
-    @Test func methodsOfRequestsPickAmongCredentials() async throws {
+    @Test func authenticationMethodSelectsTheCredentials() async throws {
         let network =
             transport
             .authenticated(with: BasicCredentials(user: "emily", password: "pass"))
@@ -121,8 +121,8 @@ struct AuthenticatedTests {
         )
     }
 
-    /// Either of the two may change hands.
-    @Test func aKeyGoesWithAToken() async throws {
+    /// Either of the two modifiers may be the outer one.
+    @Test func keyAndTokenAreSentTogether() async throws {
         let key = HTTPField.Name("X-API-Key")!
         let network = transport.authenticated(with: store)
             .authenticated(with: APIKeyCredentials("key", in: .header(key)))
@@ -136,9 +136,9 @@ struct AuthenticatedTests {
         #expect(network.principal(for: HTTPRequestData(path: "me")) != before)
     }
 
-    // MARK: Where they may go
+    // MARK: Allowed servers
 
-    @Test func otherAuthoritiesGetNothing() async throws {
+    @Test func otherAuthoritiesGetNoCredentials() async throws {
         let events = EventRecorder()
         try await network.data(
             HTTPRequestData(url: URL(string: "https://elsewhere.example/me")!).with { $0.addObserver(events) }
@@ -153,7 +153,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-0")
     }
 
-    @Test func namedAuthoritiesGetThem() async throws {
+    @Test func namedAuthoritiesGetTheCredentials() async throws {
         let network = transport.authenticated(with: store, at: ["Files.example.com", "api.example.com:8443"])
         try await network.data(HTTPRequestData(authority: "files.example.com:443"))
         try await network.data(HTTPRequestData(authority: "api.example.com:8443"))
@@ -162,7 +162,7 @@ struct AuthenticatedTests {
         #expect(sent == ["Bearer access-0", "Bearer access-0", nil])
     }
 
-    @Test func withoutAServerItIsNotKnownWhereTheyMayGo() async {
+    @Test func requestWithoutAServerIsAnError() async {
         let network = transport.authenticated(with: store)
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .invalidRequest)
@@ -170,7 +170,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func plainHTTPGetsNothing() async {
+    @Test func credentialsAreNotSentOverPlainHTTP() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await network.me { $0.scheme = "http" }
         }
@@ -183,7 +183,7 @@ struct AuthenticatedTests {
     }
 
     @Test(arguments: [("https://api.example.com/there", true), ("https://elsewhere.example/there", false)])
-    func redirectsThatAreFollowedOutsideKeepToTheServer(location: String, isHome: Bool) async throws {
+    func outerRedirectsDoNotSendCredentialsToAnotherServer(location: String, isHome: Bool) async throws {
         let transport = MockTransport { request in
             request.path == "/me" ? .redirect(to: location) : .ok()
         }
@@ -193,9 +193,9 @@ struct AuthenticatedTests {
         #expect(sent == ["Bearer access-0", isHome ? "Bearer access-0" : nil])
     }
 
-    /// The answer of another server says nothing of these credentials.
+    /// A 401 of another server does not concern these credentials.
     @Test(arguments: ["https://api.example.com/there", "https://elsewhere.example/there"])
-    func aRefusalBehindARedirectCountsAtHomeOnly(location: String) async throws {
+    func refusalAfterARedirectRefreshesForTheSameServerOnly(location: String) async throws {
         let transport = MockTransport { request in
             request.path == "/me" ? .redirect(to: location) : .status(.unauthorized)
         }
@@ -203,8 +203,8 @@ struct AuthenticatedTests {
         #expect(server.refreshes == (location.contains("elsewhere") ? 0 : 1))
     }
 
-    /// Another stack's server is not this one's.
-    @Test func aRequestThatAnotherStackHasRewrittenIsLookedAtAnew() async throws {
+    /// The server of another stack is not the server of this one.
+    @Test func requestOfAnotherStackIsAssignedToAServerAgain() async throws {
         let other = try await transport.server(authority: "cdn.example").data(HTTPRequestData(path: "file"))
         try await network.data(other.sentRequest)
         #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil, nil])
@@ -213,7 +213,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-0")
     }
 
-    @Test func requestsThatServerLeavesAlonePass() async throws {
+    @Test func requestThatDisablesServerMutationsIsUnchanged() async throws {
         let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "me")
             .with { $0.serverMutations = .disabled }
         let response = try await network.data(request)
@@ -221,7 +221,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil, nil])
     }
 
-    @Test func aKeyInTheQueryIsHiddenWhereTheServerRepeatsIt() async throws {
+    @Test func keyInARedirectOfTheServerIsRedacted() async throws {
         let log = LogRecorder()
         let transport = MockTransport { request in
             request.path == "/me" ? .redirect(to: "/me/?appid=secret-1") : .ok()
@@ -237,7 +237,7 @@ struct AuthenticatedTests {
 
     // MARK: Refreshing
 
-    @Test func aRefusalIsAnsweredWithARefreshAndTheRequestAgain() async throws {
+    @Test func refusedRequestIsSentAgainAfterARefresh() async throws {
         server.expire()
         let response = try await network.me()
         #expect(response.status == .ok)
@@ -247,14 +247,14 @@ struct AuthenticatedTests {
         #expect(store.credentials?.accessToken == "access-1")
     }
 
-    @Test func soIsOneThatComesAsAnError() async throws {
+    @Test func requestRefusedWithAnErrorIsSentAgainAfterARefresh() async throws {
         server.expire()
         let network = Self.stack(transport.checkedStatusCode(), store, clock)
         #expect(try await network.me().status == .ok)
         #expect(server.refreshes == 1)
     }
 
-    @Test func aThousandRefusalsMakeOneRefresh() async throws {
+    @Test func thousandRefusalsStartOneRefresh() async throws {
         server.expire()
         server.delegate.hold()
         let calls = try await begin(1_000, over: network)
@@ -266,8 +266,8 @@ struct AuthenticatedTests {
         #expect(transport.requests.count == 2_000)
     }
 
-    /// Its token was refused after another request's refusal had brought a new one.
-    @Test func aLateRefusalIsAnsweredWithTheNewToken() async throws {
+    /// The request's token was refused after a refresh for another request had returned a new one.
+    @Test func lateRefusalUsesTheNewTokenWithoutARefresh() async throws {
         let late = Suspension<Void>()
         let arrived = Suspension<Void>()
         let transport = MockTransport { [server] request in
@@ -288,7 +288,7 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
-    @Test func cyclesFollowEachOther() async throws {
+    @Test func eachExpiryStartsARefresh() async throws {
         for round in 1...4 {
             server.expire()
             #expect(try await network.me().status == .ok)
@@ -296,7 +296,7 @@ struct AuthenticatedTests {
         }
     }
 
-    @Test func aRefusalOfTheNewTokenIsTheAnswer() async throws {
+    @Test func refusalOfTheNewTokenIsReturned() async throws {
         server.refuseAll()
         let response = try await network.me()
         #expect(response.status == .unauthorized)
@@ -306,26 +306,26 @@ struct AuthenticatedTests {
     }
 
     @Test(arguments: [HTTPResponse.Status.forbidden, .internalServerError, .notFound])
-    func otherStatusesPass(status: HTTPResponse.Status) async throws {
+    func otherStatusesAreReturned(status: HTTPResponse.Status) async throws {
         let network = Self.stack(MockTransport { _ in .status(status) }, store, clock)
         #expect(try await network.me().status == status)
         #expect(server.refreshes == 0)
     }
 
-    @Test func otherErrorsPassAtOnce() async {
+    @Test func otherErrorsAreThrownAtOnce() async {
         struct Broken: Error {}
         let network = Self.stack(MockTransport { _ in throw Broken() }, store, clock)
         await #expect(throws: Broken.self) { try await network.me() }
         #expect(server.refreshes == 0)
     }
 
-    @Test func fixedCredentialsStayRefused() async throws {
+    @Test func refusalOfFixedCredentialsIsReturned() async throws {
         let network = transport.authenticated(with: BearerCredentials(token: "no")).server(authority: "api.example.com")
         #expect(try await network.me().status == .unauthorized)
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aBodyThatCanBeSentOnceIsNotSentTwice() async throws {
+    @Test func streamedBodyIsNotSentAgain() async throws {
         server.expire()
         let response = try await network.me { request in
             request.method = .post
@@ -336,12 +336,12 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 0)
     }
 
-    /// It would get the body of the 401 and that of the next response.
+    /// The sink would receive the body of the 401 followed by that of the next response.
     @Test(arguments: [true, false])
-    func sinkThatHasTakenTheRefusalIsNotUsedAgain(isPreemptive: Bool) async throws {
+    func sinkWithTheBodyOfTheRefusalIsNotUsedAgain(isPreemptive: Bool) async throws {
         let transport = MockTransport { request in
             let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
-            // Pieces go to the sink at once.
+            // Chunks reach the sink at once.
             return isAccepted ? .pieces([.text("hello")]) : .pieces([.text("refused")], status: .unauthorized)
         }
         let network = transport.authenticated(with: store, preemptive: isPreemptive)
@@ -361,7 +361,7 @@ struct AuthenticatedTests {
     }
 
     @Test(arguments: [true, false])
-    func sinkAsksForTheRestWhenTheRequestIsSentAgain(isPreemptive: Bool) async throws {
+    func sinkRequestsTheRemainingBytesWhenTheRequestIsSentAgain(isPreemptive: Bool) async throws {
         let transport = MockTransport { request in
             let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
             return isAccepted ? .pieces([.text("hello")]) : .pieces([.text("refused")], status: .unauthorized)
@@ -374,9 +374,9 @@ struct AuthenticatedTests {
         #expect(ranges == (isPreemptive ? [nil, "bytes=7-"] : [nil, "bytes=7-", "bytes=14-"]))
     }
 
-    // MARK: In time
+    // MARK: Refreshing before the expiry
 
-    @Test func tokensAreRenewedBeforeTheyRunOut() async throws {
+    @Test func tokensAreRefreshedBeforeTheyExpire() async throws {
         store.set(server.session(expiring: clock.date.addingTimeInterval(60)))
         try await network.me()
         clock.advance(by: .seconds(29))
@@ -392,7 +392,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] != nil })
     }
 
-    @Test func aThousandRequestsWithAnExpiredTokenMakeOneRefresh() async throws {
+    @Test func thousandRequestsWithAnExpiredTokenStartOneRefresh() async throws {
         for round in 1...3 {
             store.set(server.session(expiring: clock.date))
             server.delegate.hold()
@@ -406,8 +406,8 @@ struct AuthenticatedTests {
         }
     }
 
-    /// What has not run out is still good.
-    @Test func aRefreshThatComesEarlyMayFail() async throws {
+    /// The token has not expired yet.
+    @Test func failedEarlyRefreshDoesNotFailTheRequest() async throws {
         store.set(server.session(expiring: clock.date.addingTimeInterval(10)))
         server.failRefreshes(with: TokenServer.Spent())
         #expect(try await network.me().status == .ok)
@@ -415,8 +415,8 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
-    /// This device's clock is wrong, or the server's.
-    @Test func aNewTokenThatHasRunOutIsUsed() async throws {
+    /// The clock of the device or of the server is wrong.
+    @Test func newTokenIsUsedEvenIfItHasExpired() async throws {
         server.giveTokens(lifetime: .seconds(-1_000))
         store.set(server.session(expiring: clock.date.addingTimeInterval(-10)))
         for _ in 1...10 {
@@ -425,8 +425,8 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
-    /// Good until it has run out, and renewed then.
-    @Test func aTokenThatCouldNotBeRenewedInTimeIsRenewedWhenItHasRunOut() async throws {
+    /// The token is used until its expiry and refreshed after it.
+    @Test func tokenIsRefreshedAtItsExpiryAfterAFailedEarlyRefresh() async throws {
         store.set(server.session(expiring: clock.date.addingTimeInterval(10)))
         server.failRefreshes(with: TokenServer.Spent())
         #expect(try await network.me().status == .ok)
@@ -438,9 +438,9 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 2)
     }
 
-    // MARK: Failing
+    // MARK: Failures
 
-    @Test func aRefreshThatFailsFailsAllOnceAndMayBeTriedAgain() async throws {
+    @Test func failedRefreshFailsEveryWaitingRequestAndCanBeRepeated() async throws {
         struct Broken: Error {}
         server.expire()
         server.failRefreshes(with: Broken())
@@ -459,7 +459,7 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 2)
     }
 
-    @Test func aRefreshThatFailsForTheNetworkIsOfThatKind() async {
+    @Test func refreshThatFailsWithANetworkErrorHasItsKind() async {
         server.expire()
         server.failRefreshes(with: NetworkingError(.offline, request: .lawful))
         let error = await #expect(throws: NetworkingError.self) { try await network.me() }
@@ -467,7 +467,7 @@ struct AuthenticatedTests {
         #expect(store.credentials != nil)
     }
 
-    @Test func aRefreshMayNotTakeForEver() async throws {
+    @Test func refreshHasATimeLimit() async throws {
         server.expire()
         server.delegate.hold()
         let calls = try await begin(2, over: network)
@@ -479,16 +479,16 @@ struct AuthenticatedTests {
         }
     }
 
-    /// Signing in anew would not mend it.
-    @Test func aRefreshThatIsAMistakeOfTheAppsIsOfThatKind() async {
+    /// Another sign-in would not repair the request.
+    @Test func refreshWithAnInvalidRequestHasThatKind() async {
         server.expire()
         server.failRefreshes(with: NetworkingError(.invalidRequest, request: .lawful))
         let error = await #expect(throws: NetworkingError.self) { try await network.me() }
         #expect(error?.kind == .invalidRequest)
     }
 
-    /// A callback that never comes.
-    @Test func nobodyWaitsForADelegateThatDoesNotReturn() async throws {
+    /// The delegate waits for a callback that is never called.
+    @Test func requestsFailIfTheDelegateDoesNotReturn() async throws {
         struct Stuck: AuthenticationDelegate {
             let begun = Suspension<Void>()
 
@@ -513,8 +513,8 @@ struct AuthenticatedTests {
         clock.advance(by: .seconds(60))
     }
 
-    /// What it brings late may be all that is left of the session.
-    @Test func aRefreshThatComesLateIsKept() async throws {
+    /// The late session may hold the only valid refresh token.
+    @Test func lateSessionIsStored() async throws {
         server.expire()
         server.delegate.hold(deafly: true)
         let call = try await begin(1, over: network)[0]
@@ -530,8 +530,10 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
-    /// Everything that may happen to a store at once; whoever asks is answered, and nobody waits for ever.
-    @Test func survivesEverythingAtOnce() async throws {
+    /// All operations on a store run concurrently.
+    ///
+    /// Every request ends.
+    @Test func everyRequestEndsDuringConcurrentChanges() async throws {
         let clock = ManualClock()
         let limit = RefreshLimit(.max, per: .seconds(1))
         let store = TokenStore(server.session(), delegate: server.delegate, limit: limit)
@@ -561,7 +563,7 @@ struct AuthenticatedTests {
         #expect(try await network.me().status == .ok)
     }
 
-    @Test func theLimitMayBeAnother() async throws {
+    @Test func refreshLimitIsConfigurable() async throws {
         let limit = RefreshLimit(1, per: .seconds(10))
         let network = Self.stack(
             transport,
@@ -574,7 +576,7 @@ struct AuthenticatedTests {
         #expect(error?.retryAfter == .seconds(10))
     }
 
-    @Test func refreshesInParallelHaveALimitToo() async throws {
+    @Test func parallelRefreshesAreLimited() async throws {
         server.refuseAll()
         for _ in 1...5 {
             _ = try await network.me()
@@ -587,9 +589,9 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 5)
     }
 
-    // MARK: Cancelling
+    // MARK: Cancellation
 
-    @Test func whoBeganARefreshMayBeCancelled() async throws {
+    @Test func refreshContinuesAfterItsStarterIsCancelled() async throws {
         server.expire()
         server.delegate.hold()
         let first = try await begin(1, over: network)[0]
@@ -601,8 +603,8 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
-    /// The refresh token may be spent, so what takes its place must not be lost.
-    @Test func aRefreshGoesOnWhenNobodyWaits() async throws {
+    /// The refresh token may already be spent, so the new session must be stored.
+    @Test func refreshContinuesWithoutWaitingRequests() async throws {
         server.expire()
         server.delegate.hold()
         let call = try await begin(1, over: network)[0]
@@ -617,24 +619,24 @@ struct AuthenticatedTests {
 
     // MARK: Signing in and out
 
-    @Test func signingOutDuringARefreshWins() async throws {
+    @Test func signOutDuringARefreshTakesEffect() async throws {
         server.expire()
         server.delegate.hold()
         let calls = try await begin(10, over: network)
         store.remove()
-        // At once, and not when the refresh is over.
+        // The calls fail at once, before the refresh has ended.
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
         }
         server.delegate.letGo()
         #expect(store.credentials == nil)
-        // Only the delegate could let somebody in again.
+        // Only the delegate can sign a user in again.
         #expect(try await network.me().status == .ok)
         #expect(server.authorizations == 1)
     }
 
-    @Test func signingOutWhileTheFirstCredentialsComeWins() async throws {
+    @Test func signOutDuringTheFirstAuthorizationTakesEffect() async throws {
         store.remove()
         server.delegate.hold()
         let calls = try await begin(1, over: network)
@@ -647,7 +649,7 @@ struct AuthenticatedTests {
     }
 
     @Test(arguments: ["set", "update"])
-    func credentialsThatAreSetDuringARefreshWin(how: String) async throws {
+    func credentialsThatAreSetDuringARefreshAreKept(how: String) async throws {
         server.expire()
         server.delegate.hold()
         let calls = try await begin(10, over: network)
@@ -661,7 +663,7 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
-    @Test func whatWasSentForOneUserIsNotSentAgainForAnother() async throws {
+    @Test func refusedRequestIsNotSentAgainForAnotherUser() async throws {
         server.expire()
         server.delegate.hold()
         let refused = try await begin(1, over: network)[0]
@@ -670,7 +672,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func whatWaitedForOneUserIsNotSentForAnother() async throws {
+    @Test func waitingRequestIsNotSentForAnotherUser() async throws {
         store.set(server.session(expiring: clock.date.addingTimeInterval(-1)))
         server.delegate.hold()
         let waiting = try await begin(1, over: network)[0]
@@ -680,9 +682,9 @@ struct AuthenticatedTests {
         #expect(transport.requests.isEmpty)
     }
 
-    /// What Emily ordered must not happen on James's account.
+    /// An order of Emily must not be placed on the account of James.
     @Test(arguments: ["retry", "redirected"])
-    func whatIsSentAgainIsSentForTheSameUser(modifier: String) async throws {
+    func repeatedRequestsAreSentForTheSameUser(modifier: String) async throws {
         let transport = MockTransport { [store] request in
             store.set(Session(userID: "james", accessToken: "james"))
             return modifier == "retry" ? .status(.serviceUnavailable) : .redirect(to: "/there")
@@ -700,7 +702,7 @@ struct AuthenticatedTests {
         }
     }
 
-    @Test func principalsWithoutAUserChangeWhenSomebodySignsInOrOut() async throws {
+    @Test func principalsWithoutAUserIDChangeWithTheSession() async throws {
         let store = TokenStore(BearerCredentials(token: "1"))
         var seen = [store.principal]
         store.set(BearerCredentials(token: "2"))
@@ -715,9 +717,9 @@ struct AuthenticatedTests {
 
     // MARK: The delegate's own requests
 
-    /// It may use the whole stack, without waiting for itself.
+    /// The delegate may use the whole stack without waiting for itself.
     @Test(arguments: ["upstream", "stack"])
-    func aRefreshPassesByItsOwnModifier(way: String) async throws {
+    func requestOfTheDelegateSkipsItsOwnModifier(way: String) async throws {
         struct Renewing: AuthenticationDelegate {
             let box: Suspension<AnyNetworkingComponent>
             let way: String
@@ -754,7 +756,7 @@ struct AuthenticatedTests {
         (#"Bearer realm="x", error="invalid_token""#, 1), (#"Bearer error="insufficient_scope""#, 0),
         ("Basic realm=\"x\"", 0), (#"Basic realm="x", Bearer"#, 1), ("Unheard-Of", 0), ("=,,\"", 1),
     ])
-    func challengesSayWhetherARefreshMayHelp(challenge: String, refreshes: Int) async throws {
+    func challengeDecidesWhetherToRefresh(challenge: String, refreshes: Int) async throws {
         let transport = MockTransport { _ in
             .status(.unauthorized, headerFields: [.wwwAuthenticate: challenge])
         }
@@ -762,7 +764,7 @@ struct AuthenticatedTests {
         #expect(server.refreshes == refreshes)
     }
 
-    @Test func credentialsMayWaitToBeAskedFor() async throws {
+    @Test func credentialsMayBeSentAfterAChallengeOnly() async throws {
         let transport = MockTransport { request in
             request.headerFields.contains(.authorization)
                 ? .ok() : .status(.unauthorized, headerFields: [.wwwAuthenticate: "Basic realm=\"x\""])
@@ -781,7 +783,7 @@ struct AuthenticatedTests {
         ("Basic realm=\"x\", Bearer", "Bearer access-0"), ("Basic realm=\"x\"", "Basic ZW1pbHk6cGFzcw=="),
         ("Digest realm=\"x\", nonce=\"y\"", nil),
     ])
-    func theStrongestThatTheStackHasAnswers(challenge: String, sent: String?) async throws {
+    func strongestAvailableSchemeIsUsed(challenge: String, sent: String?) async throws {
         let transport = MockTransport { request in
             request.headerFields.contains(.authorization)
                 ? .ok() : .status(.unauthorized, headerFields: [.wwwAuthenticate: challenge])
@@ -802,7 +804,7 @@ struct AuthenticatedTests {
         }
     }
 
-    // MARK: Users apart
+    // MARK: Separate users
 
     @Test func usersDoNotShareAnExchange() async throws {
         let answers = ["Bearer e": Suspension<Void>(), "Bearer j": Suspension<Void>()]
@@ -830,9 +832,9 @@ struct AuthenticatedTests {
         #expect(try await james.value.principal == Principal(id: "james"))
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    @Test func changesAreToldToAll() async throws {
+    @Test func changesAreReportedToEveryReader() async throws {
         var first = store.changes.makeAsyncIterator()
         var second = store.changes.makeAsyncIterator()
         server.expire()
@@ -849,21 +851,21 @@ struct AuthenticatedTests {
         }
     }
 
-    @Test func theOutlineSaysWhatItIs() {
+    @Test func outlineListsCredentialsAndAuthorities() {
         #expect(
             "\(transport.authenticated(with: store, at: ["b.example", "A.example"], preemptive: false).outline)"
                 .contains("authenticated(with: Session, at: a.example, b.example, preemptive: false)")
         )
     }
 
-    @Test func aClosureGivesTokens() async throws {
+    @Test func closureProvidesTokens() async throws {
         let network = transport.authenticated(withBearer: { "access-0" }).server(authority: "api.example.com")
         #expect(try await network.me().status == .ok)
         #expect(try await network.me().status == .ok)
     }
 }
 
-/// A sink that may be written into again from the start.
+/// A sink that can restart from the first byte.
 private struct RestartableSink: ForwardingSink {
     let sink: any ResponseSink
 
@@ -872,7 +874,7 @@ private struct RestartableSink: ForwardingSink {
     }
 }
 
-/// Asks for the bytes after those that it has taken.
+/// A sink that resumes after the bytes that it has received.
 private struct ResumingSink: ForwardingSink {
     let collector: CollectingSink
 

@@ -8,7 +8,9 @@ import Testing
 
 @testable import NetworkingResilience
 
-/// Servers of tokens that are cut off, down or busy, which must not read as a user who is signed out.
+/// Token servers with truncated responses, outages or overload.
+///
+/// None of these failures signs the user out.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AuthenticationFailureTests {
     private struct Renewing: AuthenticationDelegate {
@@ -33,7 +35,7 @@ struct AuthenticationFailureTests {
         )
     }
 
-    /// A transport whose token endpoint gives these answers, and then a session.
+    /// Creates a transport with a token endpoint that returns these responses, and then a session.
     private func transport(_ answers: MockResponse...) -> MockTransport {
         let rest = Mutex(answers)
         return MockTransport { request in
@@ -53,7 +55,7 @@ struct AuthenticationFailureTests {
         )
     }
 
-    /// Answers of a token endpoint that refuse nothing, and the kinds of the errors.
+    /// Failures of a token endpoint that refuse no credentials, with the kinds of their errors.
     private static let damages: [(MockResponse, NetworkingError.Kind)] = [
         (.failure(.truncated), .truncated), (.failure(.invalidResponse), .invalidResponse),
         (.failure(.connectionLost), .connectionLost), (.failure(.timeout), .timeout), (.failure(.offline), .offline),
@@ -72,9 +74,9 @@ struct AuthenticationFailureTests {
         #expect(store.credentials?.accessToken == "secret-1")
     }
 
-    /// A POST that the server has not processed is sent once a token is there.
+    /// A POST that the server has not processed is sent when a token is available.
     @Test(arguments: damages.indices, [true, false])
-    func requestsAreTriedAgainAfterADamagedTokenResponse(number: Int, isExpired: Bool) async throws {
+    func requestsAreRetriedAfterADamagedTokenResponse(number: Int, isExpired: Bool) async throws {
         if isExpired {
             store.update(
                 Session(accessToken: "secret-1", refreshToken: "secret-2", expirationDate: .distantPast)
@@ -85,12 +87,12 @@ struct AuthenticationFailureTests {
         #expect(response.status == .ok)
         #expect(response.attempts.count == 1)
         let orders = transport.requests.filter { $0.path == "/me" }.map { $0.headerFields[.authorization] }
-        // One that was sent with the old token was refused each time.
+        // A request with the old token was refused each time.
         #expect(orders == (isExpired ? [] : ["Bearer secret-1", "Bearer secret-1"]) + ["Bearer secret-3"])
         #expect(transport.requests.count { $0.path == "/token" } == 2)
     }
 
-    @Test func busyTokenServerSaysWhenToTryAgain() async throws {
+    @Test func errorHasTheRetryAfterOfABusyTokenServer() async throws {
         let transport = transport(.status(.tooManyRequests, headerFields: [.retryAfter: "7"]))
         let response = try await stack(transport, retries: 1).me()
         #expect(response.status == .ok)
@@ -111,7 +113,7 @@ struct AuthenticationFailureTests {
     }
 
     @Test(arguments: [HTTPResponse.Status.badRequest, .unauthorized, .forbidden])
-    func refusalByTheTokenServerIsNotTriedAgain(status: HTTPResponse.Status) async throws {
+    func refusalByTheTokenServerIsNotRetried(status: HTTPResponse.Status) async throws {
         let transport = transport(.status(status))
         let error = await #expect(throws: NetworkingError.self) { try await stack(transport, retries: 1).me() }
         #expect(error?.kind == .unauthorized)
@@ -119,8 +121,8 @@ struct AuthenticationFailureTests {
         #expect(transport.requests.count { $0.path == "/token" } == 1)
     }
 
-    /// What one user ordered must not happen on another's account.
-    @Test func requestIsNotTriedAgainForAnotherUser() async throws {
+    /// An order of one user must not be placed on the account of another user.
+    @Test func requestIsNotRetriedForAnotherUser() async throws {
         struct Switching: RetryStrategy {
             let store: TokenStore<Session>
 
@@ -139,11 +141,11 @@ struct AuthenticationFailureTests {
         #expect(error?.kind == .connectionLost)
         #expect(error?.retryRefusal == .anotherUser)
         #expect(!transport.requests.contains { $0.headerFields[.authorization] == "Bearer secret-3" })
-        // The retry was not made, so the budget has it again.
+        // The budget has the unused retry back.
         #expect(budget.withdraw("api.example.com", after: .other, at: .zero) != nil)
     }
 
-    @Test func errorSaysWhichRequestFailedAndWhy() async throws {
+    @Test func errorNamesTheFailedRequestAndTheReason() async throws {
         let refused = await #expect(throws: NetworkingError.self) {
             try await stack(transport(.failure(.invalidResponse))).me()
         }
@@ -165,7 +167,7 @@ struct AuthenticationFailureTests {
         }
     }
 
-    @Test func errorOfADelegateOfAnAppIsTheUnderlyingOne() async throws {
+    @Test func errorOfTheAppsDelegateIsTheUnderlyingError() async throws {
         struct Declined: Error {
             let token = "secret-6"
         }

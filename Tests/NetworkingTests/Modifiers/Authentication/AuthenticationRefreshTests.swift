@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingAuthentication
 
-/// Refreshes that take long, come often, or share limiters with the requests that wait for them.
+/// Refreshes that take long, are frequent, or share limiters with the requests that wait for them.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AuthenticationRefreshTests {
     private let server = TokenServer()
@@ -42,7 +42,7 @@ struct AuthenticationRefreshTests {
         try await eventually("store.credentials?.accessToken == token") { store.credentials?.accessToken == token }
     }
 
-    // MARK: Ahead of time
+    // MARK: Refreshing before the expiry
 
     @Test func hangingRefreshDoesNotHoldUpRequestsWithAValidToken() async throws {
         let store = store(expiringIn: 100, leeway: .seconds(120))
@@ -105,7 +105,7 @@ struct AuthenticationRefreshTests {
         #expect(store.credentials?.userID == "emily")
     }
 
-    @Test func requestsUseTheTokenThatARefreshInTheBackgroundHasBrought() async throws {
+    @Test func requestsUseTheTokenOfABackgroundRefresh() async throws {
         let store = store(expiringIn: 20)
         let network = stack(store)
         server.delegate.hold()
@@ -118,8 +118,8 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
-    /// The old token stops working while the refresh is in progress.
-    @Test func refusedRequestWaitsForTheRefreshInTheBackground() async throws {
+    /// The server starts to refuse the old token during the refresh.
+    @Test func refusedRequestWaitsForTheBackgroundRefresh() async throws {
         let network = stack(store(expiringIn: 20))
         server.delegate.hold()
         #expect(try await network.me().status == .ok)
@@ -132,8 +132,8 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
-    /// Its failure would not say why.
-    @Test func refusedRequestReportsTheFailureOfTheRefreshInTheBackground() async throws {
+    /// The refusal itself does not explain why the refresh failed.
+    @Test func refusedRequestReportsTheFailureOfTheBackgroundRefresh() async throws {
         let store = store(expiringIn: 20)
         let network = stack(store)
         server.delegate.hold()
@@ -162,10 +162,10 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
-    /// Credentials of an app that look at their store to say when they expire.
-    private struct LookingCredentials: AuthenticatingCredentials {
+    /// Credentials of an app that read their store to determine their expiry.
+    private struct StoreReadingCredentials: AuthenticatingCredentials {
         final class Place: Sendable {
-            let store = Mutex<TokenStore<LookingCredentials>?>(nil)
+            let store = Mutex<TokenStore<StoreReadingCredentials>?>(nil)
         }
 
         static let method = AuthenticationMethod(rawValue: "looking")
@@ -181,8 +181,8 @@ struct AuthenticationRefreshTests {
     }
 
     @Test func credentialsMayUseTheirStore() async throws {
-        let place = LookingCredentials.Place()
-        let store = TokenStore(LookingCredentials(place: place))
+        let place = StoreReadingCredentials.Place()
+        let store = TokenStore(StoreReadingCredentials(place: place))
         place.store.withLock { $0 = store }
         let network = MockTransport { _ in .ok() }.authenticated(with: store).server(authority: "api.example.com")
         #expect(try await network.me().status == .ok)
@@ -207,8 +207,8 @@ struct AuthenticationRefreshTests {
         #expect((59...61).contains(server.refreshes))
     }
 
-    /// Each refresh brings a token, and the server accepts none.
-    @Test func refreshesInVainAreLimited() async throws {
+    /// Each refresh returns a token, and the server accepts none.
+    @Test func refreshesWithoutAcceptanceAreLimited() async throws {
         let network = stack(store())
         server.refuseAll()
         for _ in 1...5 {
@@ -225,7 +225,7 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 6)
     }
 
-    /// An outage says nothing of the credentials, and another server's response neither.
+    /// An outage and the response of another server do not show that the credentials are accepted.
     @Test(arguments: [HTTPResponse.Status.serviceUnavailable, .tooManyRequests, .found])
     func responsesThatShowNoAcceptanceDoNotLiftTheLimit(status: HTTPResponse.Status) async throws {
         let isRefused = Atomic(true)
@@ -244,7 +244,7 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
-    /// Nobody is signed out because the server of the tokens cannot be reached.
+    /// An unreachable token server does not sign users out.
     @Test func requestsBeyondTheLimitReportWhyRefreshesFailed() async throws {
         let network = stack(store())
         server.expire()
@@ -276,7 +276,7 @@ struct AuthenticationRefreshTests {
 
     // MARK: Limiters
 
-    /// A delegate that sends its request over a stack of its own or of the requests that wait for it.
+    /// A delegate that sends its request over its own stack or over the stack of the waiting requests.
     private struct Renewing: AuthenticationDelegate {
         let network: StackBox
 
@@ -308,7 +308,7 @@ struct AuthenticationRefreshTests {
         #expect((slots.inFlight, slots.waiting) == (0, 0))
     }
 
-    /// A component of an app may do what the token store does.
+    /// A component of an app can send its own requests in the same way as the token store.
     @Test func anyComponentMaySendRequestsWithoutLimits() async throws {
         struct Preparing: NetworkingModifier {
             let other: AnyNetworkingComponent
@@ -337,7 +337,7 @@ struct AuthenticationRefreshTests {
     }
 }
 
-/// A stack that is known after its delegate.
+/// A reference to a stack that is created after its delegate.
 private final class StackBox: Sendable {
     private let stack = Mutex<AnyNetworkingComponent?>(nil)
 

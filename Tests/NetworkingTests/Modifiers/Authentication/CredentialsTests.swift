@@ -13,18 +13,18 @@ struct CredentialsTests {
         return request
     }
 
-    /// RFC 7617 sections 2 and 2.1.
+    /// RFC 7617, sections 2 and 2.1.
     @Test(arguments: [
         ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
         ("test", "123\u{A3}", "Basic dGVzdDoxMjPCow=="),
         ("", "", "Basic Og=="), ("user", "with:colon", "Basic dXNlcjp3aXRoOmNvbG9u"),
     ])
-    func basicIsUserAndPassword(user: String, password: String, field: String) throws {
+    func basicEncodesUserAndPassword(user: String, password: String, field: String) throws {
         #expect(try applied(BasicCredentials(user: user, password: password)).headerFields[.authorization] == field)
     }
 
     @Test(arguments: [("a:b", "secret-1"), ("user", "secret-1\n"), ("us\u{7F}er", "secret-1"), ("u", "secret-1\r\n")])
-    func basicRefusesWhatItCannotSay(user: String, password: String) {
+    func basicRejectsInvalidUsersAndPasswords(user: String, password: String) {
         let error = #expect(throws: NetworkingError.self) {
             try applied(BasicCredentials(user: user, password: password))
         }
@@ -32,7 +32,7 @@ struct CredentialsTests {
         #expect(!everyPrint(of: error as Any).contains("secret-1"))
     }
 
-    @Test func aTokenWithALineBreakIsRefused() async {
+    @Test func tokenWithALineBreakIsRejected() async {
         let network = MockTransport { _ in .ok() }
             .authenticated(with: BearerCredentials(token: "secret-1\n"), at: [HTTPRequestData.lawful.authority ?? ""])
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
@@ -41,7 +41,7 @@ struct CredentialsTests {
         #expect(!everyPrint(of: error as Any).contains("secret-1"))
     }
 
-    @Test func keysGoIntoAFieldOrTheQuery() throws {
+    @Test func keyIsSentInAFieldOrTheQuery() throws {
         let name = HTTPField.Name("X-API-Key")!
         #expect(try applied(APIKeyCredentials("secret-1", in: .header(name))).headerFields[name] == "secret-1")
         let request = try applied(APIKeyCredentials("secret-1", in: .query("appid")))
@@ -49,7 +49,7 @@ struct CredentialsTests {
         #expect(!everyPrint(of: request).contains("secret-1"))
     }
 
-    @Test func nothingPrintsASecret() throws {
+    @Test func credentialsPrintNoSecret() throws {
         let session = Session(userID: "secret-user", accessToken: "secret-1", refreshToken: "secret-2")
         let values: [Any] = [
             session, BasicCredentials(user: "secret-user", password: "secret-1"), BearerCredentials(token: "secret-1"),
@@ -72,7 +72,7 @@ struct CredentialsTests {
 
     // MARK: Sessions
 
-    @Test func sessionsKnowWhenTheyRunOut() async throws {
+    @Test func sessionExpiresAtItsDate() async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment()
         environment.clock = .manual(clock)
@@ -109,7 +109,7 @@ struct CredentialsTests {
         #expect(session.renewed(accessToken: "b").refreshWindow == .seconds(300))
     }
 
-    @Test func aRenewedSessionKeepsWhatTheServerDoesNotSend() {
+    @Test func refreshedSessionKeepsOmittedValues() {
         let session = Session(userID: "emily", accessToken: "a", refreshToken: "r")
         let renewed = session.renewed(accessToken: "b")
         #expect(renewed.userID == "emily")
@@ -117,7 +117,7 @@ struct CredentialsTests {
         #expect(session.renewed(accessToken: "b", refreshToken: "s").refreshToken == "s")
     }
 
-    @Test func aSessionSurvivesItsEncoding() throws {
+    @Test func encodedSessionDecodesToAnEqualOne() throws {
         let session = Session(
             userID: "emily",
             accessToken: "a",
@@ -129,8 +129,8 @@ struct CredentialsTests {
 
     // MARK: JSON Web Tokens
 
-    /// RFC 7519 section 3.1.
-    @Test func theExpiryOfATokenIsRead() {
+    /// RFC 7519, section 3.1.
+    @Test func expiryOfATokenIsRead() {
         let token =
             "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
         #expect(JSONWebToken.expirationDate(of: token) == Date(timeIntervalSince1970: 1_300_819_380))
@@ -140,13 +140,13 @@ struct CredentialsTests {
     @Test(arguments: [
         "", "a.b", "a.b.c", "...", "a.eyJleHAiOiJ4In0.c", "a.eyJleHAiOjFlMzAwfQ.c", "a.bnVsbA.c", "a.🦊.c",
     ])
-    func whatIsNoTokenHasNoExpiry(token: String) {
+    func malformedTokenHasNoExpiry(token: String) {
         #expect(JSONWebToken.expirationDate(of: token) == nil)
     }
 
     // MARK: Challenges
 
-    /// RFC 9110 section 11.6.1, RFC 7235's example and RFC 4559's.
+    /// RFC 9110, section 11.6.1, and the examples of RFC 7235 and RFC 4559.
     @Test(arguments: [
         ("Basic realm=\"simple\"", ["Basic"]),
         (
@@ -158,7 +158,7 @@ struct CredentialsTests {
         ("Basic realm=\"unterminated", ["Basic"]), ("Basic realm = \"x\" , charset = UTF-8", ["Basic"]),
         ("🦊, Basic", ["Basic"]), ("Digest nonce=\"a,b\", qop=\"auth\", Bearer", ["Digest", "Bearer"]),
     ])
-    func challengesAreParted(value: String, schemes: [String]) {
+    func challengesAreSplit(value: String, schemes: [String]) {
         #expect(AuthenticationChallenge.challenges(in: value).map(\.scheme) == schemes)
     }
 
@@ -170,13 +170,13 @@ struct CredentialsTests {
         #expect(challenges.last?.token == "YWJj==")
     }
 
-    @Test func rubbishIsNoTrap() {
-        let pieces = ["Basic", " ", ",", "=", "\"", "\\", "a", "realm=\"x\"", "==", "\t", "é"]
+    @Test func randomChallengesDoNotCrash() {
+        let fragments = ["Basic", " ", ",", "=", "\"", "\\", "a", "realm=\"x\"", "==", "\t", "é"]
         withSeed { random in
             for _ in 0..<5_000 {
-                let value = (0..<12).map { _ in pieces.randomElement(using: &random)! }.joined()
+                let value = (0..<12).map { _ in fragments.randomElement(using: &random)! }.joined()
                 let schemes = AuthenticationChallenge.challenges(in: value).map(\.scheme)
-                // A scheme is a token of the value.
+                // Each scheme is a token of the value.
                 let areTokens = schemes.allSatisfy { !$0.isEmpty && !$0.contains { " ,=\"\t".contains($0) } }
                 #expect(areTokens, "\(schemes) in \(value)")
             }

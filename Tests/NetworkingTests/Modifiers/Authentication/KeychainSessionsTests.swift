@@ -7,7 +7,9 @@ import Testing
 
 @testable import NetworkingAuthentication
 
-/// The order of operations on the Keychain, tried on a scripted one, since Linux has none.
+/// The order of Keychain operations.
+///
+/// A scripted Keychain replaces the real one, which Linux lacks.
 @Suite(.tags(.concurrency))
 struct KeychainSessionsTests {
     private let keychain = ScriptedKeychain()
@@ -39,7 +41,7 @@ struct KeychainSessionsTests {
         #expect(try sessions().userIDs() == ["michael"])
     }
 
-    /// A rotated refresh token is the only one that the server accepts.
+    /// After a rotation, the server accepts only the newest refresh token.
     @Test(arguments: [true, false])
     func keepsTheFormerSessionIfTheNewOneCannotBeStored(addsForChanges: Bool) throws {
         try save("old", addsForChanges: addsForChanges)
@@ -50,9 +52,9 @@ struct KeychainSessionsTests {
         #expect(keychain.count == 1)
     }
 
-    /// Whatever fails, and wherever the process ends, one of the two sessions is there.
+    /// After any failure or termination of the process, one of the two sessions is stored.
     @Test(arguments: [true, false], 0..<8)
-    func losesNoSessionWhereverItEnds(addsForChanges: Bool, operations: Int) throws {
+    func losesNoSessionIfTheProcessEnds(addsForChanges: Bool, operations: Int) throws {
         try save("older", addsForChanges: addsForChanges)
         try save("old", addsForChanges: addsForChanges)
         keychain.fail(after: operations)
@@ -82,7 +84,7 @@ struct KeychainSessionsTests {
         keychain.fail { $0 == .remove }
         try save("new")
         #expect(throws: SessionStorageError.self) { try sessions().remove(for: "emily") }
-        // Nothing brings the old one back.
+        // The old session does not return.
         #expect(try saved() == "new")
         keychain.fail { _ in false }
         try sessions().remove(for: "emily")
@@ -111,11 +113,13 @@ struct KeychainSessionsTests {
         #expect(try saved() == "new")
     }
 
-    /// The system makes items void when faces or fingers change; they may still be listed.
+    /// The system invalidates items when enrolled faces or fingers change.
+    ///
+    /// A query may still list them.
     @Test(arguments: [true, false])
-    func anItemThatTheSystemMadeVoidCountsAsNone(addsForChanges: Bool) throws {
+    func itemThatTheSystemInvalidatedCountsAsMissing(addsForChanges: Bool) throws {
         try save("old", addsForChanges: addsForChanges)
-        keychain.makeVoid()
+        keychain.invalidateItems()
         #expect(try saved() == nil)
         try save("new", addsForChanges: addsForChanges)
         #expect(try saved() == "new")
@@ -130,7 +134,7 @@ struct KeychainSessionsTests {
     }
 }
 
-/// A Keychain in memory, whose operations fail as a test says.
+/// A Keychain in memory with operations that fail as the test requires.
 private final class ScriptedKeychain: KeychainItems {
     enum Operation {
         case list, read, add, update, remove
@@ -147,7 +151,7 @@ private final class ScriptedKeychain: KeychainItems {
         var remaining = Int.max
         var hook: (operation: Operation, work: @Sendable () -> Void)?
 
-        /// The entry of an item, unless another generation has taken its place.
+        /// Returns the index of an item, or `nil` if an item of another generation has replaced it.
         func index(of item: KeychainItem) -> Int? {
             entries.firstIndex { $0.item == item && $0.data != nil }
         }
@@ -166,7 +170,7 @@ private final class ScriptedKeychain: KeychainItems {
         }
     }
 
-    /// Lets every operation fail after some.
+    /// Makes all operations after a number of them fail.
     func fail(after count: Int) {
         state.withLock { $0.remaining = count }
     }
@@ -175,7 +179,7 @@ private final class ScriptedKeychain: KeychainItems {
         state.withLock { $0.hook = (operation, work) }
     }
 
-    func makeVoid() {
+    func invalidateItems() {
         state.withLock { state in
             for index in state.entries.indices {
                 state.entries[index].data = nil

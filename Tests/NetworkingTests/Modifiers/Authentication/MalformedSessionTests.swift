@@ -5,9 +5,9 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Responses of logins with values that no server should send.
+/// Login responses with values that no server should send.
 ///
-/// Each decodes to a session that can be used, or fails with an error.
+/// Each decodes to a usable session or fails with an error.
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct MalformedSessionTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000))
@@ -20,7 +20,7 @@ struct MalformedSessionTests {
         return try await withEnvironment(environment) { try await transport.request(request, as: Session.self) }
     }
 
-    /// A token with a payload, or with text in place of its base64.
+    /// Creates a token with a payload, or with text in place of its base64.
     private static func token(_ payload: String) -> String {
         "e30.\(Base64URL.encode(payload.utf8)).c2ln"
     }
@@ -70,7 +70,7 @@ struct MalformedSessionTests {
             (#""\#(String(repeating: "9", count: 100_000))""#, nil), ("null", nil), ("{}", nil), (nested(400), nil),
         ] as [(String, TimeInterval?)]
     )
-    func lifetimeIsADateOrIgnored(lifetime: String, seconds: TimeInterval?) async throws {
+    func lifetimeIsReadOrIgnored(lifetime: String, seconds: TimeInterval?) async throws {
         for key in ["expires_in", "expiresIn"] {
             let session = try await login(#"{"access_token":"a","\#(key)":\#(lifetime)}"#)
             #expect(session.expirationDate == seconds.map { clock.date.addingTimeInterval($0) })

@@ -9,12 +9,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How long a token store waits for new tokens.
+/// The time limit of a token store for refreshes.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RefreshTimeoutTests {
     private let clock = ManualClock()
 
-    /// Asks a server of tokens that never answers.
+    /// A delegate that sends a request to a token server that never responds.
     private let silent = ScriptedAuthenticationDelegate<Session>(refresh: { session, _, network in
         try await network.data(
             HTTPRequestData(method: .post, scheme: "https", authority: "login.example.com", path: "/token")
@@ -22,7 +22,7 @@ struct RefreshTimeoutTests {
         return session
     })
 
-    /// The time after which a request fails whose token is refused.
+    /// Checks that a request with a refused token fails after a time limit.
     private func expectFailure(after limit: Duration, with tokens: TokenStore<Session>) async throws {
         let transport = MockTransport { $0.path == "/token" ? .never : .status(.unauthorized) }
         let network = transport.authenticated(with: tokens).server(authority: "api.example.com")
@@ -38,13 +38,13 @@ struct RefreshTimeoutTests {
         #expect(transport.requests.map(\.path) == ["/orders", "/token"])
     }
 
-    @Test func aRefreshHasATimeLimit() async throws {
+    @Test func refreshHasATimeLimit() async throws {
         let session = Session(accessToken: "old", refreshToken: "refresh")
         try await expectFailure(after: .seconds(60), with: TokenStore(session, delegate: silent))
         try await expectFailure(after: .seconds(5), with: TokenStore(session, delegate: silent, timeout: .seconds(5)))
     }
 
-    @Test func aRefreshOfAStoredSessionHasOneToo() async throws {
+    @Test func refreshOfAStoredSessionHasATimeLimit() async throws {
         let session = Session(userID: "emily", accessToken: "old", refreshToken: "refresh")
         let tokens = TokenStore(session, in: InMemorySessionStorage(), delegate: silent, timeout: .seconds(7))
         try await expectFailure(after: .seconds(7), with: tokens)

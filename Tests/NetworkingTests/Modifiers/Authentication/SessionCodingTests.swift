@@ -4,11 +4,11 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Sessions that are decoded from the responses of logins, and from storage.
+/// Sessions decoded from login responses and from storage.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionCodingTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000))
-    /// A token whose `exp` is an hour after the start of the clock.
+    /// A token with an `exp` one hour after the start of the clock.
     private let token = "e30.\(Data(#"{"sub":"7","exp":1700003600}"#.utf8).base64EncodedString()).c2ln"
         .replacingOccurrences(of: "=", with: "")
 
@@ -48,7 +48,7 @@ struct SessionCodingTests {
         #expect(refreshes.refreshes == 1)
     }
 
-    /// RFC 6749 section 5.1.
+    /// RFC 6749, section 5.1.
     @Test(arguments: ["3600", "3600.0", #""3600""#])
     func loginWithALifetimeExpiresThatLongAfterNow(lifetime: String) async throws {
         clock.advance(by: .seconds(10))
@@ -67,14 +67,14 @@ struct SessionCodingTests {
         )
     }
 
-    /// The lifetime counts from now, so it is right although the clock of the device or of the server is wrong.
+    /// The lifetime is relative, so it is correct even if the clock of the device or of the server is wrong.
     @Test func lifetimeTakesPrecedenceOverTheToken() async throws {
         let session = try await decoded(#"{"accessToken":"\#(token)","expiresIn":60}"#)
         #expect(session.expirationDate == Date(timeIntervalSince1970: 1_700_000_060))
     }
 
     @Test(arguments: ["-1", "1e300", "null", "true", #""soon""#, "[]"])
-    func lifetimeThatIsNoneIsIgnored(lifetime: String) async throws {
+    func invalidLifetimeIsIgnored(lifetime: String) async throws {
         let session = try await decoded(#"{"access_token":"\#(token)","expires_in":\#(lifetime)}"#)
         #expect(session.expirationDate == Date(timeIntervalSince1970: 1_700_003_600))
     }
@@ -103,7 +103,7 @@ struct SessionCodingTests {
     }
 
     @Test(arguments: ["{}", "[]", #"{"accessToken":7}"#, #"{"token":"a"}"#, #"{"accessToken":"a","userID":[]}"#])
-    func whatIsNoSessionIsAnError(json: String) async {
+    func responseWithoutASessionIsAnError(json: String) async {
         await #expect(throws: DecodingError.self) { try await decoded(json) }
     }
 
@@ -139,7 +139,7 @@ struct SessionCodingTests {
         #expect(try JSONDecoder().decode([Session].self, from: JSONEncoder().encode(sessions)) == sessions)
     }
 
-    /// What the synthesized conformance wrote.
+    /// The format of the synthesized conformance.
     @Test func sessionsOfEarlierVersionsAreDecoded() async throws {
         #expect(
             try await decoded(
@@ -155,7 +155,7 @@ struct SessionCodingTests {
                 )
         )
         #expect(try await decoded(#"{"accessToken":"a"}"#) == Session(accessToken: "a"))
-        // It came from a login whose token was not read.
+        // The token of this session was not parsed at its login.
         #expect(
             try await decoded(#"{"accessToken":"\#(token)","userID":"7"}"#) == Session(userID: "7", accessToken: token)
         )

@@ -117,7 +117,7 @@ struct SessionStorageTests {
         }
     }
 
-    @Test func onlyTheUserOfTheMachineMayReadIt() async throws {
+    @Test func fileIsReadableByItsOwnerOnly() async throws {
         try await withTemporaryDirectory { directory in
             let folder = directory.appending(path: "sessions")
             try FileSessionStorage(directory: folder).save(session("emily"))
@@ -131,7 +131,7 @@ struct SessionStorageTests {
     }
 
     @Test(arguments: [Data(), Data("{}".utf8), Data("half a {".utf8), Data(repeating: 0, count: 3 << 20)])
-    func whatIsDamagedIsSetAsideAndTold(content: Data) async throws {
+    func damagedFileIsSetAsideAndReported(content: Data) async throws {
         try await withTemporaryDirectory { directory in
             let storage = FileSessionStorage(directory: directory)
             try storage.save(session("emily"))
@@ -149,7 +149,7 @@ struct SessionStorageTests {
         }
     }
 
-    @Test func whatCannotBeKeptIsToldAndUsed() async throws {
+    @Test func sessionThatCannotBeSavedIsReportedAndUsed() async throws {
         try await withTemporaryDirectory { directory in
             let blocked = directory.appending(path: "file")
             try Data().write(to: blocked)
@@ -170,16 +170,16 @@ struct SessionStorageTests {
         }
     }
 
-    /// A delegate that makes its session anew, and a handler that signs out.
-    @Test func aRefreshIsOfTheSameUser() async throws {
-        struct Forgetful: AuthenticationDelegate {
+    /// The delegate creates a new session, and a handler signs out.
+    @Test func refreshedSessionKeepsItsUser() async throws {
+        struct AnonymousRefresh: AuthenticationDelegate {
             func authorize(over network: any NetworkingComponent) async throws -> Session {
                 Session(accessToken: "new", refreshToken: "newer")
             }
         }
 
         let storage = InMemorySessionStorage()
-        let store = TokenStore(session("emily"), in: storage, delegate: Forgetful())
+        let store = TokenStore(session("emily"), in: storage, delegate: AnonymousRefresh())
         let network = MockTransport { request in
             request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
         }
@@ -189,7 +189,7 @@ struct SessionStorageTests {
         #expect(storage.session(for: "emily")?.refreshToken == "newer")
     }
 
-    @Test func whoHearsOfAFailureMayCallTheStore() throws {
+    @Test func failureHandlerMayCallTheStore() throws {
         struct Full: SessionStorage {
             func session(for userID: String) throws -> Session? { nil }
             func save(_ session: Session) throws { throw SessionStorageError.unusable(reason: "full") }
@@ -209,7 +209,7 @@ struct SessionStorageTests {
         box.store.withLock { $0 = nil }
     }
 
-    @Test func aStoreKeepsWhatChanges() async throws {
+    @Test func storeSavesChangedSessions() async throws {
         let server = TokenServer()
         let storage = InMemorySessionStorage()
         let store = TokenStore(nil, in: storage, delegate: server.delegate)
@@ -218,7 +218,7 @@ struct SessionStorageTests {
         server.expire()
         try await network.me()
         #expect(storage.session(for: "emily")?.refreshToken == "refresh-1")
-        // Somebody else signs in; the first is kept for later.
+        // Another user signs in. The first session stays stored.
         store.set(session("james"))
         #expect(storage.userIDs() == ["emily", "james"])
         store.remove()

@@ -7,7 +7,7 @@ import Testing
 
 /// Stores of several processes that share the files of their sessions.
 ///
-/// Each has a storage of its own, so a lock that one of them holds keeps the others out as it does in another process.
+/// Each store has its own storage object, so its lock excludes the other stores as in another process.
 @Suite(.timeLimit(.minutes(5)))
 struct SharedSessionStorageTests {
     private let server = TokenServer()
@@ -63,7 +63,7 @@ struct SharedSessionStorageTests {
             async let response = one.me()
             try await server.delegate.waitForCalls()
             async let otherResponse = other.me()
-            // The time limits of both refreshes, and the wait for the lock.
+            // The sleepers are the time limits of both refreshes and the wait for the lock.
             try await clock.waitForSleepers(3)
             server.delegate.letGo()
             #expect(try await response.status == .ok)
@@ -87,7 +87,7 @@ struct SharedSessionStorageTests {
                 #expect(try await stack(second).me().status == .ok)
                 #expect(server.refreshes == number)
             }
-            // The roles change.
+            // The stores exchange their roles.
             server.expire()
             #expect(try await stack(second).me().status == .ok)
             #expect(try await stack(first).me().status == .ok)
@@ -106,15 +106,16 @@ struct SharedSessionStorageTests {
             clock.advance(by: .seconds(100))
             server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
             await #expect(throws: NetworkingError.self) { try await stack(second).me() }
-            // A refresh that fails has not taken the newer session over, and the next one starts from it again.
+            // A failed refresh does not adopt the newer session, so the next one starts from it again.
             server.failRefreshes(with: nil)
             #expect(try await stack(second).me().status == .ok)
             #expect(second.credentials?.accessToken == "access-2")
         }
     }
 
-    /// A store answers its requests shortly before it releases the lock, for which another one would wait on a clock
-    /// that stands still.
+    /// Waits until the lock is released, slightly after the response.
+    ///
+    /// Another store would wait on the manual clock, which does not advance.
     private func lockIsReleased(in directory: URL) async throws {
         let lock = directory.appending(path: "session-emily.json.lock").path
         try await eventually("the lock is released") { !FileManager.default.fileExists(atPath: lock) }
@@ -129,7 +130,7 @@ struct SharedSessionStorageTests {
             try await eventually("first.credentials?.accessToken == 'access-1'") {
                 first.credentials?.accessToken == "access-1"
             }
-            // The first releases its lock after that. The second would wait for it on a clock that stands still.
+            // The first store releases its lock later. The second one would wait for it on the manual clock.
             let lock = directory.appending(path: "session-emily.json.lock").path
             try await eventually("the lock is released") { !FileManager.default.fileExists(atPath: lock) }
             #expect(try await stack(second).me().status == .ok)
@@ -146,7 +147,7 @@ struct SharedSessionStorageTests {
             server.expire()
             let locked = directory.appending(path: "session-emily.json")
             let content = try Data(contentsOf: locked)
-            // A directory cannot be replaced by a file.
+            // A directory at this path cannot be replaced by a file.
             try FileManager.default.removeItem(at: locked)
             try FileManager.default.createDirectory(at: locked, withIntermediateDirectories: true)
             #expect(try await stack(store).me().status == .ok)
@@ -219,7 +220,7 @@ struct SharedSessionStorageTests {
             let network = stack(store)
             let call = Task { try await network.me() }
             try await clock.waitForSleepers(2)
-            // Another process has renewed the session, and this one signs out.
+            // Another process has refreshed the session, and this one signs out.
             try storage.save(Session(userID: "emily", accessToken: "newer", refreshToken: "newer"))
             store.remove()
             let result = await call.result
@@ -238,7 +239,7 @@ struct SharedSessionStorageTests {
             try storage.removeSession(for: "emily")
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["session-emily.json.lock"])
             lock.release()
-            // As a process leaves it that has ended.
+            // A process that has ended leaves this file.
             try Data().write(to: directory.appending(path: "session-emily.json.lock"))
             try storage.removeSession(for: "emily")
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
@@ -247,7 +248,7 @@ struct SharedSessionStorageTests {
 
     // MARK: Locks
 
-    @Test func lockKeepsOthersOutUntilItIsReleased() async throws {
+    @Test func lockIsExclusiveUntilItIsReleased() async throws {
         try await withSession { _, storage in
             var environment = NetworkEnvironment()
             environment.clock = .manual(clock)
@@ -270,7 +271,7 @@ struct SharedSessionStorageTests {
                 let result = await cancelled.result
                 #expect(throws: CancellationError.self) { try result.get() }
                 second.release()
-                // The cancelled waiter has not kept the lock, and the end of the last reference releases it.
+                // The cancelled waiter does not hold the lock, and the end of the last reference releases it.
                 _ = try await storage.lockSession(for: "emily")
                 _ = try await storage.lockSession(for: "emily")
             }
@@ -294,7 +295,7 @@ struct SharedSessionStorageTests {
         }
     }
 
-    /// Holders remove the file of the lock while others open it.
+    /// Tasks delete the lock file while other tasks open it.
     @Test func lockHasOneHolderAtATime() async throws {
         try await withSession { _, storage in
             let holders = Holders()

@@ -4,8 +4,7 @@ import Networking
 import NetworkingTesting
 import Synchronization
 
-/// A server whose access tokens run out and whose refresh tokens can be spent once, and the delegate that renews them
-/// there.
+/// A server with access tokens that expire and refresh tokens that are valid once, and the delegate that uses them.
 final class TokenServer: Sendable {
     struct Spent: Error {}
 
@@ -18,7 +17,7 @@ final class TokenServer: Sendable {
         var lifetime: Duration?
     }
 
-    /// Asks the server for sessions.
+    /// A delegate that requests sessions from the server.
     let delegate: ScriptedAuthenticationDelegate<Session>
     private let state: StateBox
 
@@ -34,14 +33,14 @@ final class TokenServer: Sendable {
     var refreshes: Int { delegate.refreshes }
     var authorizations: Int { delegate.authorizations }
 
-    /// The statuses after which refreshes were made.
+    /// The status that caused each refresh, or `nil` for a refresh before the expiry.
     var causes: [Int?] {
         delegate.calls.compactMap { call in
             if case .refresh(_, let response) = call { .some(response?.status.code) } else { nil }
         }
     }
 
-    /// The session that the server accepts now.
+    /// Returns the session that the server currently accepts.
     func session(of user: String? = "emily", expiring: Date? = nil) -> Session {
         state.value.withLock { state in
             Session(
@@ -53,7 +52,7 @@ final class TokenServer: Sendable {
         }
     }
 
-    /// From now on the access token is refused.
+    /// Makes the server refuse the current access token.
     func expire() {
         state.value.withLock { $0.accessToken = "none" }
     }
@@ -70,7 +69,7 @@ final class TokenServer: Sendable {
         state.value.withLock { $0.lifetime = lifetime }
     }
 
-    /// What the server answers.
+    /// A transport with the responses of the server.
     var transport: MockTransport {
         MockTransport { [state] request in
             let isAccepted = state.value.withLock { state in
@@ -80,7 +79,7 @@ final class TokenServer: Sendable {
         }
     }
 
-    /// Shared by the server and the closures of its delegate.
+    /// State that the server shares with the closures of its delegate.
     private final class StateBox: Sendable {
         let value = Mutex(State())
 
@@ -104,7 +103,7 @@ final class TokenServer: Sendable {
 }
 
 extension NetworkingComponent {
-    /// The path of a request that waits for nothing but credentials.
+    /// Sends a request that waits only for credentials.
     @discardableResult
     func me(_ change: (inout HTTPRequestData) -> Void = { _ in }) async throws -> HTTPResponseData {
         try await data(HTTPRequestData(path: "me").with(change))

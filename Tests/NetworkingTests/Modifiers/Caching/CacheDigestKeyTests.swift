@@ -18,7 +18,7 @@ import Testing
         #expect(CacheDigestKey(bytes: Array(repeating: 1, count: count)) == nil)
     }
 
-    @Test func acceptsARandomSourceThatGivesFewBytes() {
+    @Test func acceptsARandomSourceWithTooFewBytes() {
         var environment = NetworkEnvironment.current
         environment.secureRandom = SecureRandomSource { _ in [7] }
         NetworkEnvironment.$current.withValue(environment) {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func showsNoByte() throws {
+    @Test func descriptionContainsNoByte() throws {
         let key = try #require(CacheDigestKey(bytes: Array(repeating: 0xab, count: 16)))
         let print = everyPrint(of: key).lowercased()
         #expect(!print.contains("ab") && !print.contains("171"), "\(print)")

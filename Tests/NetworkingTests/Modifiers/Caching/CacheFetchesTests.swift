@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.tags(.concurrency))
 struct CacheFetchesTests {
-    @Test func aChangeDuringAFetchOutdatesItHoweverManyThereAre() async {
+    @Test func concurrentChangesOutdateTheirFetches() async {
         let fetches = CacheFetches()
         await withTaskGroup { group in
             for index in 0..<1_000 {

@@ -7,7 +7,9 @@ import Testing
 
 @testable import NetworkingCaching
 
-/// The rules as tables: a request, what is stored, a mode and a time give a decision, without any I/O.
+/// Tables of cache decisions: each row has a request, a stored entry, a mode and a time.
+///
+/// The tests do no I/O.
 @Suite(.tags(.memory)) struct CacheRulesTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -83,7 +85,7 @@ import Testing
     func ages(fields: HTTPFields, age: Double) {
         let entry = Self.entry(fields, age: 5)
         #expect(CacheRules().age(of: entry, at: Self.now) == age)
-        // A clock that has gone back cannot tell.
+        // The age is unknown after the clock was set back.
         #expect(CacheRules().age(of: entry, at: Self.now.addingTimeInterval(-6)) == nil)
     }
 
@@ -104,7 +106,7 @@ import Testing
             (200, [.cacheControl: "max-age=10", .vary: "accept, *"], false, false),
         ] as [(Int, HTTPFields, Bool, Bool)]
     )
-    func whatIsStored(status: Int, fields: HTTPFields, isStored: Bool, isStoredByShared: Bool) {
+    func rulesDecideWhetherAResponseIsStored(status: Int, fields: HTTPFields, isStored: Bool, isStoredByShared: Bool) {
         let response = HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: fields)
         #expect((CacheRules().refusal(toStore: response, of: .lawful) == nil) == isStored)
         #expect((CacheRules(isShared: true).refusal(toStore: response, of: .lawful) == nil) == isStoredByShared)
@@ -204,14 +206,14 @@ import Testing
         ("max-age=10", false, false), ("max-age=10, stale-if-error=100", false, true),
         ("max-age=10, stale-if-error=50", false, false), ("max-age=10, stale-if-error=50", true, false),
     ])
-    func whatStandsIn(control: String, isUnreachable: Bool, mayStandIn: Bool) {
+    func staleEntryReplacesAFailureWithinItsLimits(control: String, isUnreachable: Bool, mayStandIn: Bool) {
         let entry = Self.entry([.cacheControl: control], age: 100)
         let rules = CacheRules()
         #expect(rules.mayStandIn(entry, for: .lawful, unreachable: isUnreachable, at: Self.now) == mayStandIn)
     }
 
-    /// The newest of those that fit is used (RFC 9111 section 4).
-    @Test func theNewestIsUsed() {
+    /// The newest matching entry is used (RFC 9111, section 4).
+    @Test func newestMatchingEntryIsUsed() {
         let entries = [3.0, 1, 2].map { Self.entry([.cacheControl: "max-age=10", .date: Self.date(-$0)], age: $0) }
         guard
             case .serve(let entry, _, _) = CacheRules()

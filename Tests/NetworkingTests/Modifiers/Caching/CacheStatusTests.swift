@@ -4,12 +4,12 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// What a response says of how the cache handled its request.
+/// The cache status of a response reports how the cache handled its request.
 @Suite(.timeLimit(.minutes(5)))
 struct CacheStatusTests {
     private let clock = ManualClock()
 
-    /// A stack over a server that gives these answers, each made at the time of its request.
+    /// Creates a stack over a server that returns these responses, each dated at the time of its request.
     private func stack(_ answers: MockResponse...) -> (network: AnyNetworkingComponent, transport: MockTransport) {
         let transport = MockTransport(answers)
         let network = transport.cached().environment(\.clock, .manual(clock)).environment(\.random, .seeded(1))
@@ -20,7 +20,7 @@ struct CacheStatusTests {
         .ok(Data(text.utf8), headerFields: fields)
     }
 
-    @Test func aMissSaysWhyAndWhatTheServerAnswered() async throws {
+    @Test func missReportsItsReasonAndTheServersStatus() async throws {
         let (network, _) = stack(page("a", [.cacheControl: "max-age=60"]))
         let status = try #require(try await network.data(.lawful).cacheStatus)
         #expect(!status.isHit)
@@ -30,7 +30,7 @@ struct CacheStatusTests {
         #expect("\(status)" == "Networking; fwd=uri-miss; fwd-status=200; stored")
     }
 
-    @Test func aHitSaysHowLongItStaysFresh() async throws {
+    @Test func hitReportsItsRemainingFreshness() async throws {
         let (network, transport) = stack(page("a", [.cacheControl: "max-age=60"]))
         _ = try await network.data(.lawful)
         clock.advance(by: .seconds(18))
@@ -44,7 +44,7 @@ struct CacheStatusTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func anotherVariantIsAMissOfItsOwn() async throws {
+    @Test func anotherVariantIsAVaryMiss() async throws {
         let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept"]
         let (network, _) = stack(page("a", fields), page("b", fields))
         _ = try await network.data(.lawful.with { $0.headerFields[.accept] = "text/html" })
@@ -53,7 +53,7 @@ struct CacheStatusTests {
         #expect(other.data == Data("b".utf8))
     }
 
-    @Test func aPartThatDoesNotHaveAllOfItIsNotEnough() async throws {
+    @Test func partialEntryDoesNotServeAWholeRequest() async throws {
         let part = MockResponse(
             status: .partialContent,
             data: Data("01".utf8),
@@ -67,7 +67,7 @@ struct CacheStatusTests {
         #expect(whole.data == Data("0123".utf8))
     }
 
-    @Test func aValidatedResponseIsNoHit() async throws {
+    @Test func validatedResponseIsNoHit() async throws {
         let (network, _) = stack(
             page("a", [.cacheControl: "max-age=10", .eTag: "\"1\""]),
             .status(.notModified, headerFields: [.cacheControl: "max-age=10", .eTag: "\"1\""])
@@ -84,7 +84,7 @@ struct CacheStatusTests {
         #expect(status.isStored)
     }
 
-    @Test func aStaleResponseStandsInForAnError() async throws {
+    @Test func staleResponseReplacesAnError() async throws {
         let (network, _) = stack(
             page("a", [.cacheControl: "max-age=10, stale-if-error=100"]),
             .status(.serviceUnavailable)
@@ -118,7 +118,7 @@ struct CacheStatusTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func aBypassIsCounted() async throws {
+    @Test func bypassIsReported() async throws {
         let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=60"]) }
         let instrument = SessionInstrument()
         let network = transport.cached().instrument(instrument)

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Fields that are about one connection are not stored (RFC 9111, section 3.1).
+/// Connection-specific fields are not stored (RFC 9111, section 3.1).
 @Suite(.timeLimit(.minutes(5)))
 struct CachedConnectionFieldTests {
     private let clock = ManualClock()
@@ -48,8 +48,10 @@ struct CachedConnectionFieldTests {
         #expect(kept[Self.name("X-Three")] == "3")
     }
 
-    /// The first caller gets the response as it was received; nothing is stored of the fields for that.
-    @Test func callerThatFetchesSeesTheFields() async throws {
+    /// The first caller receives the response unchanged.
+    ///
+    /// Only the stored copy lacks the fields.
+    @Test func firstCallerGetsTheFields() async throws {
         let transport = MockTransport { _ in
             .ok(headerFields: [.cacheControl: "max-age=600", .connection: "X-One", Self.name("X-One"): "1"])
         }
@@ -57,8 +59,8 @@ struct CachedConnectionFieldTests {
         #expect(response.headerFields[Self.name("X-One")] == "1")
     }
 
-    /// A field that the 304 names in `Connection` is about the connection of the 304.
-    @Test func validationDoesNotTakeOverConnectionFields() async throws {
+    /// A field that the 304 names in `Connection` belongs to the connection of the 304.
+    @Test func validationDoesNotStoreConnectionFields() async throws {
         let transport = MockTransport { request in
             guard request.headerFields[.ifNoneMatch] != nil else {
                 return .ok(

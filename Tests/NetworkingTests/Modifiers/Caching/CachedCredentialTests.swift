@@ -7,7 +7,9 @@ import Testing
 
 @testable import NetworkingCaching
 
-/// No user gets a response that was fetched with another user's credentials, and no credential is kept.
+/// No user gets a response that was fetched with another user's credentials.
+///
+/// The cache stores no credential.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedCredentialTests {
     private let clock = ManualClock()
@@ -15,7 +17,7 @@ struct CachedCredentialTests {
     private let marked = HTTPField.Name("X-Marked")!
     private let apiKey = HTTPField.Name("X-API-Key")!
 
-    /// A server that answers with the values of the fields that a response may depend on.
+    /// Creates a server that returns the values of the fields that a response may vary by.
     private func transport(_ fields: HTTPFields) -> MockTransport {
         MockTransport { [marked, apiKey] request in
             let values = [HTTPField.Name.authorization, .cookie, marked, apiKey]
@@ -70,7 +72,7 @@ struct CachedCredentialTests {
         #expect(!"\(entries().map(\.varying))".contains("emily"))
     }
 
-    /// As text, both would be the replacement character.
+    /// Decoded as text, both values would become the replacement character.
     @Test func separatesCredentialsThatAreNotUTF8() async throws {
         let network = stack(over: transport([.cacheControl: "max-age=100"]))
         for byte in [0xfe, 0xff] as [UInt8] {
@@ -95,8 +97,8 @@ struct CachedCredentialTests {
         #expect(store.count == 3)
     }
 
-    /// Users of that component look the same to the cache.
-    @Test func storesNothingForCredentialsThatAreAddedBelow() async throws {
+    /// The cache cannot distinguish the users of a component further in that adds credentials.
+    @Test func storesNothingForCredentialsOfAnInnerModifier() async throws {
         struct Adding: NetworkingModifier {
             let field: HTTPField
 
@@ -117,9 +119,9 @@ struct CachedCredentialTests {
         #expect(store.count == 0)
     }
 
-    // MARK: What is kept
+    // MARK: Stored entries
 
-    @Test(arguments: [true, false]) func keepsCredentialsThatVaryNamesAsDigests(isShared: Bool) async throws {
+    @Test(arguments: [true, false]) func storesCredentialsInVaryAsDigests(isShared: Bool) async throws {
         let transport = transport([.cacheControl: "public, max-age=100", .vary: "X-API-Key, X-Marked, Accept"])
         let network = stack(over: transport, isShared: isShared)
         for user in ["emily", "james"] {
@@ -139,8 +141,8 @@ struct CachedCredentialTests {
         #expect(!entries().contains { "\($0.varying)".contains("emily") })
     }
 
-    /// A client that has seen a digest gets nothing for sending it.
-    @Test(arguments: [0, 1]) func aDigestIsNoCredential(dropping count: Int) async throws {
+    /// A client that sends a digest as its credential does not get the entry with that digest.
+    @Test(arguments: [0, 1]) func digestIsNotAcceptedAsACredential(dropping count: Int) async throws {
         let transport = transport([.cacheControl: "public, max-age=100", .vary: "X-Marked"])
         let network = stack(over: transport, isShared: true)
         try await network.data(request(marked, "emily"))
@@ -151,7 +153,7 @@ struct CachedCredentialTests {
 
     // MARK: Keys
 
-    @Test func theSameCredentialHasAnotherDigestInEachStore() async throws {
+    @Test func credentialHasADifferentDigestInEachStore() async throws {
         var digests: Set<String?> = []
         for _ in 0..<2 {
             let store = MemoryCacheStore()
@@ -196,8 +198,8 @@ struct CachedCredentialTests {
         func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) { store.removeAll(where: isUnwanted) }
     }
 
-    /// Each cache has a key of its own then, and finds what it has stored itself.
-    @Test func aStoreWithoutAKeyServesOneCache() async throws {
+    /// Each cache creates its own key and finds only the entries that it has stored.
+    @Test func storeWithoutAKeyServesOneCache() async throws {
         let keyless = Keyless()
         let transport = transport([.cacheControl: "max-age=100"])
         for cache in 1...2 {
@@ -209,7 +211,7 @@ struct CachedCredentialTests {
         }
     }
 
-    @Test func aStoreThatCannotReadItsKeyIsReported() async throws {
+    @Test func storeThatCannotReadItsKeyIsReported() async throws {
         let events = EventRecorder()
         let network = stack(over: transport([.cacheControl: "max-age=100"]), in: Failing())
         let response = try await network.data(request(apiKey, "emily").with { $0.addObserver(events) })
@@ -224,7 +226,7 @@ struct CachedCredentialTests {
         ("max-age=100", false), ("max-age=100, public", true), ("s-maxage=100", true),
         ("max-age=100, must-revalidate", true),
     ])
-    func aSharedCacheStoresAnOwnersResponseOnlyIfTheServerAllows(control: String, isStored: Bool) async throws {
+    func sharedCacheStoresAnAuthorizedResponseOnlyIfTheServerAllowsIt(control: String, isStored: Bool) async throws {
         for name in [HTTPField.Name.authorization, apiKey, marked] {
             let store = MemoryCacheStore()
             let network = stack(over: transport([.cacheControl: control]), in: store, isShared: true)
@@ -243,7 +245,7 @@ struct CachedCredentialTests {
             ([.cdnCacheControl: "max-age=100, public"], true),
         ] as [(HTTPFields, Bool)]
     )
-    func aSharedCacheStoresNoCookieOfOneUser(fields: HTTPFields, isStored: Bool) {
+    func sharedCacheStoresNoCookieOfAUser(fields: HTTPFields, isStored: Bool) {
         var fields = fields
         fields[.setCookie] = "session=secret"
         let response = HTTPResponse(status: .ok, headerFields: fields)
@@ -254,8 +256,10 @@ struct CachedCredentialTests {
         }
     }
 
-    /// The caller gets the cookie, and no other user does.
-    @Test func aConfirmationWithACookieIsNotStoredInASharedCache() async throws {
+    /// The caller gets the cookie.
+    ///
+    /// No other user gets it.
+    @Test func notModifiedWithACookieIsNotStoredInASharedCache() async throws {
         let transport = MockTransport { request in
             request.headerFields.contains(.ifNoneMatch)
                 ? .status(.notModified, headerFields: [.eTag: "\"a\"", .setCookie: "session=emily"])
@@ -272,7 +276,7 @@ struct CachedCredentialTests {
     // MARK: Certificates
 
     @Test(arguments: ["max-age=10", "max-age=10, stale-if-error=100"])
-    func aStaleResponseDoesNotHideABadCertificate(control: String) async throws {
+    func staleResponseDoesNotReplaceACertificateError(control: String) async throws {
         let transport = MockTransport { request in
             request.headerFields.contains(.ifNoneMatch)
                 ? .failure(NetworkingError(.tls, request: request))

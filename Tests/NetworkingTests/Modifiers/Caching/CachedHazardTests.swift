@@ -8,13 +8,13 @@ import Testing
 
 @testable import NetworkingCaching
 
-/// What would put the wrong response into somebody's hands.
+/// Situations in which a careless cache would return the wrong response.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedHazardTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()
 
-    /// A stack over a server that answers by a closure, which has the number of the request.
+    /// Creates a stack over a server that passes the number of each request to a closure.
     private func stack(
         isShared: Bool = false,
         _ answer: @escaping @Sendable (Int, HTTPRequestData) throws -> MockResponse
@@ -45,9 +45,9 @@ struct CachedHazardTests {
         .ok(Data("\(text)".utf8), headerFields: fields)
     }
 
-    // MARK: Whose
+    // MARK: Users
 
-    @Test(arguments: ["Cookie", "X-API-Key", "X-Auth-Token"]) func whoHasOtherCredentialsGetsNothing(
+    @Test(arguments: ["Cookie", "X-API-Key", "X-Auth-Token"]) func userWithOtherCredentialsGetsNoStoredResponse(
         name: String
     ) async throws {
         let name = try #require(HTTPField.Name(name))
@@ -64,8 +64,8 @@ struct CachedHazardTests {
         #expect(!"\(entries.map(\.varying))".contains("emily"))
     }
 
-    /// Two users may have different bodies of the same tag.
-    @Test(arguments: [true, false]) func aConfirmationConcernsOneUserOnly(hasTag: Bool) async throws {
+    /// Two users may have different bodies with the same entity tag.
+    @Test(arguments: [true, false]) func notModifiedAppliesToOneUserOnly(hasTag: Bool) async throws {
         let (network, transport) = stack { _, request in
             let user = request.headerFields[.cookie] ?? ""
             guard request.headerFields[.ifNoneMatch] == nil else {
@@ -84,7 +84,7 @@ struct CachedHazardTests {
         #expect(transport.requests.count == 4)
     }
 
-    @Test func whatAsksWithABodyIsNotKept() async throws {
+    @Test func responseToAGetWithABodyIsNotStored() async throws {
         let (network, transport) = stack { _, request in
             ok(String(decoding: request.body?.data ?? Data(), as: UTF8.self), [.cacheControl: "max-age=100"])
         }
@@ -95,8 +95,8 @@ struct CachedHazardTests {
         #expect(store.count == 0)
     }
 
-    /// A principal of the stack does not stand for a caller's own credentials.
-    @Test func anOwnAuthorizationPasses() async throws {
+    /// The principal of the stack does not identify the owner of the caller's own credentials.
+    @Test func responseToTheCallersOwnAuthorizationIsNotStored() async throws {
         let transport = MockTransport { request in
             ok(request.headerFields[.authorization] ?? "", [.cacheControl: "max-age=100"])
         }
@@ -110,14 +110,14 @@ struct CachedHazardTests {
         #expect(store.count == 0)
     }
 
-    /// Cookies are the transport's, and not seen here.
-    @Test func whatVariesByACookieThatIsNotSeenIsNotKept() async throws {
+    /// The transport adds its cookies after the cache, so the cache cannot compare them.
+    @Test func responseThatVariesByAnUnseenCookieIsNotStored() async throws {
         let (network, _) = stack { number, _ in ok(number, [.cacheControl: "max-age=100", .vary: "Cookie"]) }
         #expect(try await text(network) == "1")
         #expect(try await text(network) == "2")
     }
 
-    @Test func aPostWithCredentialsIsKeptForNobody() async throws {
+    @Test func responseToAPostWithCredentialsIsNotStored() async throws {
         let (network, _) = stack { number, request in
             ok(number, [.cacheControl: "max-age=100", .contentLocation: request.closedTarget])
         }
@@ -129,7 +129,7 @@ struct CachedHazardTests {
         #expect(try await text(network) == "2")
     }
 
-    @Test func aModeOfOneRequestDoesNotAnswerOthers() async throws {
+    @Test func fixedModeAppliesToItsOwnRequestsOnly() async throws {
         let (network, _) = stack { number, _ in ok(number, [.cacheControl: "no-store, max-age=1000"]) }
         let fixed = CacheMode.fixed(.seconds(60))
         #expect(try await text(network) { $0.cacheMode = fixed } == "1")
@@ -153,10 +153,10 @@ struct CachedHazardTests {
         #expect(!response.headerFields.contains(.setCookie))
     }
 
-    // MARK: Which
+    // MARK: Selection of entries
 
-    /// What the caller has may be newer than what is stored.
-    @Test func anAnswerToTheCallersConditionConfirmsOnlyWhatItNames() async throws {
+    /// The caller's copy may be newer than the stored one.
+    @Test func notModifiedForTheCallersTagDoesNotConfirmTheStoredEntry() async throws {
         let (network, transport) = stack { number, request in
             request.headerFields[.ifNoneMatch] == "\"2\""
                 ? .status(.notModified, headerFields: [.eTag: "\"2\"", .cacheControl: "max-age=10"])
@@ -170,7 +170,7 @@ struct CachedHazardTests {
         #expect(transport.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
     }
 
-    @Test func whatComesByARedirectIsNotKept() async throws {
+    @Test func responseOfAFollowedRedirectIsNotStored() async throws {
         let (network, transport) = stack { _, request in
             request.target == "/latest"
                 ? .redirect(to: "/v1") : ok("v1", [.cacheControl: "max-age=1000, immutable"])
@@ -184,7 +184,7 @@ struct CachedHazardTests {
         #expect(store.count == 0)
     }
 
-    @Test func aStoredRedirectIsForThoseWhoDoNotFollow() async throws {
+    @Test func storedRedirectServesOnlyRequestsThatDoNotFollowRedirects() async throws {
         let (network, transport) = stack { _, request in
             request.target == "/old"
                 ? MockResponse(
@@ -206,7 +206,7 @@ struct CachedHazardTests {
         #expect(try await send(.follow).data == Data("new".utf8))
     }
 
-    @Test(arguments: ["*", "Accept, *", "Accept Encoding"]) func aVaryThatNamesNothingFitsNobody(
+    @Test(arguments: ["*", "Accept, *", "Accept Encoding"]) func responseWithAnUnusableVaryIsNotReused(
         vary: String
     ) async throws {
         let (network, _) = stack { number, request in
@@ -221,7 +221,7 @@ struct CachedHazardTests {
         #expect(try await text(network) == "3")
     }
 
-    @Test func onlyWholeSuccessesAreCutAndConfirmed() async throws {
+    @Test func rangesAndConditionsApplyToCompleteSuccessesOnly() async throws {
         let (network, transport) = stack { _, _ in
             MockResponse(
                 status: .notFound,
@@ -241,7 +241,7 @@ struct CachedHazardTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aSliceIsKeptAsWhatItIs() async throws {
+    @Test func bodyThatIsASliceIsStoredCorrectly() async throws {
         struct Cut: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -258,7 +258,7 @@ struct CachedHazardTests {
         #expect(try await text(network) { $0.headerFields[.range] = "bytes=3-5" } == "345")
     }
 
-    @Test func whatEndsEarlyIsNotKept() async throws {
+    @Test func truncatedBodyIsNotStored() async throws {
         let (network, _) = stack { number, _ in
             ok(number, [.cacheControl: "max-age=100", .contentLength: "10"])
         }
@@ -266,8 +266,8 @@ struct CachedHazardTests {
         #expect(store.count == 0)
     }
 
-    /// The newer of two answers stays, whichever comes first.
-    @Test func aLateAnswerDoesNotReplaceANewerOne() async throws {
+    /// The newer of two responses stays stored, in either order of arrival.
+    @Test func lateResponseDoesNotReplaceANewerOne() async throws {
         let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
         let count = Mutex(0)
         let transport = MockTransport { [clock] _ in
@@ -292,8 +292,8 @@ struct CachedHazardTests {
         #expect(try await text(network) == "2")
     }
 
-    /// The server has begun to vary by a field, so that the newer response has another id.
-    @Test(arguments: ["Accept", ""]) func aLateAnswerDoesNotReplaceANewerOneThatVariesOtherwise(
+    /// The server has started to vary by a field, so the newer response has another ID.
+    @Test(arguments: ["Accept", ""]) func lateResponseDoesNotReplaceANewerOneWithAnotherVary(
         vary: String
     ) async throws {
         let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
@@ -326,7 +326,7 @@ struct CachedHazardTests {
         #expect(store.count == 1)
     }
 
-    @Test func aLateHeadDoesNotRemoveANewerResponse() async throws {
+    @Test func lateHeadDoesNotRemoveANewerResponse() async throws {
         let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
         let transport = MockTransport { [clock] request in
             let date = NetworkClock.manual(clock).date
@@ -351,7 +351,7 @@ struct CachedHazardTests {
         #expect(try await network.data(.lawful).isCached)
     }
 
-    @Test func aResponseThatVariesOtherwiseTakesThePlaceOfTheOlderOne() async throws {
+    @Test func responseWithAnotherVaryReplacesTheOlderOne() async throws {
         let (network, _) = stack { number, _ in
             ok(number, [.cacheControl: "max-age=10", .vary: number == 1 ? "" : "Accept"])
         }
@@ -364,8 +364,8 @@ struct CachedHazardTests {
 
     // MARK: Changes
 
-    /// A change of another URL while the store is read says nothing of this one.
-    @Test(arguments: [true, false]) func onlyAChangeOfTheSameURLOutdatesAFetch(isSame: Bool) async throws {
+    /// A change of another URL while the store is read does not affect this one.
+    @Test(arguments: [true, false]) func onlyChangesOfTheSameURLOutdateAFetch(isSame: Bool) async throws {
         final class Changing: CacheStore {
             let store = MemoryCacheStore()
             let change = Mutex<(@Sendable () async throws -> Void)?>(nil)
@@ -399,7 +399,7 @@ struct CachedHazardTests {
         #expect(response.cacheStatus?.detail == (isSame ? "outdated" : nil))
     }
 
-    @Test func changesThatAreTooManyToKnowOutdateAFetch() {
+    @Test func moreChangesThanTheHistoryHoldsOutdateAFetch() {
         let fetches = CacheFetches()
         for (count, isKnown) in [(1, true), (256, true), (257, false)] {
             let glance = fetches.glance()
@@ -414,7 +414,7 @@ struct CachedHazardTests {
     }
 
     @Test(arguments: [NetworkingError.Kind.connectionLost, .timeout, .connection, .offline])
-    func aChangeThatMayHaveHappenedRemovesWhatIsKept(kind: NetworkingError.Kind) async throws {
+    func changeThatMayHaveSucceededRemovesTheStoredResponse(kind: NetworkingError.Kind) async throws {
         let (network, _) = stack { number, request in
             guard request.method == .get else { throw NetworkingError(kind, request: request) }
             return ok(number, [.cacheControl: "max-age=100"])
@@ -425,7 +425,7 @@ struct CachedHazardTests {
         #expect(try await text(network) == (isCertain ? "1" : "3"))
     }
 
-    @Test func aChangeBehindARedirectRemovesWhatIsThere() async throws {
+    @Test func changeBehindARedirectRemovesTheResponseOfItsTarget() async throws {
         let (network, _) = stack { number, request in
             if request.method == .put, request.target == "/a" {
                 return .redirect(to: "/b", status: .temporaryRedirect)
@@ -443,7 +443,7 @@ struct CachedHazardTests {
     @Test(arguments: [
         ("https://api.example.com:443/b", true), ("/b", true), ("http://api.example.com/b", false),
         ("https://other.example/b", false),
-    ]) func aLocationOfTheSameOriginIsRemoved(location: String, isRemoved: Bool) async throws {
+    ]) func responseAtALocationOfTheSameOriginIsRemoved(location: String, isRemoved: Bool) async throws {
         let (network, _) = stack { number, request in
             request.method == .post
                 ? MockResponse(status: .created, headerFields: [.location: location])
@@ -463,8 +463,8 @@ struct CachedHazardTests {
         #expect(try await get() == (isRemoved ? "3" : "1"))
     }
 
-    /// A store that cannot remove just now does not make the old response fresh.
-    @Test func whatCouldNotBeRemovedIsNotUsed() async throws {
+    /// A store that temporarily cannot remove an entry does not make the old response fresh.
+    @Test func entryThatCouldNotBeRemovedIsNotUsed() async throws {
         final class Busy: CacheStore {
             let entryCostLimit = Int.max
             let store = MemoryCacheStore()
@@ -498,7 +498,7 @@ struct CachedHazardTests {
         busy.isBusy.withLock { $0 = false }
         _ = try await text(network)
         #expect(busy.store.count == 1)
-        // The same for what is removed by hand.
+        // The same applies to an explicit removal.
         let cache = ResponseCache(in: busy)
         let other = transport.cached(in: cache)
         let before = try await text(other)
@@ -509,8 +509,8 @@ struct CachedHazardTests {
         #expect(try await text(other) != before)
     }
 
-    /// Nobody knows whether what was called off has happened.
-    @Test func aChangeThatIsCalledOffRemovesWhatIsKept() async throws {
+    /// The change may have happened although its caller cancelled it.
+    @Test func cancelledChangeRemovesTheStoredResponse() async throws {
         let arrived = Suspension<Void>()
         let transport = MockTransport { request in
             guard request.method == .put else {
@@ -530,8 +530,8 @@ struct CachedHazardTests {
         #expect(store.count == 0)
     }
 
-    /// Many who want what is being removed do not all remove it.
-    @Test func aRemovalIsCarriedOutOnce() async throws {
+    /// Concurrent requests for an entry that is being removed start no second removal.
+    @Test func entryIsRemovedOnce() async throws {
         final class Slow: CacheStore {
             let entryCostLimit = Int.max
             let store = MemoryCacheStore()
@@ -568,9 +568,9 @@ struct CachedHazardTests {
         #expect(try await network.data(.lawful).isCached)
     }
 
-    // MARK: When
+    // MARK: Freshness
 
-    @Test func aFailureThatIsThrownIsStoodInForToo() async throws {
+    @Test func staleResponseReplacesAThrownFailureToo() async throws {
         let transport = MockTransport { request in
             request.headerFields.contains(.ifNoneMatch)
                 ? .status(.serviceUnavailable)
@@ -587,7 +587,7 @@ struct CachedHazardTests {
         arguments: [
             [.cacheControl: "only-if-cached, no-store"], [.cacheControl: "only-if-cached", .ifMatch: "\"a\""],
         ] as [HTTPFields]
-    ) func onlyIfCachedAsksNobody(fields: HTTPFields) async throws {
+    ) func onlyIfCachedSendsNothing(fields: HTTPFields) async throws {
         let (network, transport) = stack { number, _ in ok(number, [:]) }
         let response = try await network.data(
             .lawful.with { request in
@@ -605,8 +605,8 @@ struct CachedHazardTests {
         #expect(transport.requests.isEmpty)
     }
 
-    /// Without a date, a confirmation is from when it came.
-    @Test func aConfirmationWithoutADateMakesFresh() async throws {
+    /// A 304 without a date is dated at its arrival.
+    @Test func notModifiedWithoutADateRefreshesTheEntry() async throws {
         let (network, transport) = stack { [clock] _, request in
             request.headerFields.contains(.ifNoneMatch)
                 ? .status(.notModified, headerFields: [.eTag: "\"a\""])
@@ -640,7 +640,7 @@ struct CachedHazardTests {
             ("max-age=60, a=%\"%", nil),
             ("max-age=60, a=%\"%4\"", nil), ("max-age=60, a=%\"ü\"", nil),
         ] as [(String, Double?)]
-    ) func targetedDirectivesAreADictionary(field: String, lifetime: Double?) {
+    ) func targetedDirectivesAreParsedAsAStructuredDictionary(field: String, lifetime: Double?) {
         let entry = CachedEntry(
             response: HTTPResponse(
                 status: .ok,
@@ -657,7 +657,7 @@ struct CachedHazardTests {
     @Test(arguments: [
         (["no-cache=\"set-cookie\"", "no-cache, max-age=600"], true), (["no-cache=\"\""], true),
         (["no-cache=\"set-cookie\", max-age=600"], false),
-    ]) func aDirectiveForAllOutweighsOneForSome(values: [String], isForAll: Bool) {
+    ]) func unqualifiedDirectiveOverridesAQualifiedOne(values: [String], isForAll: Bool) {
         #expect(CacheControl(values).isUnqualified(.noCache) == isForAll)
     }
 }

@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// What a cache does in the background, on account of a caller that has its response.
+/// Revalidation that continues in the background after the caller has received its response.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedRevalidationTests {
     private let clock = ManualClock()
@@ -25,8 +25,8 @@ struct CachedRevalidationTests {
         }
     }
 
-    /// The timeout of the caller has ended with its call, so the transport has to end a revalidation that is silent.
-    @Test func aRevalidationInTheBackgroundIsNotUnderItsCallersTimeout() async throws {
+    /// The caller's timeout has ended with its call, so the transport has to end a revalidation without progress.
+    @Test func backgroundRevalidationIgnoresItsCallersTimeout() async throws {
         let journal = Journal()
         let network = Origin(journal: journal, clock: clock).cached().timeout(.seconds(5))
             .environment(\.clock, .manual(clock))

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// Bodies that go to a sink, and through the cache on their way.
+/// Bodies that pass through the cache to a sink.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedSinkTests {
     private let clock = ManualClock()
@@ -31,7 +31,7 @@ struct CachedSinkTests {
         try await network.data(.lawful.with { $0.sink = sink })
     }
 
-    @Test func aBodyIsCopiedOnItsWay() async throws {
+    @Test func bodyIsStoredWhileTheSinkReceivesIt() async throws {
         let (network, transport) = network(answer(.text("one "), .text("two")))
         let sink = CollectingSink()
         let response = try await send(network, to: sink)
@@ -46,7 +46,7 @@ struct CachedSinkTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func whatIsCutOffIsNotKept() async throws {
+    @Test func truncatedBodyIsNotStored() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let (network, transport) = network(answer(.text("one "), .failure(lost)), answer(.text("whole")))
         await #expect(throws: NetworkingError.self) { try await send(network, to: CollectingSink()) }
@@ -55,7 +55,7 @@ struct CachedSinkTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func whatIsTooLongGoesPast() async throws {
+    @Test func bodyBeyondTheEntryLimitIsDeliveredAndNotStored() async throws {
         let (network, _) = network(answer(.data(Data(count: 900)), .data(Data(count: 900))))
         let sink = CollectingSink()
         let response = try await send(network, to: sink)
@@ -64,15 +64,15 @@ struct CachedSinkTests {
         #expect(store.count == 0)
     }
 
-    @Test func whatASinkDoesNotTakeIsNotKept() async throws {
+    @Test func bodyThatTheSinkRefusesIsNotStored() async throws {
         let (network, _) = network(answer(.text("body")))
         let response = try await send(network, to: CollectingSink { _ in .refuse })
         #expect(response.status == .ok)
         #expect(store.count == 0)
     }
 
-    /// Only what answers the caller reaches its sink, and that once.
-    @Test func aSinkSeesNoConfirmationAndNoFailureThatIsStoodInFor() async throws {
+    /// The sink receives only the response for its caller, and receives it once.
+    @Test func sinkReceivesNeitherA304NorAReplacedFailure() async throws {
         let (network, transport) = network(
             answer(.text("body"), fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
             answer(status: .notModified, fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
@@ -90,8 +90,8 @@ struct CachedSinkTests {
         #expect(transport.requests.count == 3)
     }
 
-    /// A sink that cannot start again keeps what it has, and hears why there is no more.
-    @Test func nothingStandsInForABodyThatHasBegun() async throws {
+    /// A sink that cannot restart keeps the bytes that it received, and is notified of the failure.
+    @Test func failureAfterTheFirstBytesIsNotReplaced() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let (network, _) = network(
             answer(.text("old"), fields: [.cacheControl: "max-age=1"]),

@@ -11,7 +11,7 @@ struct CachedTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()
 
-    /// A stack over a server that numbers its answers.
+    /// Creates a stack over a server that numbers its responses.
     private func stack(
         _ fields: HTTPFields,
         fails: @escaping @Sendable (Int) -> MockResponse? = { _ in nil }
@@ -50,7 +50,7 @@ struct CachedTests {
         String(decoding: try await network.data(.lawful.with(change)).data, as: UTF8.self)
     }
 
-    @Test func whatIsFreshIsNotFetchedAgain() async throws {
+    @Test func freshResponseIsNotFetchedAgain() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=10"])
         let events = EventRecorder()
         #expect(try await text(network) { $0.addObserver(events) } == "1")
@@ -65,7 +65,7 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func whatIsStaleIsValidated() async throws {
+    @Test func staleResponseIsValidated() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=10", .eTag: "\"a\""])
         #expect(try await text(network) == "1")
         clock.advance(by: .seconds(11))
@@ -78,14 +78,14 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func aChangeRemovesWhatIsKept() async throws {
+    @Test func changeRemovesTheStoredResponse() async throws {
         let (network, _) = stack([.cacheControl: "max-age=100"])
         #expect(try await text(network) == "1")
         try await network.data(.lawful.with { $0.method = .post })
         #expect(try await text(network) == "3")
     }
 
-    @Test func whatIsStaleStandsInForAServerThatCannotBeReached() async throws {
+    @Test func staleResponseIsUsedIfTheServerIsUnreachable() async throws {
         for (control, isServed) in [("max-age=1", true), ("max-age=1, must-revalidate", false)] {
             store.removeAll { _ in true }
             let (network, _) = stack([.cacheControl: control]) { number in
@@ -101,7 +101,7 @@ struct CachedTests {
         }
     }
 
-    @Test func whatIsStaleIsUsedWhileItIsValidatedOnce() async throws {
+    @Test func staleResponseIsUsedDuringOneRevalidation() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=1, stale-while-revalidate=100"])
         #expect(try await text(network) == "1")
         clock.advance(by: .seconds(2))
@@ -134,8 +134,8 @@ struct CachedTests {
         #expect(try await text(uncached) { $0.cacheMode = .fixed(.seconds(60)) } == "2")
     }
 
-    /// A caller who has asked for no 304 gets none: not one about nothing that is kept, nor one for somebody else.
-    @Test func aConfirmationOfNothingIsAskedForAgain() async throws {
+    /// A caller that sent no condition gets no 304, whether the cache or another request caused it.
+    @Test func notModifiedWithoutAMatchingEntryIsFetchedAgain() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=1", .eTag: "\"a\""]) { number in
             number == 2 ? MockResponse(status: .notModified, headerFields: [.eTag: "\"other\""]) : nil
         }
@@ -146,9 +146,11 @@ struct CachedTests {
         #expect(transport.requests.count >= 2)
     }
 
-    /// Only a server that cannot be reached is stood in for: who has no credentials must hear of it.
+    /// Only unreachable servers are covered.
+    ///
+    /// A caller with invalid credentials gets the error.
     @Test(arguments: [NetworkingError.Kind.unauthorized, .invalidRequest, .tooLarge, .rejected])
-    func otherFailuresAreToldAndNotCovered(kind: NetworkingError.Kind) async throws {
+    func otherFailuresAreThrown(kind: NetworkingError.Kind) async throws {
         let (network, _) = stack([.cacheControl: "max-age=1"]) { number in
             number > 1 ? .failure(NetworkingError(kind, request: .lawful)) : nil
         }
@@ -158,7 +160,7 @@ struct CachedTests {
         #expect(error?.kind == kind)
     }
 
-    @Test func whatIsValidatedInTheBackgroundIsNoLongerItsCallers() async throws {
+    @Test func backgroundRevalidationHasNeitherObserverNorDeadlineOfItsCaller() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=1, stale-while-revalidate=100"])
         let events = EventRecorder()
         _ = try await text(network)
@@ -170,7 +172,7 @@ struct CachedTests {
         #expect(events.names == ["cacheHit"])
     }
 
-    @Test func conditionsThatOnlyTheServerKnowsGoThere() async throws {
+    @Test func conditionsThatOnlyTheServerCanCheckAreSent() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=100", .eTag: "\"a\""])
         _ = try await text(network)
         _ = try await text(network) { $0.headerFields[.ifMatch] = "\"a\"" }
@@ -179,8 +181,8 @@ struct CachedTests {
 
     // MARK: Changes
 
-    /// What was fetched before a change must not be kept after it.
-    @Test(arguments: ["post", "remove", "removeAll"]) func aChangeOutdatesWhatIsOnItsWay(change: String) async throws {
+    /// A response that was fetched before a change is not stored after it.
+    @Test(arguments: ["post", "remove", "removeAll"]) func changeOutdatesAFetchInProgress(change: String) async throws {
         let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
         let count = Counter()
         let transport = MockTransport { request in
@@ -207,8 +209,8 @@ struct CachedTests {
         #expect(try await text(network) == (change == "post" ? "3" : "2"))
     }
 
-    /// A response to POST that says that it is what a GET brings (RFC 9110 section 9.3.3).
-    @Test func whatAPostBringsIsKeptWhenItSaysSo() async throws {
+    /// A response to POST can state that it represents the resource for later GETs (RFC 9110, section 9.3.3).
+    @Test func responseToAPostIsStoredIfItsLocationAndFreshnessAllowIt() async throws {
         for (location, control, isKept) in [
             ("/", "max-age=10", true), ("/other", "max-age=10", false), ("/", "public", false),
             ("/", "no-store", false),
@@ -227,8 +229,8 @@ struct CachedTests {
         }
     }
 
-    /// What somebody changes, others must not see as it was.
-    @Test func aChangeRemovesWhatIsKeptForOthers() async throws {
+    /// A change by one user removes the entries of the other users.
+    @Test func changeRemovesTheEntriesOfOtherUsers() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
         let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
         let network = transport.authenticated(with: tokens).cached(in: ResponseCache(in: store))
@@ -242,7 +244,7 @@ struct CachedTests {
         #expect(store.count == 0)
     }
 
-    @Test func theURLsSpellingDoesNotMatter() async throws {
+    @Test func equivalentURLsShareAnEntry() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=100"])
         for url in ["https://API.example.com:443/a", "HTTPS://api.example.com/a", "https://api.example.com/a#b"] {
             try await network.data(HTTPRequestData(url: #require(URL(string: url))))
@@ -252,8 +254,7 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
-    /// What nobody has yet is asked for once, by whom ever.
-    @Test func missesForOneURLReachTheServerOnce() async throws {
+    @Test func concurrentMissesForOneURLAreFetchedOnce() async throws {
         let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
         let transport = MockTransport { _ in
             arrived.resume()
@@ -275,7 +276,7 @@ struct CachedTests {
         #expect(store.count == 1)
     }
 
-    @Test func aUsersEntriesCanBeRemoved() async throws {
+    @Test func entriesOfAUserCanBeRemoved() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
         let cache = ResponseCache(in: store)
         let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
@@ -293,9 +294,9 @@ struct CachedTests {
         #expect(store.count == 1)
     }
 
-    // MARK: What is told
+    // MARK: Status and events
 
-    @Test func aResponseSaysWhereItComesFrom() async throws {
+    @Test func cacheStatusReportsTheOriginOfAResponse() async throws {
         let (network, _) = stack([.cacheControl: "max-age=10", .eTag: "\"a\"", .vary: "Accept"])
         func status(_ change: (inout HTTPRequestData) -> Void = { _ in }) async throws -> String? {
             try await network.data(.lawful.with(change)).cacheStatus.map { "\($0)" }
@@ -322,7 +323,7 @@ struct CachedTests {
         #expect(response.headerFields[.cacheControl] == "max-age=10")
     }
 
-    @Test func roomThatIsMadeIsTold() async throws {
+    @Test func evictionIsReported() async throws {
         let small = MemoryCacheStore(countLimit: 1, entryCostLimit: 1_000)
         let transport = MockTransport { request in
             .ok(Data(count: request.target == "/large" ? 2_000 : 1), headerFields: [.cacheControl: "max-age=100"])
@@ -346,7 +347,7 @@ struct CachedTests {
         #expect(small.count == 1)
     }
 
-    @Test func nothingSecretShowsInWhatIsKept() throws {
+    @Test func entriesAndKeysPrintNoSecret() throws {
         let entry = CachedEntry(
             response: HTTPResponse(status: .ok, headerFields: [.setCookie: "session=secret"]),
             body: Data("secret".utf8),
@@ -359,17 +360,18 @@ struct CachedTests {
         #expect(!everyPrint(of: key).contains("secret"))
     }
 
-    // MARK: Rubbish and crowds
+    // MARK: Malformed input and concurrency
 
-    @Test func rubbishIsNoTrap() async {
-        let pieces = [
+    @Test func malformedFieldsDoNotCrash() async {
+        let fragments = [
             "max-age", "=", "\"", ",", " ", "99999999999999999999", "-1", "no-cache", "bytes", "-", "/", "*", "W/",
             "\\", "é",
             "0", "Thu, 18 Aug 2050", "02:01:18", "GMT", "5", "9223372036854775807", "s-maxage", "stale-if-error",
         ]
         await withSeed { random in
-            func rubbish(_ random: inout SeededRandom) -> String {
-                (0..<Int.random(in: 0...6, using: &random)).map { _ in pieces.randomElement(using: &random)! }.joined()
+            func randomText(_ random: inout SeededRandom) -> String {
+                (0..<Int.random(in: 0...6, using: &random)).map { _ in fragments.randomElement(using: &random)! }
+                    .joined()
                     .trimmingCharacters(in: .whitespaces)
             }
             for _ in 0..<500 {
@@ -378,7 +380,7 @@ struct CachedTests {
                     HTTPField.Name.cacheControl, .age, .expires, .date, .eTag, .lastModified, .vary, .contentRange,
                     .connection,
                 ] where Bool.random(using: &random) {
-                    fields[name] = rubbish(&random)
+                    fields[name] = randomText(&random)
                 }
                 let code = [200, 206, 304, 404, 500].randomElement(using: &random)!
                 let answer = MockResponse(
@@ -392,7 +394,7 @@ struct CachedTests {
                 for name in [
                     HTTPField.Name.cacheControl, .range, .ifNoneMatch, .ifModifiedSince, .ifRange,
                 ] where Bool.random(using: &random) {
-                    request.headerFields[name] = rubbish(&random)
+                    request.headerFields[name] = randomText(&random)
                 }
                 do {
                     _ = try await network.data(request)
@@ -404,7 +406,7 @@ struct CachedTests {
         }
     }
 
-    @Test func sixtyFourTasksShareACache() async throws {
+    @Test func manyTasksShareACache() async throws {
         let (network, _) = stack([.cacheControl: "max-age=1, stale-while-revalidate=2", .eTag: "\"a\""])
         let cache = ResponseCache(in: store)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -425,15 +427,15 @@ struct CachedTests {
             try await group.waitForAll()
         }
         #expect(store.count <= 7)
-        // Bodies of a digit or more, with their fields; what is not there costs nothing.
+        // Every stored body has at least one byte, so only an empty store costs nothing.
         #expect((store.cost == 0) == (store.count == 0))
         try await cache.removeAll()
         #expect(store.cost == 0)
     }
 
-    // MARK: Whose
+    // MARK: Users
 
-    @Test func nobodySeesWhatWasFetchedForAnother() async throws {
+    @Test func userGetsNoResponseOfAnotherUser() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
         let transport = MockTransport { request in
             MockResponse(
@@ -454,8 +456,8 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
-    /// It was looked up for Emily and fetched for James.
-    @Test func whatWasFetchedForAnotherIsNotKept() async throws {
+    /// The entry was looked up for Emily and fetched for James.
+    @Test func responseForAUserWhoSignedInMeanwhileIsNotStored() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
         struct Switch: NetworkingModifier {
             let tokens: TokenStore<Session>
@@ -475,7 +477,7 @@ struct CachedTests {
         #expect(store.count == 0)
     }
 
-    @Test func credentialsThatNobodyStandsForAreNotCached() async throws {
+    @Test func responsesToCredentialsWithoutAPrincipalAreNotStored() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=100"])
         for user in ["emily", "james"] {
             _ = try await text(network) { $0.headerFields[.authorization] = "Bearer \(user)" }
@@ -484,9 +486,9 @@ struct CachedTests {
         #expect(store.count == 0)
     }
 
-    // MARK: Use
+    // MARK: Usage
 
-    @Test func sinksGetWhatIsCached() async throws {
+    @Test func sinkReceivesTheCachedBody() async throws {
         let (network, transport) = stack([.cacheControl: "max-age=100"])
         _ = try await text(network)
         let sink = CollectingSink()
@@ -495,7 +497,7 @@ struct CachedTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func diagnosticsReportAPlaceInsideCredentialsOrSharing() {
+    @Test func diagnosticsReportACacheInsideCredentialsOrDeduplication() {
         let transport = MockTransport()
         let credentials = BearerCredentials(token: "token")
         #expect(transport.authenticated(with: credentials).deduplicated().cached().diagnostics.isEmpty)
@@ -513,7 +515,7 @@ struct CachedTests {
         #expect(try await text(network) == "3")
     }
 
-    @Test func aStoreThatFailsIsNotTheCallersTrouble() async throws {
+    @Test func failingStoreDoesNotFailTheCall() async throws {
         struct Broken: CacheStore, Error {
             let entryCostLimit = Int.max
             func entries(for key: CacheKey) async throws -> [CachedEntry] { throw self }
@@ -533,8 +535,8 @@ struct CachedTests {
         )
     }
 
-    /// Nothing stale is served as fresh: how old it is cannot be told.
-    @Test func aClockThatGoesBackwardsMakesNothingFresh() async throws {
+    /// A stored date in the future makes the age unknown, so the entry counts as stale.
+    @Test func entryIsStaleAfterTheClockWasSetBack() async throws {
         let entry = CachedEntry(
             response: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=100"]),
             body: Data(),
@@ -549,7 +551,7 @@ struct CachedTests {
 
     // MARK: The store
 
-    @Test func whatWasUsedLongestAgoGoesFirst() {
+    @Test func leastRecentlyUsedEntryIsEvictedFirst() {
         let store = MemoryCacheStore(countLimit: 3)
         @Sendable func key(_ number: Int) -> CacheKey { CacheKey(principal: nil, url: "\(number)") }
         func entry() -> CachedEntry {
@@ -571,7 +573,7 @@ struct CachedTests {
         #expect(store.cost == store.entries(for: key(4)).first?.cost)
     }
 
-    @Test func limitsOfCostHold() {
+    @Test func costLimitsAreEnforced() {
         let store = MemoryCacheStore(costLimit: 10_000, entryCostLimit: 5_000)
         func add(_ number: Int, _ size: Int) {
             store.store(
@@ -591,7 +593,7 @@ struct CachedTests {
         #expect(store.count > 0)
     }
 
-    @Test func memoryCanBeGivenBack() {
+    @Test func storeCanBeTrimmed() {
         let store = MemoryCacheStore()
         for number in 0..<100 {
             store.store(
@@ -613,7 +615,7 @@ struct CachedTests {
         #expect(store.cost == 0)
     }
 
-    @Test func aURLHasSoManyVariantsAndNoMore() {
+    @Test func numberOfVariantsOfAURLIsLimited() {
         let store = MemoryCacheStore()
         let key = CacheKey(principal: nil, url: "a")
         for number in 0..<40 {
@@ -632,7 +634,7 @@ struct CachedTests {
         #expect(store.entries(for: key).map(\.varying["accept"]) == (8..<40).map { "\($0)" })
     }
 
-    @Test func manyEntriesComeAndGo() {
+    @Test func countLimitHoldsForManyEntries() {
         let store = MemoryCacheStore(costLimit: .max, countLimit: 1_000)
         for number in 0..<8_000 {
             store.store(

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct StackedCacheStoreTests {
-    /// A store whose reads can be counted and held.
+    /// A store that counts its reads and can block them.
     private final class Slow: CacheStore {
         let entryCostLimit = 10_000
         let store = MemoryCacheStore()
@@ -55,7 +55,7 @@ struct StackedCacheStoreTests {
         )
     }
 
-    @Test func whatIsUsedOftenIsReadOnce() async throws {
+    @Test func repeatedLookupsReadTheDiskOnce() async throws {
         let store = StackedCacheStore(over: slow)
         #expect(try await store.store(entry("a"), for: key) == 0)
         for _ in 0..<3 {
@@ -67,13 +67,13 @@ struct StackedCacheStoreTests {
         #expect(slow.store.count == 1)
     }
 
-    @Test func variantsComeTogether() async throws {
+    @Test func allVariantsAreReadTogether() async throws {
         let store = StackedCacheStore(MemoryCacheStore(countLimit: 2), over: slow)
         try await store.store(entry("a", varying: ["accept": "a"]), for: key)
         _ = try await store.entries(for: key)
         try await store.store(entry("b", varying: ["accept": "b"]), for: key)
         #expect(try await Set(store.entries(for: key).map(\.facts.tag)) == ["a", "b"])
-        // Memory lets go of both.
+        // Other entries evict both variants from memory.
         for number in 0..<3 {
             let other = CacheKey(principal: nil, url: "\(number)")
             try await store.store(entry("c"), for: other)
@@ -82,7 +82,7 @@ struct StackedCacheStoreTests {
         #expect(try await Set(store.entries(for: key).map(\.facts.tag)) == ["a", "b"])
     }
 
-    @Test func whatIsTooLargeForMemoryIsKeptBelow() async throws {
+    @Test func entryTooLargeForMemoryStaysInTheBackingStore() async throws {
         let store = StackedCacheStore(MemoryCacheStore(entryCostLimit: 1_000), over: slow)
         #expect(store.entryCostLimit == 10_000)
         try await store.store(entry("small", varying: ["accept": "a"]), for: key)
@@ -93,7 +93,7 @@ struct StackedCacheStoreTests {
         #expect(slow.reads.withLock { $0 } == 2)
     }
 
-    @Test func whatIsRemovedIsGoneFromBoth() async throws {
+    @Test func removalAppliesToBothStores() async throws {
         let store = StackedCacheStore(over: slow)
         for remove in [
             { try await store.remove(nil, for: key) },
@@ -135,8 +135,8 @@ struct StackedCacheStoreTests {
         }
     }
 
-    /// What was read before it was removed must not come into memory after that.
-    @Test func aReadThatARemovalOvertakesIsNotKept() async throws {
+    /// An entry that is removed during a read does not get into memory afterwards.
+    @Test func readThatARemovalOvertakesIsNotStoredInMemory() async throws {
         let store = StackedCacheStore(over: slow)
         try await store.store(entry("a"), for: key)
         let gate = Suspension<Void>()

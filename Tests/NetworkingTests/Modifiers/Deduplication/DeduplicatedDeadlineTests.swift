@@ -8,12 +8,12 @@ import Testing
 @testable import NetworkingCore
 @testable import NetworkingResilience
 
-/// The deadlines of callers that share an exchange.
+/// Tests for the deadlines of callers that share an exchange.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeduplicatedDeadlineTests {
     private let clock = ManualClock()
-    private let flights = InFlightRequests()
-    /// Says after 100 ms that the server is busy for a second.
+    private let inFlightRequests = InFlightRequests()
+    /// A server that reports after 100 ms that it is busy for one second.
     private let transport = MockTransport([
         .status(.serviceUnavailable, headerFields: [.retryAfter: "1"]).delayed(by: .milliseconds(100)), .ok(),
     ])
@@ -21,42 +21,41 @@ struct DeduplicatedDeadlineTests {
     private func network(deadline: Duration?) -> some NetworkingComponent {
         var policy = RetryPolicy.immediate()
         policy.retryAfterJitter = 0
-        return transport.retry(policy).deduplicated(sharing: flights)
+        return transport.retry(policy).deduplicated(sharing: inFlightRequests)
             .modified(deadline.map { Deadline(limit: $0) })
             .environment(\.clock, .manual(clock))
     }
 
-    /// Sends requests one after the other, each when the one before waits for the shared exchange.
+    /// Sends requests one after another, each when the previous one has joined the shared exchange.
     private func calls(deadlines: [Duration?]) async throws -> [Task<HTTPResponseData, any Error>] {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for deadline in deadlines {
             let network = network(deadline: deadline)
             calls.append(Task { try await network.data(.lawful) })
-            try await eventually("flights.waiting >= calls.count") { flights.waiting >= calls.count }
+            try await eventually("inFlightRequests.waiting >= calls.count") { inFlightRequests.waiting >= calls.count }
         }
         return calls
     }
 
-    /// Lets the time pass in which the server answers, with so many deadlines set, and waits until the exchange is
-    /// over.
-    private func passUntilTheExchangeIsOver(deadlines: Int) async throws {
+    /// Waits for the deadline alarms, advances past the server's delay and waits until the exchange has ended.
+    private func advanceToTheEndOfTheExchange(deadlines: Int) async throws {
         try await clock.waitForSleepers(deadlines + 1)
         clock.advance(by: .milliseconds(100))
-        try await eventually("flights.count == 0") { flights.count == 0 }
+        try await eventually("inFlightRequests.count == 0") { inFlightRequests.count == 0 }
     }
 
-    @Test func aLoneCallerIsNotKeptWaitingForARetryBeyondItsDeadline() async throws {
+    @Test func singleCallerDoesNotWaitForARetryBeyondItsDeadline() async throws {
         let call = try await calls(deadlines: [.milliseconds(500)])[0]
-        try await passUntilTheExchangeIsOver(deadlines: 1)
+        try await advanceToTheEndOfTheExchange(deadlines: 1)
         let response = try await call.value
         #expect(response.status == .serviceUnavailable)
         #expect(response.retryRefusal == .deadline)
         #expect(clock.now.offset == .milliseconds(100))
     }
 
-    @Test func severalCallersWithShortDeadlinesAreNotEither() async throws {
+    @Test func severalCallersDoNotWaitForARetryBeyondTheirDeadlines() async throws {
         let calls = try await calls(deadlines: [.milliseconds(500), .milliseconds(700), .seconds(1)])
-        try await passUntilTheExchangeIsOver(deadlines: 3)
+        try await advanceToTheEndOfTheExchange(deadlines: 3)
         for call in calls {
             #expect(try await call.value.retryRefusal == .deadline)
         }
@@ -68,9 +67,9 @@ struct DeduplicatedDeadlineTests {
             [.milliseconds(500), nil],
         ] as [[Duration?]]
     )
-    func theExchangeGoesOnForTheCallerThatWaitsLongest(deadlines: [Duration?]) async throws {
+    func exchangeContinuesUntilTheLatestDeadlineOfItsCallers(deadlines: [Duration?]) async throws {
         let calls = try await calls(deadlines: deadlines)
-        // The deadlines, and the server's delay; then the wait of the retry.
+        // The clock has the alarms of the deadlines and of the server's delay, and later of the retry's delay.
         let sleepers = deadlines.count { $0 != nil } + 1
         try await clock.waitForSleepers(sleepers)
         clock.advance(by: .milliseconds(100))
@@ -83,15 +82,15 @@ struct DeduplicatedDeadlineTests {
         #expect(try await calls[1 - short].value.status == .ok)
     }
 
-    @Test func aCallerThatHasLeftDoesNotCount() async throws {
+    @Test func deadlineOfACancelledCallerIsIgnored() async throws {
         let calls = try await calls(deadlines: [.milliseconds(500), .seconds(5)])
         calls[1].cancel()
         await #expect(throws: CancellationError.self) { try await calls[1].value }
-        try await passUntilTheExchangeIsOver(deadlines: 1)
+        try await advanceToTheEndOfTheExchange(deadlines: 1)
         #expect(try await calls[0].value.retryRefusal == .deadline)
     }
 
-    @Test func aRateLimitInASharedExchangeRefusesWhatWouldWaitBeyondTheDeadline() async throws {
+    @Test func rateLimitInASharedExchangeRejectsAWaitBeyondTheDeadline() async throws {
         let network = MockTransport { _ in .ok() }.rateLimited(to: 1, per: .seconds(10)).deduplicated()
             .deadline(.seconds(5)).environment(\.clock, .manual(clock))
         try await network.data(.lawful)
@@ -100,7 +99,7 @@ struct DeduplicatedDeadlineTests {
         #expect(error?.retryAfter == .seconds(10))
     }
 
-    /// Notes the deadline of the exchange when it has its response.
+    /// Records the deadline of the exchange when it has its response.
     private struct DeadlineNote: NetworkingModifier {
         let journal: Journal
 
@@ -115,20 +114,20 @@ struct DeduplicatedDeadlineTests {
         let (answer, journal, otherClock) = (HeldAnswer(), Journal(), ManualClock())
         otherClock.advance(by: .seconds(100))
         let shared = MockTransport { _ in .held(by: answer) }.modified(DeadlineNote(journal: journal))
-            .deduplicated(sharing: flights)
+            .deduplicated(sharing: inFlightRequests)
         let first = shared.deadline(.seconds(1)).environment(\.clock, .manual(clock))
         let firstCall = Task { try await first.data(.lawful) }
-        try await eventually("flights.waiting >= 1") { flights.waiting >= 1 }
+        try await eventually("inFlightRequests.waiting >= 1") { inFlightRequests.waiting >= 1 }
         let second = shared.deadline(.seconds(3)).environment(\.clock, .manual(otherClock))
         let secondCall = Task { try await second.data(.lawful) }
-        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
+        try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
         try await answer.waitForRequests(1)
         answer.answer()
         _ = try await (firstCall.value, secondCall.value)
         #expect(journal.entries == ["\(NetworkClock.manual(clock).now + .seconds(3))"])
     }
 
-    // MARK: The moment
+    // MARK: The shared deadline
 
     private final class Source: DeadlineSource {
         let value = Mutex<Duration?>(nil)
@@ -138,7 +137,7 @@ struct DeduplicatedDeadlineTests {
         }
     }
 
-    @Test func aSharedDeadlineMovesUnderALimitOfItsOwn() {
+    @Test func sharedDeadlineChangesWithinItsLimit() {
         let source = Source()
         var deadline = CallDeadline(of: source)
         #expect(deadline.current == nil)

@@ -9,27 +9,29 @@ import Testing
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeduplicatedTests {
     private let transport = GatedTransport()
-    private let flights = InFlightRequests()
+    private let inFlightRequests = InFlightRequests()
 
     private var network: some NetworkingComponent {
-        transport.deduplicated(sharing: flights)
+        transport.deduplicated(sharing: inFlightRequests)
     }
 
-    /// Sends a request and waits until it has joined or begun an exchange.
+    /// Sends a request and waits until it has joined or started a shared operation.
     private func join(
         _ request: HTTPRequestData = .lawful,
         over network: some NetworkingComponent
     ) async throws -> Task<HTTPResponseData, any Error> {
-        let before = flights.waiting
+        let before = inFlightRequests.waiting
         let call = Task { try await network.data(request) }
-        try await eventually("flights.waiting != before") { flights.waiting != before }
+        try await eventually("inFlightRequests.waiting != before") { inFlightRequests.waiting != before }
         return call
     }
 
-    // MARK: Time
+    // MARK: Timeouts
 
-    /// The timeout of the one that began an exchange does not end it while others wait, so the transport's own must.
-    @Test func aSharedExchangeIsNotUnderItsCreatorsTimeout() async throws {
+    /// The timeout of the creator does not end an exchange that other callers wait for.
+    ///
+    /// The transport's timeout does.
+    @Test func sharedExchangeIgnoresTheTimeoutOfItsCreator() async throws {
         struct Spy: NetworkingComponent {
             let journal: Journal
 
@@ -48,34 +50,34 @@ struct DeduplicatedTests {
 
     // MARK: Sharing
 
-    @Test func aThousandIdenticalRequestsMakeOneExchange() async throws {
+    @Test func thousandIdenticalRequestsShareOneExchange() async throws {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<1_000 {
             calls.append(try await join(over: network))
         }
-        #expect(flights.count == 1)
+        #expect(inFlightRequests.count == 1)
         transport.answer(.text("hello"))
         for call in calls {
             #expect(try await call.value.data == Data("hello".utf8))
         }
         #expect(transport.requests == 1)
-        #expect(flights.count == 0)
+        #expect(inFlightRequests.count == 0)
     }
 
-    @Test func otherNamesAreDeduplicatedWithItsDefaults() {
+    @Test func synonymsHaveTheSameDefaults() {
         let outline = MockTransport().deduplicated().outline
         #expect(MockTransport().removeDuplicates().outline == outline)
         #expect(MockTransport().duplicatesRemoved().outline == outline)
     }
 
-    @Test func aRequestThatComesLaterMakesItsOwn() async throws {
+    @Test func laterRequestIsSentSeparately() async throws {
         transport.answer(.text("hello"))
         try await network.data(.lawful)
         try await network.data(.lawful)
         #expect(transport.requests == 2)
     }
 
-    @Test func eachGetsItsOwnRequestBack() async throws {
+    @Test func eachResponseHasTheRequestOfItsCaller() async throws {
         let one = try await join(.lawful.with { $0.number = 1 }, over: network)
         let other = try await join(.lawful.with { $0.number = 2 }, over: network)
         transport.answer()
@@ -84,7 +86,7 @@ struct DeduplicatedTests {
     }
 
     @Test(arguments: Difference.all)
-    func whatMakesADifferenceIsNotShared(difference: Difference) async throws {
+    func requestsThatDifferDoNotShareAnExchange(difference: Difference) async throws {
         let one = try await join(over: network)
         let other = try await join(.lawful.with(difference.make), over: network)
         transport.answer()
@@ -124,7 +126,7 @@ struct DeduplicatedTests {
         ]
     }
 
-    @Test func anOptionOfOnesOwnCountsWhenItSaysSo() async throws {
+    @Test func customOptionWithAnIdentityIsCompared() async throws {
         enum Language: RequestOption {
             static let defaultValue = "en"
 
@@ -140,9 +142,9 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func principalsDoNotShare() async throws {
-        let emily = transport.modified(As(id: "emily")).deduplicated(sharing: flights)
-        let emil = transport.modified(As(id: "emil")).deduplicated(sharing: flights)
+    @Test func principalsDoNotShareAnExchange() async throws {
+        let emily = transport.modified(PrincipalReplacing(id: "emily")).deduplicated(sharing: inFlightRequests)
+        let emil = transport.modified(PrincipalReplacing(id: "emil")).deduplicated(sharing: inFlightRequests)
         let calls = [try await join(over: emily), try await join(over: emil), try await join(over: emily)]
         transport.answer()
         for call in calls {
@@ -151,8 +153,9 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func aResponseOfSomebodyElseIsGivenToWhoAskedForItAlone() async throws {
-        let changed = transport.modified(As(id: "emily", answersAs: "emil")).deduplicated(sharing: flights)
+    @Test func responseOfAnotherPrincipalIsNotShared() async throws {
+        let changed = transport.modified(PrincipalReplacing(id: "emily", answersAs: "emil"))
+            .deduplicated(sharing: inFlightRequests)
         let first = try await join(over: changed)
         let second = try await join(over: changed)
         transport.answer()
@@ -161,7 +164,7 @@ struct DeduplicatedTests {
     }
 
     @Test(arguments: ["POST", "PUT", "DELETE", "PATCH"])
-    func requestsThatWriteAreNotShared(method: String) async throws {
+    func unsafeRequestsAreNotShared(method: String) async throws {
         let request = HTTPRequestData.lawful.with { $0.method = HTTPRequest.Method(method)! }
         async let one = network.data(request)
         async let other = network.data(request)
@@ -171,8 +174,8 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func unlessTheyAreAskedFor() async throws {
-        let network = transport.deduplicated(methods: [.post], sharing: flights)
+    @Test func identicalRequestsWithAnIncludedMethodAreShared() async throws {
+        let network = transport.deduplicated(methods: [.post], sharing: inFlightRequests)
         let post = HTTPRequestData.lawful.with {
             $0.method = .post
             $0.body = .json(["a": 1])
@@ -186,7 +189,7 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func requestsOfAnotherPriorityGoTheirOwnWay() async throws {
+    @Test func requestsOfDifferentPriorityAreSentSeparately() async throws {
         let low = try await join(.lawful.with { $0.priority = .low }, over: network)
         let high = try await join(.lawful.with { $0.priority = .high }, over: network)
         transport.answer()
@@ -194,7 +197,7 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func credentialsThatCannotBeComparedGoTheirOwnWay() async throws {
+    @Test func requestsWithIncomparableCredentialsAreSentSeparately() async throws {
         enum Token: RequestOption {
             static let defaultValue: String? = nil
             static let isCredential = true
@@ -205,12 +208,12 @@ struct DeduplicatedTests {
         async let other = network.data(request.with { $0[option: Token.self] = "two" })
         _ = try await (one, other)
         #expect(transport.requests == 2)
-        #expect(flights.count == 0)
+        #expect(inFlightRequests.count == 0)
     }
 
     @Test(arguments: [HTTPField.Name.authorization, .cookie])
-    func credentialsCountWhateverIsExcluded(name: HTTPField.Name) async throws {
-        let network = transport.deduplicated(excluding: [name, .accept], sharing: flights)
+    func credentialsAreComparedEvenIfTheirFieldIsExcluded(name: HTTPField.Name) async throws {
+        let network = transport.deduplicated(excluding: [name, .accept], sharing: inFlightRequests)
         let one = try await join(.lawful.with { $0.headerFields[name] = "one" }, over: network)
         let other = try await join(.lawful.with { $0.headerFields[name] = "two" }, over: network)
         let same = try await join(
@@ -225,7 +228,7 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func aRequestWithASinkGoesItsOwnWay() async throws {
+    @Test func requestWithASinkIsSentSeparately() async throws {
         let one = try await join(over: network)
         let sink = CollectingSink()
         let other = Task { try await network.data(.lawful.with { $0.sink = sink }) }
@@ -235,7 +238,7 @@ struct DeduplicatedTests {
         #expect(sink.data == Data("hello".utf8))
     }
 
-    @Test func soDoesOneThatSaysSo() async throws {
+    @Test func requestThatDisablesDeduplicationIsSentSeparately() async throws {
         let one = try await join(over: network)
         let other = Task { try await network.data(.lawful.with { $0.isDeduplicated = false }) }
         try await transport.arrived(2)
@@ -245,7 +248,7 @@ struct DeduplicatedTests {
 
     // MARK: Cancellation
 
-    @Test func whoeverIsLeftGetsTheResponse() async throws {
+    @Test func remainingCallerGetsTheResponseAfterCancellations() async throws {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<200 {
             calls.append(try await join(over: network))
@@ -264,7 +267,7 @@ struct DeduplicatedTests {
         #expect(transport.cancellations == 0)
     }
 
-    @Test func theFirstMayLeave() async throws {
+    @Test func exchangeContinuesAfterItsCreatorIsCancelled() async throws {
         let first = try await join(over: network)
         let second = try await join(over: network)
         first.cancel()
@@ -274,7 +277,7 @@ struct DeduplicatedTests {
         #expect(transport.requests == 1)
     }
 
-    @Test func whenAllHaveLeftTheExchangeIsCancelled() async throws {
+    @Test func exchangeIsCancelledWithItsLastCaller() async throws {
         let calls = [try await join(over: network), try await join(over: network)]
         try await transport.arrived(1)
         for call in calls {
@@ -282,15 +285,15 @@ struct DeduplicatedTests {
             await #expect(throws: CancellationError.self) { try await call.value }
         }
         try await transport.cancelled(1)
-        try await eventually("flights.count == 0") { flights.count == 0 }
-        // And nobody joins what has been given up.
+        try await eventually("inFlightRequests.count == 0") { inFlightRequests.count == 0 }
+        // A later request does not join the cancelled exchange.
         let later = try await join(over: network)
         transport.answer()
         #expect(try await later.value.status == .ok)
         #expect(transport.requests == 2)
     }
 
-    @Test func aDeadlineIsEachCallersOwn() async throws {
+    @Test func deadlineAppliesToItsCallerOnly() async throws {
         let clock = ManualClock()
         let impatient = network.deadline(.seconds(1)).environment(\.clock, .manual(clock))
         let patient = network.deadline(.seconds(60)).environment(\.clock, .manual(clock))
@@ -302,13 +305,13 @@ struct DeduplicatedTests {
         #expect(error?.kind == .deadline)
         transport.answer()
         #expect(try await second.value.status == .ok)
-        // That of the only caller when it was sent.
+        // The exchange has the deadline of the only caller at the time of sending.
         #expect(transport.deadlines == [.seconds(1)])
     }
 
     // MARK: Failures
 
-    @Test func aFailureGoesToAllAndIsNotRemembered() async throws {
+    @Test func everyCallerGetsTheFailureAndTheNextRequestIsSent() async throws {
         struct Down: Error {}
         let calls = [try await join(over: network), try await join(over: network)]
         transport.answer(.failure(Down()))
@@ -320,9 +323,9 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func followersMayTryForThemselves() async throws {
+    @Test func followersMayRetryAfterAFailure() async throws {
         struct Down: Error {}
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights)
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: inFlightRequests)
         let calls = [try await join(over: network), try await join(over: network), try await join(over: network)]
         transport.answer([.failure(Down()), .ok()])
         await #expect(throws: Down.self) { try await calls[0].value }
@@ -331,12 +334,12 @@ struct DeduplicatedTests {
         #expect(transport.requests <= 3)
     }
 
-    /// A server that is down is not asked by one after the other.
-    @Test func followersTryOnce() async throws {
+    /// Followers share one retry, so a failing server gets no series of requests.
+    @Test func followersRetryOnceTogether() async throws {
         struct Down: Error {}
         let first = Suspension<Void>()
         let sent = Mutex(0)
-        let transport = MockTransport { [flights] _ in
+        let transport = MockTransport { [inFlightRequests] _ in
             let number = sent.withLock { sent in
                 sent += 1
                 return sent
@@ -344,11 +347,11 @@ struct DeduplicatedTests {
             if number == 1 {
                 try await first.value()
             } else {
-                try await eventually("flights.waiting >= 9") { flights.waiting >= 9 }
+                try await eventually("inFlightRequests.waiting >= 9") { inFlightRequests.waiting >= 9 }
             }
             throw Down()
         }
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights)
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: inFlightRequests)
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<10 {
             calls.append(try await join(over: network))
@@ -363,7 +366,7 @@ struct DeduplicatedTests {
 
     // MARK: Writes
 
-    @Test func aWriteKeepsLaterReadsFromJoiningEarlierOnes() async throws {
+    @Test func readAfterAWriteDoesNotJoinAnEarlierRead() async throws {
         let early = try await join(over: network)
         let write = Task { try await network.data(.lawful.with { $0.method = .put }) }
         try await transport.arrived(2)
@@ -374,10 +377,10 @@ struct DeduplicatedTests {
         #expect(transport.requests == 3)
     }
 
-    @Test func aReadThatBeganDuringTheWriteIsNotJoinedAfterIt() async throws {
+    @Test func readDuringAWriteIsNotJoinedAfterTheWrite() async throws {
         let put = HTTPRequestData.lawful.with { $0.method = .put }
         let held = GatedTransport()
-        let write = Task { try await held.deduplicated(sharing: flights).data(put) }
+        let write = Task { try await held.deduplicated(sharing: inFlightRequests).data(put) }
         try await held.arrived(1)
         let during = try await join(over: network)
         held.answer()
@@ -388,7 +391,7 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    @Test func aWriteElsewhereDoesNot() async throws {
+    @Test func writeToAnotherURLDoesNotPreventJoining() async throws {
         let early = try await join(over: network)
         let write = Task {
             try await network.data(
@@ -405,26 +408,26 @@ struct DeduplicatedTests {
         #expect(transport.requests == 2)
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    @Test func eachHearsHowFarItHasCome() async throws {
-        let heard = [Journal(), Journal()]
+    @Test func progressIsReportedToEachCaller() async throws {
+        let journals = [Journal(), Journal()]
         let network = network
         var calls: [Task<HTTPResponseData, any Error>] = []
-        for journal in heard {
-            let before = flights.waiting
+        for journal in journals {
+            let before = inFlightRequests.waiting
             calls.append(Task { try await network.data(.lawful) { journal.note("\($0.received.count)") } })
-            try await eventually("flights.waiting != before") { flights.waiting != before }
+            try await eventually("inFlightRequests.waiting != before") { inFlightRequests.waiting != before }
         }
         transport.answer(.text("hello"))
         for call in calls {
             _ = try await call.value
         }
         #expect(transport.requests == 1)
-        #expect(heard.map(\.entries.last) == ["5", "5"])
+        #expect(journals.map(\.entries.last) == ["5", "5"])
     }
 
-    @Test func aFollowerIsToldThatItShares() async throws {
+    @Test func followerIsNotifiedThatItShares() async throws {
         let events = [EventRecorder(), EventRecorder()]
         let first = try await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
         let second = try await join(.lawful.with { $0.addObserver(events[1]) }, over: network)
@@ -436,7 +439,7 @@ struct DeduplicatedTests {
         #expect(events[1].names.last == "waited")
     }
 
-    @Test func nothingIsKeptWhenItIsOver() async throws {
+    @Test func finishedExchangeReleasesItsHandlers() async throws {
         weak var sink: Marker?
         do {
             let marker = Marker()
@@ -447,19 +450,19 @@ struct DeduplicatedTests {
         #expect(sink == nil)
     }
 
-    @Test func theExchangeIsAsUrgentAsItsMostUrgentCaller() async throws {
+    @Test func exchangeHasTheHighestPriorityOfItsCallers() async throws {
         let network = network
-        let before = flights.waiting
+        let before = inFlightRequests.waiting
         let low = Task(priority: .background) { try await network.data(.lawful) }
-        try await eventually("flights.waiting != before") { flights.waiting != before }
+        try await eventually("inFlightRequests.waiting != before") { inFlightRequests.waiting != before }
         let high = Task(priority: .high) { try await network.data(.lawful) }
-        try await eventually("flights.waiting != before + 1") { flights.waiting != before + 1 }
+        try await eventually("inFlightRequests.waiting != before + 1") { inFlightRequests.waiting != before + 1 }
         transport.answer()
         _ = try await (low.value, high.value)
         #expect(transport.priorities.last.map { $0 >= .high } == true)
     }
 
-    @Test func itsLineInTheOutline() {
+    @Test func outlineListsTheMethods() {
         #expect(MockTransport().deduplicated().outline.hasPrefix("deduplicated()\n"))
         let posts = MockTransport().deduplicated(methods: [.post, .get])
         #expect(posts.outline.hasPrefix("deduplicated(methods: GET, POST)\n"))
@@ -468,8 +471,8 @@ struct DeduplicatedTests {
 
 private final class Marker: Sendable {}
 
-/// Acts on behalf of a principal.
-private struct As: NetworkingModifier {
+/// Assigns a principal to each request.
+private struct PrincipalReplacing: NetworkingModifier {
     let id: String
     var answersAs: String?
 
@@ -484,7 +487,7 @@ private struct As: NetworkingModifier {
     }
 }
 
-/// Holds requests until there are answers: all the same, or one after the other.
+/// Holds requests until they have responses: either one response for all, or one for each in order.
 private final class GatedTransport: NetworkingComponent {
     private struct State {
         var deadlines: [Duration?] = []
@@ -516,8 +519,9 @@ private final class GatedTransport: NetworkingComponent {
         self.answer([answer])
     }
 
-    /// Answers what is held with the first of the answers, and what comes with the others: with the last for all that
-    /// are left.
+    /// Returns the first response to the held requests and the other ones to later requests.
+    ///
+    /// The last response is repeated.
     func answer(_ answers: [MockResponse]) {
         state.withLock { $0.answers = answers.count > 1 ? Array(answers.dropFirst()) : answers }
         held.answer(answers[0])

@@ -2,7 +2,7 @@ import Networking
 import Testing
 
 struct DurationDistributionTests {
-    @Test func nothingIsZero() {
+    @Test func emptyDistributionIsZero() {
         let distribution = DurationDistribution()
         #expect(distribution.count == 0)
         #expect(distribution.percentile(50) == .zero)
@@ -13,7 +13,7 @@ struct DurationDistributionTests {
     @Test(arguments: [
         1, 31, 32, 33, 63, 64, 65, 1_000, 1_023, 1_024, 123_456, 999_999_999, 86_400_000_000_000, Int64.max,
     ])
-    func oneIsItself(nanoseconds: Int64) {
+    func singleValueIsReportedExactly(nanoseconds: Int64) {
         var distribution = DurationDistribution()
         distribution.add(.nanoseconds(nanoseconds))
         #expect(distribution.p50 == .nanoseconds(nanoseconds))
@@ -22,12 +22,12 @@ struct DurationDistributionTests {
         #expect(distribution.mean == .nanoseconds(nanoseconds))
     }
 
-    @Test func percentilesAreNearTheOnesOfTheSortedValues() {
+    @Test func percentilesApproximateThoseOfTheSortedValues() {
         var generator = SeededGenerator(state: 7)
         var distribution = DurationDistribution()
         let values = (0..<10_000)
             .map { _ in
-                // From a microsecond to a minute, as many in each doubling.
+                // The values spread from a microsecond to a minute, with equal numbers in each doubling.
                 Int64(1_000 * (1 << Int64.random(in: 0...25, using: &generator)))
                     + .random(in: 0..<1_000, using: &generator)
             }
@@ -44,7 +44,7 @@ struct DurationDistributionTests {
         #expect(distribution.maximum == .nanoseconds(values[9_999]))
     }
 
-    @Test func mergedIsTheSameAsCountedTogether() {
+    @Test func mergedDistributionsEqualACombinedOne() {
         var (left, right, both) = (DurationDistribution(), DurationDistribution(), DurationDistribution())
         for value in 1...1_000 {
             let duration = Duration.microseconds(value * value)
@@ -58,7 +58,7 @@ struct DurationDistributionTests {
         #expect((1...100).map { left.percentile(Double($0)) } == (1...100).map { both.percentile(Double($0)) })
     }
 
-    @Test func lessThanZeroIsZeroAndMoreThanCenturiesIsNoTrap() {
+    @Test func negativeAndHugeDurationsAreClamped() {
         var distribution = DurationDistribution()
         distribution.add(.seconds(-1))
         distribution.add(.seconds(Int64.max))
@@ -68,7 +68,7 @@ struct DurationDistributionTests {
     }
 }
 
-/// The same numbers in each run.
+/// A generator that draws the same numbers in each run.
 private struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 

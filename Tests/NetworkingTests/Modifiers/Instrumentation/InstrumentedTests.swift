@@ -13,7 +13,7 @@ struct InstrumentedTests {
     private let instrument = SessionInstrument()
     private let clock = ManualClock()
 
-    /// The parts of a call by name, those that took no time left out; their sum has to be the whole.
+    /// Returns the durations of a call by part, without parts of zero, and checks that they add up to the total.
     private func parts(_ metrics: CallMetrics?, _ location: SourceLocation = #_sourceLocation) -> [String: Duration] {
         guard let metrics else { return [:] }
         let breakdown = metrics.breakdown
@@ -30,14 +30,14 @@ struct InstrumentedTests {
         try await network.data(request).metrics
     }
 
-    /// A wait is measured from when it is told, which is a little after others can see it.
-    private func untilOneWaits(_ events: EventRecorder) async throws {
+    /// Waits for the event that starts the measurement, because the limiter counts the waiter slightly earlier.
+    private func waitForAWaiter(_ events: EventRecorder) async throws {
         try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
     }
 
-    // MARK: Where the time goes
+    // MARK: Durations of the parts
 
-    @Test func aDelayIsReportedAsWhatItWas() async throws {
+    @Test func delayIsReportedWithItsDuration() async throws {
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).instrument()
             .environment(\.clock, .immediate())
         let metrics = try await network.data(.lawful).metrics
@@ -47,7 +47,7 @@ struct InstrumentedTests {
         #expect(metrics?.attempts == 1)
     }
 
-    @Test func retriesShowTheirAttemptsAndBackoffs() async throws {
+    @Test func retriesReportTheirAttemptsAndBackoffs() async throws {
         let network = MockTransport([
             .status(.serviceUnavailable).delayed(by: .seconds(1)),
             .status(.serviceUnavailable).delayed(by: .seconds(2)),
@@ -68,8 +68,8 @@ struct InstrumentedTests {
         #expect(instrument.statistics.attempts == 3)
     }
 
-    /// A modifier's share is what it took itself: before it passed the request on, and after the response.
-    @Test func modifiersHaveTheirOwnTime() async throws {
+    /// The time of a modifier itself: before it sends the request upstream, and after the response.
+    @Test func timeOfModifiersIsMeasured() async throws {
         let network = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
             .modified(Slow(before: .seconds(2), after: .seconds(4)))
             .modified(Slower(before: .seconds(8), after: .seconds(16)))
@@ -85,8 +85,8 @@ struct InstrumentedTests {
         #expect(metrics?.spans.map(\.duration) == [31, 31, 7, 1, 1, 0].map { .seconds($0) })
     }
 
-    @Test func phasesAreThoseThatTheTransportTells() async throws {
-        struct Telling: NetworkingTransport {
+    @Test func phasesFollowTheEventsOfTheTransport() async throws {
+        struct PhasedTransport: NetworkingTransport {
             let isUpload: Bool
 
             func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -112,24 +112,24 @@ struct InstrumentedTests {
         }
 
         func network(isUpload: Bool) -> some NetworkingComponent {
-            Telling(isUpload: isUpload).instrument().environment(\.clock, .immediate())
+            PhasedTransport(isUpload: isUpload).instrument().environment(\.clock, .immediate())
         }
         let read = try await metrics(of: .lawful, over: network(isUpload: false))
         #expect(parts(read) == ["first byte": .seconds(12), "body": .seconds(16)])
         let upload = HTTPRequestData(url: URL(string: "https://example.com/")!, body: .data(Data(count: 3)))
-        let told = try await metrics(of: upload, over: network(isUpload: true))
+        let uploadMetrics = try await metrics(of: upload, over: network(isUpload: true))
         #expect(
-            parts(told) == [
+            parts(uploadMetrics) == [
                 "reading body": .seconds(1), "connecting": .seconds(2), "first byte": .seconds(12),
                 "body": .seconds(16),
             ]
         )
-        #expect(told?.sentBytes == 3)
-        #expect(told?.receivedBytes == 7)
-        #expect(told?.spans.compactMap(\.connection).map(\.protocolVersion) == ["2"])
+        #expect(uploadMetrics?.sentBytes == 3)
+        #expect(uploadMetrics?.receivedBytes == 7)
+        #expect(uploadMetrics?.spans.compactMap(\.connection).map(\.protocolVersion) == ["2"])
     }
 
-    @Test func waitsForASlotShow() async throws {
+    @Test func waitForAPermitIsReported() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(5)) }
         let slots = ConcurrencyLimiter(max: 1)
         let events = EventRecorder()
@@ -138,7 +138,7 @@ struct InstrumentedTests {
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        try await untilOneWaits(events)
+        try await waitForAWaiter(events)
         clock.advance(by: .seconds(5))
         let short = try await first.value.metrics
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
@@ -147,9 +147,9 @@ struct InstrumentedTests {
         #expect(parts(long) == ["wait (concurrency-limit)": .seconds(5), "first byte": .seconds(5)])
     }
 
-    // MARK: The cache, and sharing
+    // MARK: Caching and sharing
 
-    @Test func aHitIsFromTheCacheAndSavesItsBytes() async throws {
+    @Test func cacheHitReportsItsSavedBytes() async throws {
         let transport = MockTransport { _ in .ok(Data("hello".utf8), headerFields: [.cacheControl: "max-age=60"]) }
         let network = transport.cached().instrument(instrument).environment(\.clock, .manual(clock))
         let miss = try #require(try await metrics(of: .lawful, over: network))
@@ -166,18 +166,18 @@ struct InstrumentedTests {
         #expect(statistics.receivedBytes == 5)
     }
 
-    @Test func whoSharesAnExchangeWaitsForIt() async throws {
+    @Test func waitForASharedExchangeIsReported() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
-        let flights = InFlightRequests()
+        let inFlightRequests = InFlightRequests()
         let events = EventRecorder()
-        let network = transport.deduplicated(sharing: flights).observed(by: events).instrument(instrument)
+        let network = transport.deduplicated(sharing: inFlightRequests).observed(by: events).instrument(instrument)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
         clock.advance(by: .seconds(1))
         let second = Task { try await network.data(.lawful) }
-        try await untilOneWaits(events)
+        try await waitForAWaiter(events)
         clock.advance(by: .seconds(2))
         answer.answer()
         let (creator, follower) = try await (first.value.metrics, second.value.metrics)
@@ -189,20 +189,20 @@ struct InstrumentedTests {
         #expect(instrument.statistics.attempts == 1)
     }
 
-    /// What others wait for goes on, and is no part of the call any more.
-    @Test func whoLeavesASharedExchangeIsNotToldMore() async throws {
+    /// The exchange continues for the other callers, but is no longer part of the cancelled call.
+    @Test func cancelledFollowerGetsNoFurtherEvents() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
-        let flights = InFlightRequests()
+        let inFlightRequests = InFlightRequests()
         let ended = Ended()
         let events = EventRecorder()
-        let network = transport.deduplicated(sharing: flights).observed(by: events)
+        let network = transport.deduplicated(sharing: inFlightRequests).observed(by: events)
             .instrument { ended.add($0) }
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
         let second = Task { try await network.data(.lawful) }
-        try await untilOneWaits(events)
+        try await waitForAWaiter(events)
         clock.advance(by: .seconds(1))
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
@@ -218,7 +218,7 @@ struct InstrumentedTests {
 
     // MARK: Endings
 
-    @Test func cancelledCallsAreCountedAsThat() async throws {
+    @Test func cancelledCallsAreCountedAsCancelled() async throws {
         let ended = Ended()
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(10))
             .instrument(instrument) { ended.add($0) }
@@ -237,7 +237,7 @@ struct InstrumentedTests {
         #expect(statistics.durations.count == 0)
     }
 
-    @Test func failuresHaveTheirMetricsAndAreCountedByKind() async throws {
+    @Test func failuresHaveMetricsAndAreCountedByKind() async throws {
         struct Others: Error {}
 
         let network = MockTransport { request in
@@ -262,9 +262,9 @@ struct InstrumentedTests {
         #expect(statistics.calls == 3)
     }
 
-    // MARK: Within another, and at the same time
+    // MARK: Nesting and concurrency
 
-    @Test func anInstrumentWithinAnotherMeasuresItsPart() async throws {
+    @Test func innerInstrumentMeasuresItsPart() async throws {
         let inner = SessionInstrument()
         let network = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
             .delayed(by: .seconds(2)).instrument(inner)
@@ -277,8 +277,8 @@ struct InstrumentedTests {
         #expect((inner.statistics.attempts, instrument.statistics.attempts) == (1, 1))
     }
 
-    /// What the outer one's cache says is not the inner one's.
-    @Test func aCacheOutsideIsNoneOfTheInnerOnesBusiness() async throws {
+    /// An inner instrument does not report the cache of an outer one.
+    @Test func innerInstrumentIgnoresACacheOutside() async throws {
         let inner = SessionInstrument()
         let network = MockTransport { _ in .ok() }.instrument(inner).cached().instrument(instrument)
         try await network.data(HTTPRequestData(method: .post, url: URL(string: "https://example.com/")!))
@@ -288,19 +288,20 @@ struct InstrumentedTests {
         #expect(instrument.recent.last?.cache == .cacheMiss)
     }
 
-    /// Who followed an exchange that failed, and begins another, has that one's parts.
-    @Test func whoTriesAgainAfterASharedFailureHasItsOwnParts() async throws {
+    /// A follower of a failed exchange that starts a new one reports the parts of the new one.
+    @Test func retryAfterASharedFailureHasItsOwnParts() async throws {
         let transport = MockTransport { request -> MockResponse in
             .failure(NetworkingError(.connectionLost, request: request)).delayed(by: .seconds(1))
         }
-        let flights = InFlightRequests()
+        let inFlightRequests = InFlightRequests()
         let events = EventRecorder()
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights).observed(by: events)
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: inFlightRequests)
+            .observed(by: events)
             .instrument(instrument).environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        try await untilOneWaits(events)
+        try await waitForAWaiter(events)
         clock.advance(by: .seconds(1))
         await #expect(throws: NetworkingError.self) { try await first.value }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
@@ -309,8 +310,10 @@ struct InstrumentedTests {
         #expect(error?.metrics?.attempts == 1)
     }
 
-    /// A modifier may send several at once: each moment is counted once all the same.
-    @Test func whatIsSentAtTheSameTimeAddsUpToo() async throws {
+    /// A modifier may send several requests at once.
+    ///
+    /// Each moment is counted once.
+    @Test func concurrentExchangesAddUpToTheDuration() async throws {
         struct Twice: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -336,8 +339,10 @@ struct InstrumentedTests {
         #expect(metrics?.attempts == 2)
     }
 
-    /// Of an endless call the beginning and the end are kept, and what was begun has its end.
-    @Test func aCallOfTooManyPartsKeepsTheFirstAndTheLast() async throws {
+    /// A call with very many parts keeps its first and last parts.
+    ///
+    /// Each part that has started also ends.
+    @Test func callWithTooManyPartsKeepsTheFirstAndTheLast() async throws {
         struct Repeating: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -390,9 +395,9 @@ struct InstrumentedTests {
         #expect(instrument.recent.count == 20)
     }
 
-    // MARK: What is kept
+    // MARK: Recorded calls
 
-    @Test func theLastCallsAreKeptOldestFirst() async throws {
+    @Test func latestCallsAreKeptOldestFirst() async throws {
         let instrument = SessionInstrument(keeping: 3)
         let network = MockTransport { _ in .ok() }.instrument(instrument).server(authority: "example.com")
         for index in 0..<5 {
@@ -404,7 +409,7 @@ struct InstrumentedTests {
         #expect(instrument.statistics.calls == 0)
     }
 
-    @Test func hostsAndRoutesAreToldApartUpToANumber() async throws {
+    @Test func numberOfHostsAndRoutesIsLimited() async throws {
         let network = MockTransport { _ in .ok() }.instrument(instrument)
         for index in 0..<300 {
             try await network.data(HTTPRequestData(url: URL(string: "https://host\(index).example/")!))
@@ -416,7 +421,7 @@ struct InstrumentedTests {
         #expect(statistics.durations.count == 300)
     }
 
-    @Test func nothingSecretIsKeptOrPrinted() async throws {
+    @Test func metricsContainNoSecret() async throws {
         var request = HTTPRequestData(
             method: .post,
             url: URL(string: "https://example.com/login?token=hunter2&page=1")!,
@@ -437,10 +442,10 @@ struct InstrumentedTests {
         #expect("\(metrics)".hasPrefix("POST https://example.com/login?token=<redacted>&page=1 → 200 in "))
     }
 
-    @Test func aStackWithoutInstrumentHasNoMetrics() async throws {
+    @Test func stackWithoutInstrumentHasNoMetrics() async throws {
         let response = try await MockTransport { _ in .ok() }.retry().data(.lawful)
         #expect(response.metrics == nil)
-        // And the request of a response is not measured when it is sent again.
+        // The request of a response is not measured when it is sent again.
         let measured = try await MockTransport { _ in .ok() }.instrument(instrument).data(.lawful)
         try await MockTransport { _ in .ok() }.retry().data(measured.sentRequest)
         #expect(instrument.statistics.attempts == 1)
@@ -449,8 +454,8 @@ struct InstrumentedTests {
 
     // MARK: The waterfall
 
-    /// Pages of a list differ in their query alone.
-    @Test func theWaterfallOfASessionShowsRedactedQueries() async throws {
+    /// Requests for the pages of a list differ only in their query.
+    @Test func waterfallOfASessionHasRedactedQueries() async throws {
         let network = MockTransport { _ in .ok() }.instrument(instrument)
         for target in ["/list?page=1", "/list?page=2&token=hunter2", "/list"] {
             try await network.data(HTTPRequestData(url: try #require(URL(string: "https://example.com\(target)"))))
@@ -469,7 +474,7 @@ struct InstrumentedTests {
         )
     }
 
-    @Test func theWaterfallShowsWhatTookTime() async throws {
+    @Test func waterfallOfACallListsItsParts() async throws {
         let network = MockTransport([
             .status(.serviceUnavailable).delayed(by: .milliseconds(10)),
             .text("hello").delayed(by: .milliseconds(10)),
@@ -491,7 +496,7 @@ struct InstrumentedTests {
     }
 }
 
-/// The calls that have ended.
+/// The metrics of the calls that have ended.
 private final class Ended: Sendable {
     private let state = Mutex<[CallMetrics]>([])
 
@@ -504,7 +509,7 @@ private final class Ended: Sendable {
     }
 }
 
-/// Takes its time before it passes a request on, and after the response.
+/// A modifier that waits before it sends a request upstream, and after the response.
 private struct Slow: NetworkingModifier {
     let before: Duration
     let after: Duration

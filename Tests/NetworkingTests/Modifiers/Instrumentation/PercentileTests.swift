@@ -3,10 +3,10 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// The percentiles that have names, and what is known of connections.
+/// Named percentiles and connection metrics.
 @Suite(.timeLimit(.minutes(5)))
 struct PercentileTests {
-    /// Between the time at a rank and 2 % more.
+    /// Returns `true` if a duration is at most 2 % above the expected one.
     private func isAt(_ milliseconds: Int, _ duration: Duration) -> Bool {
         (.milliseconds(milliseconds)...(.milliseconds(milliseconds) * 1.02)).contains(duration)
     }
@@ -22,7 +22,7 @@ struct PercentileTests {
         #expect(isAt(990, durations.p99))
     }
 
-    @Test func nothingHasNoPercentiles() {
+    @Test func percentilesOfAnEmptyDistributionAreZero() {
         let durations = DurationDistribution()
         #expect([durations.p90, durations.p95, durations.p99] == [.zero, .zero, .zero])
     }
@@ -37,7 +37,7 @@ struct PercentileTests {
         }
     }
 
-    @Test func allThatATransportKnowsIsInTheMetrics() async throws {
+    @Test func connectionMetricsOfTheTransportAreReported() async throws {
         var metrics = ConnectionMetrics()
         metrics.protocolVersion = "2"
         metrics.isReused = false
@@ -54,7 +54,7 @@ struct PercentileTests {
         #expect(known.bytesReceived == 3_400)
     }
 
-    @Test func aLineSaysWhatIsKnown() {
+    @Test func descriptionListsTheKnownValues() {
         var metrics = ConnectionMetrics()
         #expect("\(metrics)" == "")
         metrics.isReused = false

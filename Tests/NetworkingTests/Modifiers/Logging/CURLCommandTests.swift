@@ -9,7 +9,7 @@ import Testing
         HTTPRequestData(method: method, url: try #require(URL(string: url)))
     }
 
-    @Test func aCommandHasAllOfARequest() throws {
+    @Test func commandHasAllPartsOfARequest() throws {
         var request = try request(.put, "https://api.example.com/users/7?sort=name")
         request.headerFields[.authorization] = "Bearer secret"
         request.headerFields[.accept] = "application/json"
@@ -27,14 +27,14 @@ import Testing
         #expect(request.curl(redaction: nil).contains("Bearer secret"))
     }
 
-    @Test func aGETIsShort() throws {
+    @Test func commandOfAGETIsShort() throws {
         #expect(try request(.get, "https://a.example/").curl() == "curl 'https://a.example/'")
         #expect(HTTPRequestData(path: "/open").curl() == "curl 'https://localhost/open'")
         #expect(try request(.head, "https://a.example/").curl() == "curl --head \\\n    'https://a.example/'")
     }
 
-    /// Wherever a secret may stand.
-    @Test func nothingSecretIsInACommand() throws {
+    /// The request has secrets in its URL, header fields and body.
+    @Test func commandContainsNoSecret() throws {
         var request = try request(.post, "https://emily:secret@api.example.com/login?access_token=secret&page=2")
         for name in ["Authorization", "Cookie", "X-API-Key", "Proxy-Authorization"] {
             request.headerFields[try #require(HTTPField.Name(name))] = "secret"
@@ -63,7 +63,7 @@ import Testing
         #expect(!marked.curl(redaction: .standard.addingHeaderFields("X-Ours")).contains("secret"))
     }
 
-    @Test func aBodyThatIsNotAtHandIsAskedFor() throws {
+    @Test func commandRefersToAFileForALargeBody() throws {
         var request = try request(.post, "https://a.example/")
         request.body = .data(Data(count: 100_000))
         #expect(request.curl().hasPrefix("# The body has 100000 bytes: save it in a file named body.\ncurl "))

@@ -1,6 +1,6 @@
 import HTTPTypes
 import Logging
-// How a record becomes a message of Apple's unified log is internal, and can be tested everywhere.
+// The conversion of a record to a message of Apple's unified log is internal and has no platform dependency.
 import Networking
 import NetworkingTesting
 import Synchronization
@@ -35,7 +35,7 @@ struct LogDestinationTests {
 
     // MARK: Records
 
-    @Test func aRecordSaysWhoMayReadWhat() async throws {
+    @Test func recordsHaveThePrivacyOfTheirSegments() async throws {
         let records = Records()
         let network = MockTransport { _ in .text("hello") }.delayed(by: .milliseconds(2))
             .logged(to: records, detail: .body())
@@ -71,7 +71,7 @@ struct LogDestinationTests {
         arguments: [(.auto, .private), (.public, .public), (.private, .private), (.sensitive, .sensitive)]
             as [(LogPrivacy, LogRecord.Privacy)]
     )
-    func privacyIsThatOfTheValues(privacy: LogPrivacy, expected: LogRecord.Privacy) async throws {
+    func privacyAppliesToTheValues(privacy: LogPrivacy, expected: LogRecord.Privacy) async throws {
         let records = Records()
 
         try await MockTransport { _ in .ok() }.logged(to: records, detail: .headers, privacy: privacy).data(request)
@@ -85,7 +85,7 @@ struct LogDestinationTests {
         arguments: [(.public, "?x=1&token="), (.auto, "?x=<private>&token="), (.sensitive, "?x=<redacted>&token=")]
             as [(LogPrivacy, String)]
     )
-    func eventsSayNothingThatIsNotForEverybody(privacy: LogPrivacy, query: String) async throws {
+    func eventsRespectThePrivacy(privacy: LogPrivacy, query: String) async throws {
         let records = Records(.debug)
         let network = MockTransport([.redirect(to: "/next?y=1"), .ok()]).logged(to: records, privacy: privacy)
 
@@ -99,7 +99,7 @@ struct LogDestinationTests {
         #expect(event.text.contains("y=1") == (privacy == .public))
     }
 
-    @Test func aFailureIsAWarningAndACancellationIsNot() async throws {
+    @Test func failureIsAWarningAndACancellationIsNot() async throws {
         let records = Records()
         let failing = MockTransport { _ in .failure(CancellationError()) }
 
@@ -112,7 +112,7 @@ struct LogDestinationTests {
         #expect(records.all[3].text.contains(" was cancelled after "))
     }
 
-    @Test func aDestinationThatTakesLessGetsLess() async throws {
+    @Test func destinationGetsRecordsOfItsLevelOnly() async throws {
         let warnings = Records(.warning)
         let nothing = Records(.error)
         for records in [warnings, nothing] {
@@ -123,7 +123,7 @@ struct LogDestinationTests {
         #expect(nothing.all.isEmpty)
     }
 
-    @Test func eachPassageHasANumberOfItsOwn() async throws {
+    @Test func eachPassageHasItsOwnNumber() async throws {
         let records = Records()
         let network = MockTransport { _ in .ok() }.logged(to: records).resent(times: 2)
 
@@ -139,7 +139,7 @@ struct LogDestinationTests {
         #expect(passages.values.allSatisfy { $0.map(\.phase) == [.start, .success] })
     }
 
-    @Test func theOutlineNamesIt() {
+    @Test func outlineNamesTheDestination() {
         let network = MockTransport { _ in .ok() }.logged(to: Records(), privacy: .private)
         #expect(network.outline.hasPrefix("logged(to: Records, level: info, detail: basic, privacy: private)"))
     }
@@ -163,7 +163,7 @@ struct LogDestinationTests {
         [message.opening, message.values, message.outcome, message.details]
     }
 
-    @Test func segmentsKeepTheirPlaces() {
+    @Test func messageKeepsTheOrderOfItsSegments() {
         let all = message(
             .init("a"),
             .init("b"),
@@ -179,7 +179,7 @@ struct LogDestinationTests {
         #expect(arguments(message()) == ["", "", "", ""])
     }
 
-    @Test func whatIsPrivateNeverLandsAmongWhatIsNot() {
+    @Test func privateTextIsNeverInAPublicArgument() {
         let many = message(
             .init("a"),
             .init("B", privacy: .private),
@@ -192,7 +192,7 @@ struct LogDestinationTests {
         #expect(arguments(many) == ["a", "B", "c", "DeFg"])
     }
 
-    @Test func theStrictestSegmentDecides() {
+    @Test func messageHasTheStrictestPrivacyOfItsSegments() {
         #expect(message(.init("a", privacy: .private), .init("b", privacy: .sensitive)).isSensitive)
         #expect(!message(.init("a", privacy: .private), .init("b")).isSensitive)
     }

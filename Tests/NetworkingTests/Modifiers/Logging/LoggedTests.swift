@@ -11,7 +11,7 @@ struct LoggedTests {
 
     // MARK: Lines
 
-    @Test func requestIsALineWhenItStartsAndOneWhenItEnds() async throws {
+    @Test func requestHasALineAtItsStartAndAtItsEnd() async throws {
         let network = MockTransport { _ in .text("hello") }
             .delayed(by: .milliseconds(34.56))
             .logged(using: log.logger())
@@ -51,13 +51,13 @@ struct LoggedTests {
         #expect(log.lines.map(\.level) == [level, level])
     }
 
-    @Test func loggerThatShowsLessGetsNothing() async throws {
+    @Test func loggerWithAHigherLevelGetsNothing() async throws {
         try await MockTransport { _ in .ok() }.logged(using: log.logger(.notice)).data(.lawful)
 
         #expect(log.lines.isEmpty)
     }
 
-    @Test func anyStatusIsAResponse() async throws {
+    @Test func anyStatusIsLoggedAsAResponse() async throws {
         try await MockTransport([.status(.serviceUnavailable)]).logged(using: log.logger()).data(.lawful)
 
         #expect(
@@ -87,7 +87,7 @@ struct LoggedTests {
         #expect(message.hasSuffix(" ms: The server responded with 404 Not Found. The body may say why."))
     }
 
-    @Test func failureOfOthersShowsItsTypeAndNoMore() async {
+    @Test func foreignErrorIsLoggedWithItsTypeOnly() async {
         struct Foreign: Error, CustomStringConvertible {
             let description = "secret"
         }
@@ -112,7 +112,7 @@ struct LoggedTests {
         #expect(log.lines.map(\.level) == [.info, .info])
     }
 
-    @Test func placeInTheStackDecidesBetweenCallsAndAttempts() async throws {
+    @Test func positionInTheStackSelectsCallsOrAttempts() async throws {
         let transport = MockTransport { _ in .ok() }
 
         try await transport.resent(times: 3).logged(using: log.logger()).data(.lawful)
@@ -122,8 +122,8 @@ struct LoggedTests {
         #expect(log.lines.count == 2 + 6)
     }
 
-    /// Inside both, the log says what goes out: each attempt, with the credentials that it has, hidden.
-    @Test func attemptsShowWhatIsSent() async throws {
+    /// Inside both modifiers, the log has the sent attempts, with redacted credentials.
+    @Test func attemptsAreLoggedAsTheyAreSent() async throws {
         let retried = RetryPolicy.exponential(maximumRetries: 1)
         let calls = LogRecorder()
         let network = MockTransport([.status(.serviceUnavailable), .text("hello")])
@@ -144,7 +144,7 @@ struct LoggedTests {
         #expect(!log.text.contains("SECRET"))
     }
 
-    @Test func thousandsOfCallsAtOnceKeepTheirLinesApart() async throws {
+    @Test func linesOfConcurrentCallsHaveDifferentIDs() async throws {
         let network = MockTransport { request in .text(request.path ?? "") }
             .logged(using: log.logger(), detail: .body())
             .numbered()
@@ -177,7 +177,7 @@ struct LoggedTests {
         #expect(log.lines.allSatisfy { $0.metadata["request-number"] == nil })
     }
 
-    @Test func numberOfTheRequestShows() async throws {
+    @Test func numberOfTheRequestIsLogged() async throws {
         let network = MockTransport { _ in .ok() }.logged(using: log.logger()).numbered()
 
         try await network.data(.lawful)
@@ -205,7 +205,7 @@ struct LoggedTests {
             (.body(limit: 100), 2, ["body", "headers", "request-id"]),
         ] as [(LogDetail, Int, [String])]
     )
-    func detailDecidesWhatShows(detail: LogDetail, lines: Int, keys: [String]) async throws {
+    func detailSelectsTheLoggedParts(detail: LogDetail, lines: Int, keys: [String]) async throws {
         let network = MockTransport { _ in .text("answer") }.logged(using: log.logger(), detail: detail)
         let request = HTTPRequestData(method: .post, authority: "a.example", body: .json(["question": 1]))
 
@@ -220,7 +220,7 @@ struct LoggedTests {
             (LogDetail.basic, .off, 0), (.off, .basic, 2), (.body(), .basic, 2), (.basic, nil, 2),
         ] as [(LogDetail, LogDetail?, Int)]
     )
-    func requestsOwnDetailReplacesTheStacks(stack: LogDetail, own: LogDetail?, lines: Int) async throws {
+    func detailOfTheRequestReplacesThatOfTheStack(stack: LogDetail, own: LogDetail?, lines: Int) async throws {
         let network = MockTransport { _ in .ok() }.logged(using: log.logger(), detail: stack)
 
         try await network.data(.lawful.with { $0.logDetail = own })
@@ -229,7 +229,7 @@ struct LoggedTests {
         #expect(log.lines.allSatisfy { $0.metadata.keys.sorted() == ["request-id"] })
     }
 
-    @Test func headersShowAsTheyAreSent() async throws {
+    @Test func headersAreLoggedAsTheyAreSent() async throws {
         let network = MockTransport { _ in .text("x") }.logged(using: log.logger(), detail: .headers)
             .server(headerField: .accept, "text/plain")
             .server(authority: "a.example")
@@ -253,7 +253,7 @@ struct LoggedTests {
             (.data(Data()), "empty"),
         ] as [(RequestBody, String)]
     )
-    func bodiesShowAsTextWhereTheyAreText(body: RequestBody, expected: String) async throws {
+    func textBodiesAreLoggedAsText(body: RequestBody, expected: String) async throws {
         let network = MockTransport { _ in .ok() }.logged(using: log.logger(), detail: .body())
 
         try await network.data(HTTPRequestData(method: .post, authority: "a.example", body: body))
@@ -261,7 +261,7 @@ struct LoggedTests {
         #expect(log.lines.first?.metadata["body"] == "\(expected)")
     }
 
-    @Test func bodiesAreCut() async throws {
+    @Test func longBodiesAreTruncated() async throws {
         let text = String(repeating: "0123456789", count: 10)
         let network = MockTransport { _ in .text(text) }.logged(using: log.logger(), detail: .body(limit: 10))
 
@@ -270,7 +270,7 @@ struct LoggedTests {
         #expect(log.lines.last?.metadata["body"] == "0123456789… (100 bytes)")
     }
 
-    @Test func bodiesCanBeMadeReadable() async throws {
+    @Test func bodiesCanBePrettyPrinted() async throws {
         let network = MockTransport { _ in .json(["a": ["b": 1]]) }
             .logged(using: log.logger(), detail: .body(prettyPrinted: true))
 
@@ -289,7 +289,7 @@ struct LoggedTests {
             (.sensitive, "?x=<redacted>&token=<redacted>", "Accept: <redacted>", "<redacted> (17 bytes)"),
         ] as [(LogPrivacy, String, String, String)]
     )
-    func privacyDecidesWhichValuesShow(privacy: LogPrivacy, query: String, field: String, body: String) async throws {
+    func privacySelectsTheLoggedValues(privacy: LogPrivacy, query: String, field: String, body: String) async throws {
         let network = MockTransport { _ in .ok() }
             .logged(using: log.logger(.debug), detail: .body(), privacy: privacy)
         let request = HTTPRequestData(
@@ -316,7 +316,7 @@ struct LoggedTests {
 
     // MARK: Hooks
 
-    @Test func hooksStandInForTheirLinesInOrder() async throws {
+    @Test func hooksReplaceTheirLinesInOrder() async throws {
         let journal = Journal()
         let network = MockTransport { request in
             journal.note("transport")
@@ -349,7 +349,7 @@ struct LoggedTests {
         #expect(log.lines.isEmpty)
     }
 
-    @Test func hookReplacesItsOwnLineOnly() async throws {
+    @Test func eachHookReplacesOneLine() async throws {
         let network = MockTransport { _ in .ok() }
             .logged(using: log.logger(), onStart: { logger, _ in logger.notice("hook") })
 
@@ -360,7 +360,7 @@ struct LoggedTests {
         #expect(log.messages.last?.hasPrefix("← 200 OK") == true)
     }
 
-    @Test func hooksAreCalledWhateverTheLevelOfTheLogger() async throws {
+    @Test func hooksAreCalledAtAnyLevelOfTheLogger() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
             .logged(using: log.logger(.critical), onStart: { _, _ in journal.note("start") })
@@ -372,7 +372,7 @@ struct LoggedTests {
 
     // MARK: Events
 
-    @Test func eventsShowAtDebug() async throws {
+    @Test func eventsAreLoggedAtDebug() async throws {
         let network = MockTransport([.redirect(to: "/elsewhere"), .ok()])
             .delayed(by: .seconds(3))
             .logged(using: log.logger(.debug))
@@ -388,7 +388,7 @@ struct LoggedTests {
     }
 
     @Test(arguments: [true, false])
-    func expiredTimesShowAtDebug(isTimeout: Bool) async throws {
+    func expiredTimeLimitsAreLoggedAtDebug(isTimeout: Bool) async throws {
         let clock = ManualClock()
         let transport = MockTransport { _ in .never }
         let limited =
@@ -405,7 +405,7 @@ struct LoggedTests {
         #expect(log.messages.contains("\(expected): GET https://laws.example/check"))
     }
 
-    @Test func eventsDoNotShowAtInfo() async throws {
+    @Test func eventsAreNotLoggedAtInfo() async throws {
         let network = MockTransport([.redirect(to: "/elsewhere"), .ok()]).logged(using: log.logger())
 
         try await network.data(.lawful)
@@ -413,8 +413,8 @@ struct LoggedTests {
         #expect(log.lines.count == 2)
     }
 
-    /// The listener of a stack must not stay on the request that its response carries.
-    @Test func resentRequestIsNotListenedToTwice() async throws {
+    /// The request of a response does not keep the listener of the stack.
+    @Test func requestThatIsSentAgainIsLoggedOnce() async throws {
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(1)).logged(using: log.logger(.debug))
             .environment(\.clock, .immediate())
 
@@ -425,7 +425,7 @@ struct LoggedTests {
         #expect(log.messages.count { $0.hasPrefix("waiting") } == 3)
     }
 
-    @Test func listenerOfTheCallerStaysWithTheRequest() async throws {
+    @Test func listenerOfTheCallerIsKeptByTheRequest() async throws {
         let events = EventRecorder()
         let network = MockTransport { _ in .ok() }.logged(using: log.logger(.debug))
 
@@ -437,9 +437,9 @@ struct LoggedTests {
 
     // MARK: Secrets
 
-    /// Wherever a secret can stand, it does not show at any detail.
+    /// No detail level logs a secret of any part of the request.
     @Test(arguments: [LogDetail.basic, .headers, .body()])
-    func secretsDoNotShow(detail: LogDetail) async throws {
+    func secretsAreNotLogged(detail: LogDetail) async throws {
         let transport = MockTransport([
             .redirect(to: "https://laws.example/next?code=SECRET&state=ok#access_token=SECRET"),
             .json(
@@ -468,7 +468,7 @@ struct LoggedTests {
         #expect(!log.text.contains("SECRET"), "\(log.text)")
     }
 
-    @Test func redirectAsAResponseHidesItsSecrets() async throws {
+    @Test func secretsOfAReturnedRedirectAreNotLogged() async throws {
         let location = "https://app.example/callback?code=SECRET&state=visible#access_token=SECRET&id=1"
         let network = MockTransport([.redirect(to: location)]).logged(using: log.logger(), detail: .headers)
 
@@ -478,7 +478,7 @@ struct LoggedTests {
         #expect(!log.text.contains("SECRET"))
     }
 
-    @Test func jsonBodyHidesItsSecretsAtAnyDepth() async throws {
+    @Test func secretsOfJSONBodiesAreNotLoggedAtAnyDepth() async throws {
         let network = MockTransport { _ in .ok() }.logged(using: log.logger(), detail: .body())
         let body = ["user": ["name": "emily", "password": "SECRET"]]
 
@@ -487,7 +487,7 @@ struct LoggedTests {
         #expect(log.lines.first?.metadata["body"] == #"{"user":{"name":"emily","password":"<redacted>"}}"#)
     }
 
-    @Test func secretsOfOnesOwnDoNotShowEither() async throws {
+    @Test func secretsOfCustomRulesAreNotLogged() async throws {
         let redaction = Redaction.standard.addingHeaderFields("X-Session").addingQueryItems("ticket")
             .addingBodyFields("iban")
         let transport = MockTransport([
@@ -503,7 +503,7 @@ struct LoggedTests {
             body: .json(["iban": "SECRET", "name": "emily"])
         )
 
-        // The second redirect goes in circles, which is a failure with a reason.
+        // The second redirect is a loop, which is a failure with a reason.
         await #expect(throws: NetworkingError.self) { try await network.data(request) }
 
         #expect(log.messages.contains { $0.contains("redirected to PUT https://laws.example/next?ticket=<redacted>") })
@@ -513,7 +513,7 @@ struct LoggedTests {
 
     // MARK: Forged lines
 
-    @Test func nothingFromOutsideForgesALine() async throws {
+    @Test func externalTextCannotForgeALine() async throws {
         let forged = "x\r\n2026-01-01 info: forged \u{1B}[2J \u{85} \u{2028} \u{9B}2J \u{202E}"
         let transport = MockTransport { _ in
             MockResponse(

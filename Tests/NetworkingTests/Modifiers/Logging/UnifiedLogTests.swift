@@ -20,7 +20,7 @@ struct UnifiedLogTests {
         #expect(try await network.data(.lawful).status == .ok)
     }
 
-    @Test func levelOfTheDestinationIsTheOneGiven() {
+    @Test func destinationHasItsLevel() {
         #expect(UnifiedLog(logger).logLevel == .info)
         #expect(UnifiedLog(logger, logLevel: .debug).logLevel == .debug)
     }

@@ -8,7 +8,9 @@ struct BackoffTests {
         .additive(.seconds(1)),
     ]
 
-    /// The delays of the first retries, each with the one before it.
+    /// Returns the delays of the first retries.
+    ///
+    /// Each delay is computed with the previous one.
     private func delays(_ backoff: Backoff, _ count: Int, seed: UInt64 = 1) -> [Duration] {
         var random = RandomSource.seeded(seed)
         var delays: [Duration] = []
@@ -19,7 +21,7 @@ struct BackoffTests {
     }
 
     @Test(arguments: jitters, [1, 2, 3, 10])
-    func aDelayIsBetweenZeroAndTheCapHoweverManyRetries(jitter: Backoff.Jitter, multiplier: Double) {
+    func delayStaysBetweenZeroAndTheCap(jitter: Backoff.Jitter, multiplier: Double) {
         let backoff = Backoff.exponential(multiplier: multiplier, cap: .seconds(20), jitter: jitter)
         for delay in delays(backoff, 2_000) {
             #expect(delay >= .zero)
@@ -28,7 +30,7 @@ struct BackoffTests {
     }
 
     @Test(arguments: jitters)
-    func absurdSettingsDoNotTrap(jitter: Backoff.Jitter) {
+    func extremeSettingsDoNotCrash(jitter: Backoff.Jitter) {
         let backoff = Backoff.exponential(
             base: .seconds(Int64.max / 4),
             multiplier: 1e300,
@@ -72,7 +74,7 @@ struct BackoffTests {
         #expect(abs(mean - (least + most) / 2) < 0.02)
     }
 
-    @Test func decorrelatedGrowsFromTheDelayBefore() {
+    @Test func decorrelatedGrowsFromThePreviousDelay() {
         let backoff = Backoff.exponential(base: .seconds(1), cap: .seconds(1_000), jitter: .decorrelated)
         var previous = Duration.seconds(1)
         for delay in delays(backoff, 1_000) {
@@ -90,7 +92,7 @@ struct BackoffTests {
         #expect(fourths[500] > .seconds(3) && fourths[500] < .seconds(6))
     }
 
-    @Test func aSeedRepeatsTheDelays() {
+    @Test func sameSeedRepeatsTheDelays() {
         let backoff = Backoff.exponential()
         #expect(delays(backoff, 5, seed: 7) == delays(backoff, 5, seed: 7))
         #expect(delays(backoff, 5, seed: 7) != delays(backoff, 5, seed: 8))

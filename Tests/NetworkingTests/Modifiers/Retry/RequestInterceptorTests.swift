@@ -30,20 +30,20 @@ struct RequestInterceptorTests {
 
     private let journal = Journal()
 
-    @Test func eachAdaptsWhatTheOneBeforeMadeOfIt() async throws {
+    @Test func interceptorsAdaptTheRequestInOrder() async throws {
         let transport = MockTransport([.ok()])
         try await transport.intercepted(by: Stamp(text: "a"), Stamp(text: "b")).data(.lawful)
         #expect(transport.requests.map { $0.headerFields[.accept] } == ["ab"])
     }
 
-    @Test func eachAttemptIsAdaptedAnew() async throws {
+    @Test func eachAttemptIsAdaptedOnce() async throws {
         let transport = MockTransport([.status(.unauthorized), .ok()])
         let retrying = Deciding(name: "x", journal: journal) { _ in .retry }
         try await transport.intercepted(by: Stamp(text: "a"), retrying).data(.lawful)
         #expect(transport.requests.map { $0.headerFields[.accept] } == ["a", "a"])
     }
 
-    @Test func theFirstThatDecidesIsFollowed() async throws {
+    @Test func firstDecisionApplies() async throws {
         let transport = MockTransport([.status(.unauthorized), .status(.notFound), .ok()])
         let first = Deciding(name: "first", journal: journal) { $0.response?.status == .notFound ? .giveUp : .standard }
         let second = Deciding(name: "second", journal: journal) { _ in .retry(after: .seconds(2)) }
@@ -54,7 +54,7 @@ struct RequestInterceptorTests {
         #expect(journal.entries == ["first 1", "second 1", "first 2"])
     }
 
-    @Test func theServerPacesARetryWithBackoff() async throws {
+    @Test func retryAfterOfTheServerOverridesTheBackoff() async throws {
         let transport = MockTransport([
             .status(.tooManyRequests, headerFields: [.retryAfter: "9"]),
             .status(.tooManyRequests, headerFields: [.retryAfter: "3600"]), .ok(),
@@ -69,21 +69,21 @@ struct RequestInterceptorTests {
         #expect(response.retryRefusal == .retryAfter)
     }
 
-    @Test func whereNoneDecidesItIsNotTriedAgain() async throws {
+    @Test func requestIsNotRetriedWithoutADecision() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let response = try await transport.intercepted(by: Stamp(text: "a")).data(.lawful)
         #expect(response.status == .serviceUnavailable)
         #expect(transport.requests.count == 1)
     }
 
-    @Test func theyAreAskedAboutErrors() async throws {
+    @Test func interceptorsDecideAboutErrors() async throws {
         struct Foreign: Error {}
         let transport = MockTransport([.failure(Foreign()), .ok()])
         let retrying = Deciding(name: "x", journal: journal) { $0.error is Foreign ? .retry : .standard }
         #expect(try await transport.intercepted(by: retrying).data(.lawful).status == .ok)
     }
 
-    @Test func theyAreNotAskedAboutACancellation() async throws {
+    @Test func interceptorsAreNotConsultedAboutACancellation() async throws {
         let transport = MockTransport { _ in .never }
         let network = transport.intercepted(by: Deciding(name: "x", journal: journal) { _ in .retry })
         let call = Task { try await network.data(.lawful) }
@@ -93,7 +93,7 @@ struct RequestInterceptorTests {
         #expect(journal.entries.isEmpty)
     }
 
-    @Test func theyCannotRetryForEver() async throws {
+    @Test func retriesOfInterceptorsAreLimited() async throws {
         let transport = MockTransport { _ in .status(.unauthorized) }
         let network = transport.intercepted(
             by: Deciding(name: "x", journal: journal) { _ in .retry },
@@ -154,7 +154,7 @@ struct RequestInterceptorTests {
         #expect(transport.requests.map { $0.headerFields[.accept] } == [nil])
     }
 
-    @Test func whatOneThrowsIsTheEnd() async {
+    @Test func errorOfAnInterceptorFailsTheCall() async {
         struct NoToken: Error {}
         struct Failing: RequestInterceptor {
             func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData {

@@ -9,7 +9,7 @@ import Testing
 struct RetryBudgetTests {
     private let server = "api.example.com"
 
-    /// How many retries a budget allows at a moment.
+    /// Returns the number of retries that a budget allows at a moment.
     private func allowed(
         _ budget: RetryBudget,
         at now: Duration = .zero,
@@ -30,31 +30,31 @@ struct RetryBudgetTests {
         }
     }
 
-    // MARK: A part of the calls
+    // MARK: Share of the calls
 
-    @Test func aPartOfTheCallsAndAReserve() {
+    @Test func ratioAllowsAShareOfTheCallsAndAReserve() {
         let budget = RetryBudget(.ratio(0.2, reserve: 10, over: .seconds(10)))
         calls(100, budget)
         #expect(allowed(budget) == 30)
     }
 
-    @Test func theReserveIsThereWithoutCalls() {
+    @Test func reserveIsAvailableWithoutCalls() {
         #expect(allowed(RetryBudget(.ratio(0.2, reserve: 3))) == 3)
         #expect(allowed(RetryBudget(.ratio(0.2, reserve: 0))) == 0)
     }
 
-    @Test func callsAndRetriesAreForgottenAfterTheWhile() {
+    @Test func callsAndRetriesExpireAfterTheWindow() {
         let budget = RetryBudget(.ratio(0.2, reserve: 1, over: .seconds(10)))
         calls(50, budget)
         #expect(allowed(budget) == 11)
         calls(50, budget, at: .seconds(5))
         #expect(allowed(budget, at: .seconds(5)) == 10)
-        // What was deposited and taken at first is forgotten; the ten of the middle are still spent.
+        // The first deposits and retries have expired. The ten retries of the middle still count.
         #expect(allowed(budget, at: .milliseconds(10_500)) == 1)
         #expect(allowed(budget, at: .seconds(100)) == 1)
     }
 
-    @Test func aClockThatJumpsDoesNoHarm() {
+    @Test func clockThatJumpsDoesNotBreakTheBudget() {
         let budget = RetryBudget(.ratio(0.2, reserve: 1))
         calls(10, budget, at: .seconds(1_000_000))
         #expect(allowed(budget, at: .zero) == 3)
@@ -73,7 +73,7 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 4)
     }
 
-    @Test func aPartOfWhatIsUnderWay() {
+    @Test func concurrencyAllowsAShareOfTheCallsInProgress() {
         let budget = RetryBudget(.concurrency(0.2, floor: 3))
         calls(10, budget)
         #expect(allowed(budget) == 3)
@@ -85,8 +85,8 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 3)
     }
 
-    /// A call makes its retries one after the other, so it counts as one however many they are.
-    @Test func aCallThatRetriesOftenCountsOnce() {
+    /// A call retries sequentially, so it counts once whatever its number of retries.
+    @Test func callWithSeveralRetriesCountsOnce() {
         let budget = RetryBudget(.concurrency(0.2, floor: 1))
         calls(1, budget)
         #expect(budget.allows(server, after: .other, isFirst: true, at: .zero))
@@ -95,7 +95,7 @@ struct RetryBudgetTests {
         #expect(!budget.allows(server, after: .other, isFirst: true, at: .zero))
     }
 
-    @Test func failuresThatAreNotTriedAgainThrottleToo() {
+    @Test func failuresWithoutARetryThrottleToo() {
         let budget = RetryBudget(.throttle(tokens: 10, ratio: 0.5))
         for _ in 0..<5 {
             budget.note(server, at: .zero)
@@ -103,7 +103,7 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 0)
     }
 
-    @Test func aStockFromWhichRetriesTake() {
+    @Test func quotaIsReducedByTheCostOfRetries() {
         let budget = RetryBudget(.quota(stock: 50, cost: 5, timeoutCost: 10))
         #expect(budget.allows(server, after: .timeout, at: .zero))
         #expect(allowed(budget) == 8)
@@ -115,13 +115,13 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 1)
     }
 
-    @Test func withoutALimitThereIsNone() {
+    @Test func unlimitedBudgetAllowsAllRetries() {
         #expect(allowed(.unlimited) == 10_000)
     }
 
     // MARK: Accounts
 
-    @Test func eachServerHasItsOwn() {
+    @Test func eachServerHasItsOwnBudget() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         #expect(allowed(budget) == 1)
         #expect(budget.allows("other.example", after: .other, at: .zero))
@@ -129,25 +129,25 @@ struct RetryBudgetTests {
         #expect(budget.allows(nil, after: .other, at: .zero))
     }
 
-    @Test func accountsThatWereNotUsedForLongestMakeRoom() {
+    @Test func leastRecentlyUsedAccountsAreRemoved() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         for number in 0..<1_000 {
             #expect(budget.allows("\(number).example", after: .other, at: .nanoseconds(number)))
         }
-        // A new one: the oldest tenth goes, and begins anew when it comes back.
+        // A new account removes the oldest tenth. A removed account starts from zero.
         #expect(budget.allows("new.example", after: .other, at: .nanoseconds(2_000)))
         #expect(!budget.allows("999.example", after: .other, at: .nanoseconds(2_000)))
         #expect(budget.allows("0.example", after: .other, at: .nanoseconds(2_000)))
     }
 
-    // MARK: Retries that are not made
+    // MARK: Unused retries
 
     @Test(
         arguments: [
             .ratio(0.2, reserve: 3), .concurrency(0.2, floor: 3), .quota(stock: 15, cost: 5),
         ] as [RetryBudget.Model]
     )
-    func aRetryThatIsNotMadeIsGivenBack(model: RetryBudget.Model) throws {
+    func unusedRetryIsReturned(model: RetryBudget.Model) throws {
         let budget = RetryBudget(model)
         let permits = try (0..<3).map { _ in try #require(budget.withdraw(server, after: .other, at: .zero)) }
         #expect(budget.withdraw(server, after: .other, at: .zero) == nil)
@@ -157,14 +157,14 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 3)
     }
 
-    @Test func whatIsGivenBackAfterTheIntervalDoesNotCountTwice() throws {
+    @Test func retryReturnedAfterTheIntervalDoesNotCountTwice() throws {
         let budget = RetryBudget(.ratio(0.2, reserve: 1, over: .seconds(10)))
         let permit = try #require(budget.withdraw(server, after: .other, at: .seconds(1)))
         budget.refund(permit, server, at: .seconds(20))
         #expect(allowed(budget, at: .seconds(20)) == 1)
     }
 
-    @Test func permitOfAForgottenAccountIsNotGivenToItsSuccessor() throws {
+    @Test func permitOfARemovedAccountIsNotReturnedToItsSuccessor() throws {
         let budget = RetryBudget(.ratio(0, reserve: 1, over: .seconds(10)))
         let permit = try #require(budget.withdraw(server, after: .other, at: .zero))
         for number in 0..<2_000 {
@@ -174,7 +174,7 @@ struct RetryBudgetTests {
         #expect(allowed(budget, at: .milliseconds(2)) == 1)
     }
 
-    @Test func theAccountOfACallUnderWayIsNotForgotten() {
+    @Test func accountOfACallInProgressIsNotRemoved() {
         let budget = RetryBudget(.concurrency(1, floor: 0))
         calls(2, budget)
         for number in 0..<2_000 {
@@ -185,7 +185,7 @@ struct RetryBudgetTests {
         #expect(allowed(budget, at: .seconds(2_000)) == 2)
     }
 
-    @Test func aCallThatIsCancelledInItsBackoffGivesItsRetryBack() async throws {
+    @Test func callsCancelledInTheirBackoffReturnTheirRetries() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(.ratio(0, reserve: 1))
         let network = MockTransport { _ in .status(.serviceUnavailable) }
@@ -202,7 +202,7 @@ struct RetryBudgetTests {
         #expect(try await call.value.retryRefusal == .budget)
     }
 
-    @Test func callThatIsCancelledInItsBackoffGivesOneRetryBack() async throws {
+    @Test func callCancelledInItsBackoffReturnsOneRetry() async throws {
         let clock = ManualClock()
         let network = MockTransport { _ in .status(.serviceUnavailable) }
             .retry(.constant(.seconds(1)), budget: RetryBudget(.concurrency(0, floor: 2)))

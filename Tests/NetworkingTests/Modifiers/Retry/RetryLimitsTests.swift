@@ -4,10 +4,10 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// What a policy and an environment allow at most.
+/// The limits on retries in a policy and in the environment.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RetryLimitsTests {
-    /// How many requests arrive when a server asks for a pause once, and why there was no other.
+    /// Returns the number of requests and the reason for refusing another one, if a server requests one pause.
     private func attempts(
         after pause: Int,
         allowing longest: Duration? = nil
@@ -20,13 +20,13 @@ struct RetryLimitsTests {
         return (transport.requests.count, response.retryRefusal)
     }
 
-    @Test func aServerIsWaitedForUpToAMinute() async throws {
+    @Test func retryAfterIsRespectedUpToAMinute() async throws {
         #expect(RetryPolicy.exponential().maximumRetryAfter == .seconds(60))
         #expect(try await attempts(after: 60) == (2, nil))
         #expect(try await attempts(after: 61) == (1, .retryAfter))
     }
 
-    @Test func aPolicyMayWaitLongerOrShorter() async throws {
+    @Test func policySetsTheMaximumRetryAfter() async throws {
         #expect(try await attempts(after: 300, allowing: .seconds(300)) == (2, nil))
         #expect(try await attempts(after: 301, allowing: .seconds(300)) == (1, .retryAfter))
         #expect(try await attempts(after: 1, allowing: .zero) == (1, .retryAfter))
@@ -38,7 +38,7 @@ struct RetryLimitsTests {
         #expect(RetryPolicy.exponential().statuses == RetryPolicy.transientStatuses)
     }
 
-    @Test func aPolicyAddsToTheTransientStatuses() async throws {
+    @Test func policyAddsTransientStatuses() async throws {
         let transport = MockTransport([.status(.notFound), .status(.badGateway), .ok()])
         var policy = RetryPolicy.immediate(maximumRetries: 2)
         policy.statuses = RetryPolicy.transientStatuses.union([404])
@@ -58,7 +58,7 @@ struct RetryLimitsTests {
         }
     }
 
-    @Test func interceptorsKeepToTheBudget() async throws {
+    @Test func interceptorsRespectTheBudget() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = transport.intercepted(
             by: Insisting(),

@@ -12,7 +12,7 @@ import Testing
 struct RetryTests {
     private let clock = ManualClock()
 
-    /// A stack whose waits take no time.
+    /// Creates a stack with delays that take no time.
     private func network(
         _ transport: some NetworkingComponent,
         _ policy: RetryPolicy = .exponential(),
@@ -23,10 +23,10 @@ struct RetryTests {
             .environment(\.random, .seeded(1))
     }
 
-    // MARK: What is tried again
+    // MARK: Retried failures
 
     @Test(arguments: [408, 429, 500, 502, 503, 504, 421, 425])
-    func statusesThatMayPassAreTriedAgain(code: Int) async throws {
+    func transientStatusesAreRetried(code: Int) async throws {
         let transport = MockTransport([.status(.init(code: code)), .text("there")])
         let response = try await network(transport).data(.lawful)
         #expect(response.data == Data("there".utf8))
@@ -36,7 +36,7 @@ struct RetryTests {
     }
 
     @Test(arguments: [200, 201, 204, 206, 301, 304, 400, 401, 403, 404, 409, 410, 413, 422, 501, 505, 511])
-    func otherStatusesAreNot(code: Int) async throws {
+    func otherStatusesAreNotRetried(code: Int) async throws {
         let transport = MockTransport([.status(.init(code: code))])
         let response = try await network(transport).data(.lawful)
         #expect(response.status.code == code)
@@ -45,7 +45,7 @@ struct RetryTests {
     }
 
     @Test(arguments: [421, 425])
-    func someAreTriedAgainOnce(code: Int) async throws {
+    func someStatusesAreRetriedOnce(code: Int) async throws {
         let transport = MockTransport([.status(.init(code: code)), .status(.init(code: code)), .ok()])
         let response = try await network(transport).data(.lawful)
         #expect(response.status.code == code)
@@ -56,16 +56,18 @@ struct RetryTests {
         arguments: [.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated]
             as [NetworkingError.Kind]
     )
-    func failuresOfTheNetworkAreTriedAgain(kind: NetworkingError.Kind) async throws {
+    func networkFailuresAreRetried(kind: NetworkingError.Kind) async throws {
         let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
         let response = try await network(transport).data(.lawful)
         #expect(response.status == .ok)
         #expect((response.attempts.first?.error as? NetworkingError)?.kind == kind)
     }
 
-    /// The order was taken: what could not be connected to is where its receipt is.
+    /// The server has accepted the order.
+    ///
+    /// Only the request for its receipt failed to connect.
     @Test(arguments: [.nameResolution, .connection, .offline] as [NetworkingError.Kind])
-    func aFailureAfterARedirectDoesNotSendAnOrderTwice(kind: NetworkingError.Kind) async {
+    func failureAfterARedirectDoesNotRepeatAPost(kind: NetworkingError.Kind) async {
         let transport = MockTransport([
             .redirect(to: "/receipt", status: .seeOther), .failure(NetworkingError(kind, request: .lawful)), .ok(),
         ])
@@ -75,7 +77,7 @@ struct RetryTests {
         #expect(transport.requests.map(\.method) == [.post, .get])
     }
 
-    @Test func theHistoryKeepsNoLongBodies() async throws {
+    @Test func bodiesOfAttemptsAreTruncated() async throws {
         let transport = MockTransport([
             MockResponse(status: .serviceUnavailable, data: Data(count: 100_000)), .ok(),
         ])
@@ -88,7 +90,7 @@ struct RetryTests {
             ![.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated].contains(kind)
         }
     )
-    func otherFailuresAreNot(kind: NetworkingError.Kind) async {
+    func otherFailuresAreNotRetried(kind: NetworkingError.Kind) async {
         let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
         let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(.lawful) }
         #expect(error?.kind == kind)
@@ -96,14 +98,14 @@ struct RetryTests {
         #expect(transport.unusedAnswers == 1)
     }
 
-    @Test func otherPeoplesErrorsPassAsTheyAre() async {
+    @Test func foreignErrorsAreThrownUnchanged() async {
         struct Foreign: Error {}
         let transport = MockTransport([.failure(Foreign()), .ok()])
         await #expect(throws: Foreign.self) { try await network(transport).data(.lawful) }
         #expect(transport.unusedAnswers == 1)
     }
 
-    @Test func aStatusThatWasThrownFurtherInIsReadInTheError() async throws {
+    @Test func statusInAnErrorOfAnInnerModifierIsRetried() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .status(.notFound)])
         let network = network(transport.checkedStatusCode())
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
@@ -168,14 +170,14 @@ struct RetryTests {
     // MARK: Methods
 
     @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"])
-    func methodsThatMayBeSentTwiceAre(method: String) async throws {
+    func idempotentMethodsAreRetried(method: String) async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let request = HTTPRequestData.lawful.with { $0.method = HTTPRequest.Method(method)! }
         #expect(try await network(transport).data(request).status == .ok)
     }
 
     @Test(arguments: ["POST", "PATCH", "CONNECT", "LOCK", "get"])
-    func othersAreNot(method: String) async throws {
+    func otherMethodsAreNotRetried(method: String) async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let request = HTTPRequestData.lawful.with { $0.method = HTTPRequest.Method(method)! }
         let response = try await network(transport).data(request)
@@ -183,7 +185,7 @@ struct RetryTests {
         #expect(response.retryRefusal == .notIdempotent)
     }
 
-    @Test func aKeyMakesThemSo() async throws {
+    @Test func postWithAnIdempotencyKeyIsRetried() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let request = HTTPRequestData.lawful.with {
             $0.method = .post
@@ -193,7 +195,7 @@ struct RetryTests {
         #expect(transport.requests.map { $0.headerFields[.idempotencyKey] } == ["\"order-7\"", "\"order-7\""])
     }
 
-    @Test func theCallerKnowsBest() async throws {
+    @Test func idempotenceOfTheRequestOverridesItsMethod() async throws {
         let twice = MockTransport([.status(.serviceUnavailable), .ok()])
         let post = HTTPRequestData.lawful.with {
             $0.method = .post
@@ -206,14 +208,14 @@ struct RetryTests {
     }
 
     @Test(arguments: [.nameResolution, .connection, .offline] as [NetworkingError.Kind])
-    func whatWasNeverSentMayBeSent(kind: NetworkingError.Kind) async throws {
+    func postThatWasNeverSentIsRetried(kind: NetworkingError.Kind) async throws {
         let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
         let request = HTTPRequestData.lawful.with { $0.method = .post }
         #expect(try await network(transport).data(request).status == .ok)
     }
 
     @Test(arguments: [.timeout, .connectionLost, .truncated] as [NetworkingError.Kind])
-    func whatMayHaveArrivedMayNot(kind: NetworkingError.Kind) async {
+    func postThatMayHaveArrivedIsNotRetried(kind: NetworkingError.Kind) async {
         let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
         let request = HTTPRequestData.lawful.with { $0.method = .post }
         let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(request) }
@@ -221,7 +223,7 @@ struct RetryTests {
         #expect(error?.retryRefusal == .notIdempotent)
     }
 
-    @Test func aPolicyCanAddKeys() async throws {
+    @Test func policyCanAddIdempotencyKeys() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok(), .ok(), .ok()])
         var policy = RetryPolicy.immediate()
         policy.addsIdempotencyKeys = true
@@ -237,10 +239,10 @@ struct RetryTests {
         #expect(keys[3] == nil)
     }
 
-    // MARK: How often
+    // MARK: Number of attempts
 
     @Test(arguments: [(0, 1), (1, 2), (3, 4), (7, 8)])
-    func isTriedAgainAsOftenAsThePolicySays(retries: Int, sent: Int) async throws {
+    func policyLimitsTheNumberOfRetries(retries: Int, sent: Int) async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let response = try await network(transport, .immediate(maximumRetries: retries)).data(.lawful)
         #expect(response.status == .serviceUnavailable)
@@ -249,7 +251,7 @@ struct RetryTests {
         #expect(response.retryRefusal == (retries == 0 ? nil : .exhausted))
     }
 
-    @Test func anErrorTellsTheAttemptsBeforeIt() async {
+    @Test func errorHasThePreviousAttempts() async {
         let transport = MockTransport([
             .status(.serviceUnavailable), .failure(NetworkingError(.connectionLost, request: .lawful)),
             .failure(NetworkingError(.timeout, request: .lawful)),
@@ -263,7 +265,7 @@ struct RetryTests {
         #expect((error?.attempts.last?.error as? NetworkingError)?.kind == .connectionLost)
     }
 
-    @Test func exhaustionCanBeAnError() async throws {
+    @Test func exhaustedRetriesCanThrow() async throws {
         var policy = RetryPolicy.immediate(maximumRetries: 1)
         policy.throwsOnExhaustion = true
         let transport = MockTransport([.status(.serviceUnavailable), .status(.badGateway), .status(.notFound)])
@@ -276,7 +278,7 @@ struct RetryTests {
         #expect(try await network.data(.lawful).status == .notFound)
     }
 
-    @Test func theRequestsOwnPolicyReplacesTheStacks() async throws {
+    @Test func policyOfTheRequestReplacesThatOfTheStack() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = network(transport)
         try await network.data(.lawful.with { $0.retryPolicy = .never })
@@ -285,7 +287,7 @@ struct RetryTests {
         #expect(transport.requests.count == 7)
     }
 
-    @Test func anotherRetryFurtherOutDoesNotMultiplyTheAttempts() async throws {
+    @Test func outerRetryDoesNotMultiplyTheAttempts() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let response = try await network(transport.retry(.immediate())).data(.lawful)
         #expect(transport.requests.count == 4)
@@ -294,7 +296,7 @@ struct RetryTests {
     }
 
     @Test(arguments: [(RetryMode.off, 1, 0), (.withoutWaiting, 4, 0), (.enabled, 4, 3)])
-    func theEnvironmentCanSwitchThemOff(mode: RetryMode, sent: Int, waits: Int) async throws {
+    func environmentCanDisableRetries(mode: RetryMode, sent: Int, waits: Int) async throws {
         let events = EventRecorder()
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = network(transport, .constant(.seconds(1))).environment(\.retries, mode)
@@ -303,7 +305,7 @@ struct RetryTests {
         #expect(events.names.count { $0 == "waiting" } == waits)
     }
 
-    @Test func anAttemptSaysWhichItIs() async throws {
+    @Test func attemptHasItsNumberInAHeaderField() async throws {
         var policy = RetryPolicy.immediate(maximumRetries: 2)
         let name = try #require(HTTPField.Name("X-Attempt"))
         policy.attemptHeaderField = name
@@ -312,9 +314,9 @@ struct RetryTests {
         #expect(transport.requests.map { $0.headerFields[name] } == [nil, "attempt=2; max=3", "attempt=3; max=3"])
     }
 
-    // MARK: Waiting
+    // MARK: Delays
 
-    @Test func waitsAsLongAsTheBackoffSays() async throws {
+    @Test func delaysAreThoseOfTheBackoff() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
         let network = transport.retry(.exponential(base: .seconds(1), jitter: .none))
             .environment(\.clock, .manual(clock))
@@ -332,7 +334,7 @@ struct RetryTests {
         #expect(response.attempts.map(\.backoff) == [.seconds(1), .seconds(2)])
     }
 
-    @Test func aCancellationWithinTheWaitIsPrompt() async throws {
+    @Test func cancellationDuringTheDelayEndsTheCall() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = transport.retry(.constant(.seconds(60))).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -343,7 +345,7 @@ struct RetryTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aCancellationBetweenAttemptsWithoutAWaitToo() async {
+    @Test func cancellationBetweenAttemptsWithoutADelayEndsTheCall() async {
         let transport = MockTransport { _ in
             withUnsafeCurrentTask { $0?.cancel() }
             return .status(.serviceUnavailable)
@@ -353,7 +355,7 @@ struct RetryTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func aCancelledAttemptIsNotTriedAgain() async throws {
+    @Test func cancelledAttemptIsNotRetried() async throws {
         let transport = MockTransport { _ in .never }
         let call = Task { try await transport.retry().data(.lawful) }
         try await transport.waitForRequests()
@@ -370,11 +372,11 @@ struct RetryTests {
         ("Tue Nov 14 22:13:30 2023", 10),
         ("Mon, 13 Nov 2023 22:13:20 GMT", 1),
     ])
-    func theServerSaysWhenToComeBack(value: String, seconds: Int) async throws {
+    func retryAfterSetsTheDelay(value: String, seconds: Int) async throws {
         let transport = MockTransport([
             .status(.serviceUnavailable, headerFields: [.retryAfter: value]), .ok(),
         ])
-        // The clock stands at Tue, 14 Nov 2023 22:13:20 GMT.
+        // The clock starts at Tue, 14 Nov 2023 22:13:20 GMT.
         let network = transport.retry(.constant(.seconds(1))).environment(\.clock, .manual(clock))
             .environment(\.random, RandomSource { 0 })
         let call = Task { try await network.data(.lawful) }
@@ -384,7 +386,7 @@ struct RetryTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test func aDateCountsFromTheServersOwn() async throws {
+    @Test func retryAfterDateIsRelativeToTheDateOfTheResponse() async throws {
         let transport = MockTransport([
             .status(
                 .tooManyRequests,
@@ -400,7 +402,7 @@ struct RetryTests {
     }
 
     @Test(arguments: ["61", "31536000", "99999999999999999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])
-    func aServerThatWantsTooMuchGetsNoRetry(value: String) async throws {
+    func retryAfterBeyondTheMaximumPreventsTheRetry(value: String) async throws {
         let transport = MockTransport([.status(.serviceUnavailable, headerFields: [.retryAfter: value]), .ok()])
         let network = transport.retry().environment(\.clock, .manual(clock))
         let response = try await network.data(.lawful)
@@ -409,7 +411,7 @@ struct RetryTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func aWaitThatEndsAfterTheDeadlineDoesNotBegin() async throws {
+    @Test func delayBeyondTheDeadlinePreventsTheRetry() async throws {
         let transport = MockTransport([.status(.serviceUnavailable, headerFields: [.retryAfter: "10"]), .ok()])
         let network = transport.retry().deadline(.seconds(10)).environment(\.clock, .manual(clock))
         let response = try await network.data(.lawful)
@@ -418,7 +420,7 @@ struct RetryTests {
         #expect(clock.now.offset == .zero)
     }
 
-    @Test func theBackoffStartsOverWhenTheServerHasPacedTheRetries() async throws {
+    @Test func backoffRestartsAfterARetryAfter() async throws {
         let slow = MockResponse.status(.serviceUnavailable, headerFields: [.retryAfter: "30"])
         let busy = MockResponse.status(.serviceUnavailable)
         let transport = MockTransport([busy, busy, slow, busy, .ok()])
@@ -430,7 +432,7 @@ struct RetryTests {
 
     private static let inTenSeconds = MockResponse.status(.serviceUnavailable, headerFields: [.retryAfter: "10"])
 
-    @Test func clientsThatWereToldTheSameMomentDoNotReturnTogether() async throws {
+    @Test func retryAfterHasJitter() async throws {
         var waits: [Duration] = []
         for seed in 1...50 as ClosedRange<UInt64> {
             let network = MockTransport([Self.inTenSeconds, .ok()]).retry()
@@ -442,8 +444,8 @@ struct RetryTests {
         #expect(Set(waits).count > 40)
     }
 
-    @Test func theDeadlineLeavesAWaitForTheServerItsTime() async throws {
-        // All of the jitter would be a second.
+    @Test func jitterEndsBeforeTheDeadline() async throws {
+        // The full jitter would be one second.
         let network = MockTransport([Self.inTenSeconds, .ok()]).retry().deadline(.milliseconds(10_500))
             .environment(\.random, RandomSource { .max }).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -454,9 +456,9 @@ struct RetryTests {
         #expect(response.attempts.map(\.backoff) == [.seconds(10)])
     }
 
-    // MARK: What is kept
+    // MARK: Recorded attempts
 
-    @Test func theBodyInTheErrorOfAnAttemptIsCut() async throws {
+    @Test func bodyInTheErrorOfAnAttemptIsTruncated() async throws {
         let long = Data(count: 100_000)
         let inner = NetworkingError(
             .status,
@@ -473,7 +475,7 @@ struct RetryTests {
         #expect((error.underlying as? NetworkingError)?.response?.status == .serviceUnavailable)
     }
 
-    @Test func ofManyAttemptsTheFirstAndTheLastAreKept() async throws {
+    @Test func manyAttemptsKeepTheFirstAndTheLast() async throws {
         let answers = Array(repeating: MockResponse.status(.serviceUnavailable), count: 1_000)
         let journal = Mutex(0)
         let policy = RetryPolicy.immediate(maximumRetries: 2_000)
@@ -489,7 +491,7 @@ struct RetryTests {
         #expect(journal.withLock { $0 } <= 101)
     }
 
-    @Test func statusThatIsRetriedOnceIsRetriedOnceAmongManyAttempts() async throws {
+    @Test func statusWithOneRetryIsRetriedOnceAmongManyAttempts() async throws {
         let busy = MockResponse.status(.serviceUnavailable)
         let misdirected = MockResponse.status(.init(code: 421))
         var answers = Array(repeating: busy, count: 200)
@@ -500,7 +502,7 @@ struct RetryTests {
 
     // MARK: Time limits
 
-    @Test func anAttemptThatTimesOutIsTriedAgainAndADeadlineIsNot() async throws {
+    @Test func timeoutIsRetriedAndADeadlineIsNot() async throws {
         let transport = MockTransport { _ in .never }
         let network = transport.timeout(.seconds(10)).retry(.immediate(maximumRetries: 9)).deadline(.seconds(25))
             .environment(\.clock, .manual(clock))
@@ -518,10 +520,10 @@ struct RetryTests {
 
     // MARK: Bodies, sinks and progress
 
-    /// Half a body of which the whole was announced.
+    /// A truncated body: four of eight announced bytes.
     private static let cutOff = MockResponse.pieces(["half"], headerFields: [.contentLength: "8"])
 
-    @Test func aSinkThatTookABodyIsNotFilledTwice() async {
+    @Test func sinkWithBytesPreventsARetry() async {
         let sink = CollectingSink { _ in .take }
         let transport = MockTransport { _ in Self.cutOff }
         let request = HTTPRequestData.lawful.with { $0.sink = sink }
@@ -531,7 +533,7 @@ struct RetryTests {
         #expect(sink.data == Data("half".utf8))
     }
 
-    @Test func oneThatCanStartOverIs() async throws {
+    @Test func sinkThatCanRestartAllowsARetry() async throws {
         let sink = RestartingSink()
         let transport = MockTransport([Self.cutOff, Self.cutOff, .pieces(["whole"])])
         let request = HTTPRequestData.lawful.with { $0.sink = sink }
@@ -540,7 +542,7 @@ struct RetryTests {
         #expect(sink.bodies == ["half", "half", "whole"])
     }
 
-    @Test func oneThatHasTakenNothingMayBeOfferedMore() async throws {
+    @Test func sinkWithoutBytesAllowsARetry() async throws {
         let sink = CollectingSink()
         let transport = MockTransport([.status(.serviceUnavailable), .text("there")])
         let response = try await network(transport).data(.lawful.with { $0.sink = sink })
@@ -548,19 +550,20 @@ struct RetryTests {
         #expect(sink.data == Data("there".utf8))
     }
 
-    @Test func progressBeginsAtZeroWithEachAttempt() async throws {
-        let heard = Mutex<[Int64]>([])
+    @Test func progressStartsAtZeroWithEachAttempt() async throws {
+        let receivedCounts = Mutex<[Int64]>([])
         let transport = MockTransport([
             MockResponse(status: .serviceUnavailable, data: Data(count: 7), headerFields: [:]),
             MockResponse(status: .ok, data: Data(count: 5), headerFields: [:]),
         ])
-        try await network(transport).data(.lawful) { progress in heard.withLock { $0.append(progress.received.count) } }
-        #expect(heard.withLock { $0 } == [0, 7, 0, 0, 5])
+        try await network(transport)
+            .data(.lawful) { progress in receivedCounts.withLock { $0.append(progress.received.count) } }
+        #expect(receivedCounts.withLock { $0 } == [0, 7, 0, 0, 5])
     }
 
     // MARK: Strategies
 
-    @Test func aStrategySeesTheRequestAndAllAttempts() async throws {
+    @Test func strategyGetsTheRequestAndAllAttempts() async throws {
         struct Strategy: RetryStrategy {
             let journal: Journal
 
@@ -583,14 +586,14 @@ struct RetryTests {
         )
     }
 
-    @Test func aClosureMayLeaveItToTheRules() async throws {
+    @Test func closureMayDeferToTheStandardRules() async throws {
         let transport = MockTransport([.status(.notFound), .status(.serviceUnavailable), .ok()])
         let network = network(transport, .immediate().deciding { _ in .standard })
         #expect(try await network.data(.lawful).status == .notFound)
         #expect(try await network.data(.lawful).status == .ok)
     }
 
-    @Test func aClosureMayRetryWhatTheRulesWouldNot() async throws {
+    @Test func closureMayRetryOtherFailures() async throws {
         struct Foreign: Error {}
         let transport = MockTransport([.failure(Foreign()), .ok()])
         let network = network(transport, .immediate().deciding { $0.last?.error is Foreign ? .retry : .standard })
@@ -610,18 +613,18 @@ struct RetryTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func theLimitHoldsForClosuresToo() async throws {
+    @Test func limitAppliesToClosuresToo() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let response = try await network(transport, .immediate().deciding { _ in .retry }).data(.lawful)
         #expect(transport.requests.count == 4)
         #expect(response.retryRefusal == .exhausted)
     }
 
-    // MARK: Under fire
+    // MARK: Load
 
-    @Test func thousandCallsToAServerThatIsDownReachItNoMoreThan1300Times() async throws {
+    @Test func thousandCallsToAFailingServerSendAtMost1300Requests() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
-        // All within a moment.
+        // All calls run at one moment of the clock.
         let network = network(transport).environment(\.retries, .withoutWaiting)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<10 {
@@ -637,7 +640,7 @@ struct RetryTests {
         #expect((1_200...1_300).contains(transport.requests.count))
     }
 
-    @Test func withoutABudgetItWouldBe4000() async throws {
+    @Test func thousandCallsWithoutABudgetSend4000Requests() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = network(transport, budget: .unlimited)
         for _ in 0..<1_000 {
@@ -646,7 +649,7 @@ struct RetryTests {
         #expect(transport.requests.count == 4_000)
     }
 
-    @Test func whereTheBudgetIsSpentTheFailureIsGivenOut() async throws {
+    @Test func exhaustedBudgetReturnsTheFailure() async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = network(transport, budget: RetryBudget(.ratio(0, reserve: 1)))
         #expect(try await network.data(.lawful).retryRefusal == .budget)
@@ -656,22 +659,22 @@ struct RetryTests {
         #expect(transport.requests.count == 4)
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    @Test func tellsWhatItDoes() async throws {
+    @Test func retriesAndRefusalsAreReported() async throws {
         let events = EventRecorder()
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         try await network(transport, .immediate(maximumRetries: 1)).data(.lawful.with { $0.addObserver(events) })
-        let told = events.names.filter { $0.hasPrefix("retr") }
-        #expect(told == ["retrying", "retryRefused"])
+        let retryEvents = events.names.filter { $0.hasPrefix("retr") }
+        #expect(retryEvents == ["retrying", "retryRefused"])
     }
 
-    @Test func itsLineInTheOutline() {
+    @Test func outlineListsThePolicy() {
         let network = MockTransport().retry(.immediate(maximumRetries: 2), budget: .unlimited)
         #expect(network.outline.hasPrefix("retry(up to 2 times, budget: unlimited)\n"))
     }
 
-    @Test func anAttemptTellsNoSecret() {
+    @Test func attemptPrintsNoSecret() {
         let request = HTTPRequestData.lawful.with { $0.headerFields[.authorization] = "Bearer hunter2" }
         let attempt = Attempt(
             number: 1,

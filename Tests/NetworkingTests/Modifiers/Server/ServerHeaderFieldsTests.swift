@@ -40,7 +40,7 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.map { $0.headerFields[.userAgent] } == ["Shop/2.1", "Own/1.0"])
     }
 
-    @Test func outermostFieldWins() {
+    @Test func outermostFieldTakesPrecedence() {
         let network = transport.server(headerField: .accept, "inner").server(headerField: .accept, "outer")
 
         #expect(network.resolved(.lawful).headerFields[values: .accept] == ["outer"])
@@ -84,7 +84,7 @@ struct ServerHeaderFieldsTests {
     static let credentials = ["Authorization", "Cookie", "X-API-Key", "Proxy-Authorization", "X-Auth-Token"]
 
     @Test(arguments: credentials)
-    func credentialsGoToTheAuthorityThatTheStackNames(name: String) async throws {
+    func credentialsAreSentToTheAuthorityOfTheStack(name: String) async throws {
         let field = try #require(HTTPField.Name(name))
         let network = transport.server(headerField: field, "secret").server(authority: "api.example.com")
 
@@ -98,7 +98,7 @@ struct ServerHeaderFieldsTests {
         arguments: credentials,
         ["cdn.example", "api.example.com:8443", "api.example.com.evil.example", "evil-api.example.com", "example.com"]
     )
-    func credentialsStayAwayFromOtherAuthorities(name: String, authority: String) async throws {
+    func credentialsAreNotSentToOtherAuthorities(name: String, authority: String) async throws {
         let field = try #require(HTTPField.Name(name))
         let network =
             transport
@@ -129,7 +129,7 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["secret", nil])
     }
 
-    @Test func baseURLNamesAnAuthorityToo() async throws {
+    @Test func baseURLIncludesAnAuthority() async throws {
         let network =
             transport
             .server(headerField: .authorization, "secret")
@@ -142,7 +142,7 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["secret", "secret", nil])
     }
 
-    @Test func credentialsOfTheCallerGoWhereTheCallerSays() async throws {
+    @Test func credentialsOfTheCallerAreSentToItsAuthority() async throws {
         let network = transport.server(headerField: .authorization, "stack's").server(authority: "api.example.com")
         let request = HTTPRequestData(authority: "cdn.example").with { $0.headerFields[.authorization] = "caller's" }
 
@@ -151,7 +151,7 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["caller's"])
     }
 
-    @Test func credentialsFollowAnOverriddenAuthority() async throws {
+    @Test func credentialsAreSentToAnOverridingAuthority() async throws {
         let network =
             transport
             .server(headerField: .authorization, "secret")
@@ -163,7 +163,7 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["secret"])
     }
 
-    @Test func fieldMarkedAsSensitiveIsACredentialWhateverItsName() async throws {
+    @Test func fieldMarkedAsSensitiveIsACredential() async throws {
         let name = try #require(HTTPField.Name("X-Tenant-Ticket"))
         let network =
             transport.server { request in
@@ -186,7 +186,7 @@ struct ServerHeaderFieldsTests {
             ("127.0.0.1.example", false),
         ]
     )
-    func credentialsGoOverPlainHTTPToLoopbackOnly(authority: String, isAllowed: Bool) async throws {
+    func credentialsAreSentOverPlainHTTPToLoopbackOnly(authority: String, isAllowed: Bool) async throws {
         let network = transport.server(headerField: .authorization, "secret").server(authority: authority)
             .server(scheme: "http")
 
@@ -203,7 +203,7 @@ struct ServerHeaderFieldsTests {
     }
 
     @Test(arguments: ["ticket", "api_key"])
-    func queryItemThatIsACredentialGoesToTheServerNextToItOnly(name: String) async throws {
+    func queryItemThatIsACredentialIsSentToTheAdjacentServerOnly(name: String) async throws {
         let events = EventRecorder()
         let network =
             transport.server { request in
@@ -229,7 +229,7 @@ struct ServerHeaderFieldsTests {
         #expect(events.events.map { "\($0)" }.first == "credentialsWithheld(withheld \(name) from another server)")
     }
 
-    @Test func queryItemThatIsACredentialDoesNotGoOverPlainHTTP() async throws {
+    @Test func queryItemThatIsACredentialIsNotSentOverPlainHTTP() async throws {
         let request = HTTPRequestData(scheme: "http", authority: "api.example.com")
             .with { $0.setCredential("secret", forQueryItem: "ticket") }
 
@@ -240,7 +240,7 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func withheldCredentialsAreAnEventOfTheSendAndNotOfALook() async throws {
+    @Test func withheldCredentialsAreReportedWhenSendingOnly() async throws {
         let events = EventRecorder()
         let network = transport.server(headerField: .authorization, "secret").server(authority: "api.example.com")
         let request = HTTPRequestData(authority: "cdn.example").with { $0.addObserver(events) }
@@ -256,7 +256,7 @@ struct ServerHeaderFieldsTests {
         )
     }
 
-    @Test func withheldCredentialsAreLoggedForWhoWondersAboutA401() async throws {
+    @Test func withheldCredentialsAreLogged() async throws {
         let log = LogRecorder()
         let network = transport.logged(using: log.logger(.debug))
             .server(headerField: .authorization, "secret")

@@ -27,9 +27,9 @@ struct ServerTests {
         #expect(transport.requests.map { $0.headerFields[.acceptLanguage] } == ["en"])
     }
 
-    /// The ancestor applied each mutation once more for every modifier outside of it.
+    /// The ancestor library applied each mutation again for every modifier outside of it.
     @Test(arguments: [0, 1, 5])
-    func mutationIsAppliedOnceHoweverManyModifiersAreOutside(count: Int) async throws {
+    func mutationIsAppliedOnceWithOuterModifiers(count: Int) async throws {
         var network = AnyNetworkingComponent(
             transport.server { $0.headerFields.append(name: .acceptLanguage, value: "en") }.server(prefixPath: "v1")
         )
@@ -43,7 +43,7 @@ struct ServerTests {
         #expect(transport.requests.map(\.path) == ["/v1/users"])
     }
 
-    @Test func disabledMutationsLeaveTheRequestAsItIs() async throws {
+    @Test func disabledMutationsDoNotChangeTheRequest() async throws {
         let network =
             transport
             .server(baseURL: try #require(URL(string: "https://api.example.com/v1")))
@@ -92,7 +92,7 @@ struct ServerTests {
         #expect(transport.requests.map(\.authenticationMethod) == [expected])
     }
 
-    @Test func outermostMutationComesFirst() {
+    @Test func outermostMutationIsAppliedFirst() {
         let network =
             transport
             .server { $0.headerFields.append(name: .via, value: "inner") }

@@ -65,7 +65,8 @@ struct ServerURLTests {
             ("v1", nil, "/v1"),
             ("v1", "/", "/v1/"),
             ("v1", "users?a=b&a=", "/v1/users?a=b&a="),
-            // What begins like the prefix is not the prefix: the ancestor skipped these.
+            // The prefix is added to a path that merely starts with the same letters. The ancestor library skipped such
+            // a path.
             ("v1", "v1beta/users", "/v1/v1beta/users"),
             ("v1", "v10", "/v1/v10"),
             ("v1", "v1/users", "/v1/v1/users"),
@@ -75,7 +76,7 @@ struct ServerURLTests {
             ("a b", "c%20d", "/a%20b/c%20d"),
         ] as [(String, String?, String)]
     )
-    func prefixStandsBeforeThePath(prefix: String, path: String?, expected: String) async throws {
+    func prefixPrecedesThePath(prefix: String, path: String?, expected: String) async throws {
         let network = transport.server(prefixPath: prefix).server(authority: "a.example")
 
         #expect(url(network, HTTPRequestData(path: path)) == "https://a.example\(expected)")
@@ -83,20 +84,20 @@ struct ServerURLTests {
         #expect(transport.requests.map(\.url?.absoluteString) == ["https://a.example\(expected)"])
     }
 
-    @Test func openQueryStaysBehindThePrefix() {
+    @Test func openQueryFollowsThePrefix() {
         let network = transport.server(prefixPath: "v1").server(authority: "a.example")
 
         #expect(url(network, HTTPRequestData().with { $0.query.page = "2" }) == "https://a.example/v1?page=2")
     }
 
-    @Test func innerPrefixStandsFirst() {
+    @Test func innerPrefixIsFirst() {
         let network = transport.server(prefixPath: "inner").server(prefixPath: "outer").server(authority: "a.example")
 
         #expect(url(network, HTTPRequestData(path: "users")) == "https://a.example/inner/outer/users")
     }
 
     @Test(arguments: [true, false])
-    func prefixWorksOnEitherSideOfTheAuthority(isAuthorityOutside: Bool) {
+    func prefixWorksInsideAndOutsideOfTheAuthority(isAuthorityOutside: Bool) {
         let network =
             isAuthorityOutside
             ? AnyNetworkingComponent(transport.server(prefixPath: "v1").server(authority: "a.example"))
@@ -105,7 +106,7 @@ struct ServerURLTests {
         #expect(url(network, HTTPRequestData(path: "users")) == "https://a.example/v1/users")
     }
 
-    @Test func prefixIsNotDoubledByAResentRequest() async throws {
+    @Test func prefixIsAppliedOnceToAResentRequest() async throws {
         let network = transport.server(prefixPath: "v1").resent(times: 2).server(authority: "a.example")
 
         let response = try await network.data(HTTPRequestData(path: "users"))
@@ -116,7 +117,7 @@ struct ServerURLTests {
 
     // MARK: Absolute requests
 
-    @Test func absoluteRequestGoesWhereItPoints() throws {
+    @Test func absoluteRequestKeepsItsURL() throws {
         let link = try #require(URL(string: "http://cdn.example:8080/v1/image.png?size=2%20x"))
         let network =
             transport
@@ -130,7 +131,7 @@ struct ServerURLTests {
         #expect(url(network, HTTPRequestData(url: link)) == link.absoluteString)
     }
 
-    @Test func absoluteRequestWithoutSchemeGetsTheStacks() {
+    @Test func absoluteRequestWithoutASchemeGetsThatOfTheStack() {
         let network = transport.server(prefixPath: "v1").server(scheme: "http")
 
         #expect(
@@ -161,13 +162,13 @@ struct ServerURLTests {
             ("https://api.example.com/v1", "https://x", "https://api.example.com/v1/https://x"),
         ] as [(String, String?, String)]
     )
-    func baseURLIsPutBefore(base: String, path: String?, expected: String) throws {
+    func baseURLPrecedesThePath(base: String, path: String?, expected: String) throws {
         let network = transport.server(baseURL: try #require(URL(string: base)))
 
         #expect(url(network, HTTPRequestData(path: path)) == expected)
     }
 
-    @Test func baseURLIsAppliedOnceAndToResentRequestsNeither() async throws {
+    @Test func baseURLIsAppliedOnceToResentRequests() async throws {
         let network = transport.server(baseURL: try #require(URL(string: "https://api.example.com/v1")))
             .resent(times: 2)
 
@@ -187,19 +188,19 @@ struct ServerURLTests {
             (.form, "a=~&a=&=x", "a=%7E&a=&=x"),
         ] as [(QueryEncoding, String, String)]
     )
-    func queryIsWrittenAnew(encoding: QueryEncoding, query: String, expected: String) {
+    func queryIsReencoded(encoding: QueryEncoding, query: String, expected: String) {
         let network = transport.server(queryEncoding: encoding).server(authority: "a.example")
 
         #expect(url(network, HTTPRequestData(path: "x?\(raw: query)")) == "https://a.example/x?\(expected)")
     }
 
-    @Test func queryStaysAsGivenWithoutAnEncoding() {
+    @Test func queryIsUnchangedWithoutAnEncoding() {
         let network = transport.server(authority: "a.example")
 
         #expect(url(network, HTTPRequestData(path: "x?a=b+c&d=~&&e")) == "https://a.example/x?a=b+c&d=~&&e")
     }
 
-    @Test func queryOfAnAbsoluteRequestStaysAsGiven() {
+    @Test func queryOfAnAbsoluteRequestIsUnchanged() {
         let network = transport.server(queryEncoding: .form)
 
         #expect(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingResilience
 
-/// How long requests wait for a rate limit, and what the limiter keeps.
+/// The bounds of waits in a rate limiter, and the keys that the limiter stores.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RateLimitedBoundsTests {
     private let clock = ManualClock()
@@ -24,16 +24,16 @@ struct RateLimitedBoundsTests {
         return place
     }
 
-    /// Lets seconds pass one by one: an alarm that is late by a second delays all that wait.
+    /// Advances the clock second by second, because an alarm that is one second late delays all waiting requests.
     private func passSeconds(_ count: Int) {
         for _ in 0..<count {
             clock.advance(by: .seconds(1))
         }
     }
 
-    // MARK: The longest wait
+    // MARK: Maximum wait
 
-    @Test func urgentRequestsDoNotKeepAnotherBeyondItsLongestWait() throws {
+    @Test func urgentRequestsDoNotDelayAnotherBeyondItsMaximumWait() throws {
         let limiter = RateLimiter(1, per: .seconds(1))
         #expect(place(limiter) == nil)
         let low = try #require(place(limiter, .low, upTo: .seconds(3)))
@@ -47,7 +47,7 @@ struct RateLimitedBoundsTests {
         #expect(high.allSatisfy { !$0.wait.isPending })
     }
 
-    @Test func aDeadlineBoundsTheWaitToo() async throws {
+    @Test func deadlineLimitsTheWaitToo() async throws {
         let limiter = RateLimiter(1, per: .seconds(1))
         let limited = MockTransport { _ in .ok() }.rateLimited(by: limiter)
         let network = limited.environment(\.clock, .manual(clock))
@@ -67,7 +67,7 @@ struct RateLimitedBoundsTests {
     }
 
     @Test(arguments: 1...20)
-    func noRequestWaitsLongerThanItMay(seed: UInt64) throws {
+    func noRequestExceedsItsMaximumWait(seed: UInt64) throws {
         var random = RandomSource.seeded(seed)
         let burst = Int.random(in: 1...5, using: &random)
         let limiter = RateLimiter(10, per: .seconds(1), burst: burst)
@@ -105,16 +105,16 @@ struct RateLimitedBoundsTests {
         #expect(late == 0)
     }
 
-    // MARK: What is kept
+    // MARK: Stored keys
 
-    @Test func aCallerThatLeavesLateRemovesNoOtherFromAQueueOfItsKey() throws {
+    @Test func lateCancellationRemovesNoOtherCallerOfItsKey() throws {
         let limiter = RateLimiter(1, per: .seconds(1))
         #expect(place(limiter, .normal, "a") == nil)
         let late = try #require(place(limiter, .normal, "a"))
         late.wait.resume(with: .failure(CancellationError()))
         clock.advance(by: .seconds(1))
         clock.advance(by: .seconds(10))
-        // Its key makes room for others.
+        // Other keys evict its key.
         for number in 0..<10_000 {
             #expect(place(limiter, .normal, "\(number)") == nil)
         }
@@ -122,7 +122,7 @@ struct RateLimitedBoundsTests {
         let waiter = try #require(place(limiter, .normal, "a"))
         limiter.left(late, "a", on: .manual(clock))
         #expect(limiter.waiting == 1)
-        // Nor is a permit of the forgotten key given back to the new one.
+        // A permit of the evicted key is not returned to the new key either.
         limiter.giveBack(late, "a", on: .manual(clock))
         #expect(waiter.wait.isPending)
         clock.advance(by: .seconds(1))
@@ -139,7 +139,7 @@ struct RateLimitedBoundsTests {
         }
     }
 
-    @Test func roomForANewKeyIsFoundAmongAFewOthers() {
+    @Test func newKeyEvictsOneOfAFewOthers() {
         var cells = RateCells<CountedCell>(limit: 1_000)
         for number in 0..<1_000 {
             cells.withValue(for: "\(number)", at: .zero, default: CountedCell()) { $0.emptyAt = .seconds(number) }
@@ -152,7 +152,7 @@ struct RateLimitedBoundsTests {
         #expect(CountedCell.looks.withLock { $0 } - before <= 8 * 1_000)
     }
 
-    @Test func keysWithWaitingRequestsAreNotForgotten() throws {
+    @Test func keysWithWaitingRequestsAreNotEvicted() throws {
         let limiter = RateLimiter(1, per: .seconds(100))
         #expect(place(limiter, .normal, "a") == nil)
         let waiter = try #require(place(limiter, .normal, "a"))

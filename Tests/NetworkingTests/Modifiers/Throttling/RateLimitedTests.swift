@@ -26,7 +26,7 @@ struct RateLimitedTests {
 
     // MARK: The rate
 
-    @Test func aBurstGoesAtOnceAndTheRestIsRefused() async {
+    @Test func burstIsSentAtOnceAndFurtherRequestsAreRejected() async {
         let network = network(RateLimiter(10, per: .seconds(1), burst: 5), maximumWait: .zero)
         #expect(await sent(20, over: network) == 5)
         clock.advance(by: .milliseconds(99))
@@ -39,7 +39,7 @@ struct RateLimitedTests {
         #expect(await sent(20, over: network) == 5)
     }
 
-    @Test func aRefusalSaysWhenToComeBack() async {
+    @Test func rejectionHasARetryAfter() async {
         let network = network(RateLimiter(1, per: .seconds(10)), maximumWait: .seconds(5))
         #expect(await sent(1, over: network) == 1)
         clock.advance(by: .seconds(2))
@@ -47,12 +47,12 @@ struct RateLimitedTests {
         #expect(error?.kind == .rejected)
         #expect(error?.retryAfter == .seconds(8))
         #expect(error?.reason.contains("1 per 10.0 seconds") == true)
-        // It took nothing.
+        // The rejected request took no permit.
         clock.advance(by: .seconds(8))
         #expect(await sent(1, over: network) == 1)
     }
 
-    @Test func aRequestMayCountAsSeveral() async {
+    @Test func requestMayHaveAWeight() async {
         let network = network(RateLimiter(10, per: .seconds(1), burst: 5), maximumWait: .zero)
         #expect(await sent(3, over: network, weight: 2) == 2)
         #expect(await sent(3, over: network) == 1)
@@ -61,7 +61,7 @@ struct RateLimitedTests {
         #expect(await sent(1, over: network, weight: 3) == 1)
     }
 
-    @Test func whatNeverFitsIsToldSo() async {
+    @Test func weightBeyondTheBurstIsRejected() async {
         let network = network(RateLimiter(10, per: .seconds(1), burst: 5))
         let error = await #expect(throws: NetworkingError.self) {
             try await network.data(.lawful.with { $0.rateLimitWeight = 6 })
@@ -73,7 +73,7 @@ struct RateLimitedTests {
 
     // MARK: Waiting
 
-    @Test func whoWaitsGoesInOrderAtTheRate() async throws {
+    @Test func waitingRequestsAreSentInOrderAtTheRate() async throws {
         let network = network(RateLimiter(1, per: .seconds(1)))
         #expect(await sent(1, over: network) == 1)
         var calls: [Task<HTTPResponseData, any Error>] = []
@@ -88,7 +88,7 @@ struct RateLimitedTests {
             #expect(transport.requests.last?.path == name)
         }
 
-        /// All that wait share an alarm, so how many there are is seen at the limiter.
+        /// All waiting requests share one alarm, so the test waits for their events instead of sleepers.
         func waitForEvents(_ count: Int) async throws {
             try await clock.waitForSleepers()
             for _ in 0..<1_000 {
@@ -97,7 +97,7 @@ struct RateLimitedTests {
         }
     }
 
-    @Test func whoIsCancelledTakesNothingAndTheOthersMoveUp() async throws {
+    @Test func cancelledRequestTakesNoPermitAndTheOthersAdvance() async throws {
         let limiter = RateLimiter(1, per: .seconds(1))
         let network = network(limiter)
         #expect(await sent(1, over: network) == 1)
@@ -114,7 +114,7 @@ struct RateLimitedTests {
         #expect(await sent(1, over: network) == 1)
     }
 
-    @Test func moreUrgentRequestsGoFirst() async throws {
+    @Test func requestsOfHigherPriorityAreSentFirst() async throws {
         let limiter = RateLimiter(1, per: .seconds(1))
         let network = network(limiter)
         #expect(await sent(1, over: network) == 1)
@@ -131,7 +131,7 @@ struct RateLimitedTests {
         #expect(transport.requests.suffix(3).map(\.path) == ["/high", "/normal", "/low"])
     }
 
-    @Test func aWaitBeyondTheDeadlineDoesNotBegin() async {
+    @Test func waitBeyondTheDeadlineIsRejected() async {
         let network = transport.rateLimited(to: 1, per: .seconds(10)).deadline(.seconds(5))
             .environment(\.clock, .manual(clock))
         #expect(await sent(1, over: network) == 1)
@@ -142,7 +142,7 @@ struct RateLimitedTests {
 
     // MARK: Keys
 
-    @Test func eachHostCanHaveItsOwn() async {
+    @Test func eachHostCanHaveItsOwnLimit() async {
         let network = network(RateLimiter(1, per: .seconds(1), key: .host), maximumWait: .zero)
         #expect(await sent(2, over: network) == 1)
         let elsewhere = HTTPRequestData(authority: "other.example")
@@ -150,7 +150,7 @@ struct RateLimitedTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func soCanWhatAClosureNames() async {
+    @Test func customKeysHaveTheirOwnLimits() async {
         let limiter = RateLimiter(1, per: .seconds(1), key: .custom { $0.method.rawValue })
         let network = network(limiter, maximumWait: .zero)
         #expect(await sent(2, over: network) == 1)
@@ -158,7 +158,7 @@ struct RateLimitedTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func thereIsRoomForNoMoreThanTenThousandKeys() async {
+    @Test func numberOfKeysIsLimited() async {
         let limiter = RateLimiter(1, per: .seconds(1), key: .custom { $0.path ?? "" })
         let network = network(limiter, maximumWait: .zero)
         for number in 0..<10_500 {
@@ -174,7 +174,7 @@ struct RateLimitedTests {
         #expect(await sent(1, over: network(limiter, maximumWait: .zero)) == 0)
     }
 
-    @Test func aRequestThatIsNotThrottledPasses() async {
+    @Test func requestThatDisablesThrottlingIsNotLimited() async {
         let network = network(RateLimiter(1, per: .seconds(1)), maximumWait: .zero)
         #expect(await sent(1, over: network) == 1)
         _ = try? await network.data(.lawful.with { $0.isThrottled = false })
@@ -183,7 +183,7 @@ struct RateLimitedTests {
 
     // MARK: Settings
 
-    @Test func absurdSettingsDoNotTrap() async {
+    @Test func extremeSettingsDoNotCrash() async {
         let most = RateLimiter(1_000_000_000, per: .nanoseconds(1), burst: 1_000_000_000)
         #expect(await sent(10, over: network(most, maximumWait: .zero)) == 10)
         let least = RateLimiter(1, per: .seconds(31_556_952_000), burst: 1_000_000_000)
@@ -191,7 +191,7 @@ struct RateLimitedTests {
         #expect(await sent(1, over: network(least, maximumWait: .zero)) == 0)
     }
 
-    @Test func itsLineInTheOutline() {
+    @Test func outlineListsTheRate() {
         let network = MockTransport().rateLimited(to: 10, per: .seconds(1), burst: 20)
         #expect(network.outline.hasPrefix("rateLimited(10 per 1.0 seconds, burst: 20)\n"))
     }

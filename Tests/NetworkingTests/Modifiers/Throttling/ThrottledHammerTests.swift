@@ -5,15 +5,15 @@ import Testing
 
 @testable import NetworkingResilience
 
-/// Callers that take, wait for, leave and give back slots, all at once and of few hosts, so that these are forgotten
-/// and come back.
+/// Callers that concurrently take, await, leave and return permits of a few hosts, so that hosts are forgotten and
+/// used again.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct ThrottledHammerTests {
     private struct Refusal: Error {}
 
     private static let limit = 2
 
-    /// How many run, and how many did at most.
+    /// The current and the maximum number of running callers.
     private struct Running: Sendable {
         private var counts: [String: Int] = [:]
         private(set) var maximum = 0
@@ -29,7 +29,7 @@ struct ThrottledHammerTests {
     }
 
     @Test(arguments: [Int.max, 3])
-    func everyCallerGetsASlotAndNoneIsLeft(queue: Int) async {
+    func everyCallerGetsAPermitAndAllAreReturned(queue: Int) async {
         let hammer = Hammer()
         let slots = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
         let running = Locked(Running())
@@ -39,7 +39,7 @@ struct ThrottledHammerTests {
                     var random = hammer.random(task)
                     for _ in 0..<1_000 {
                         let host = "\(Int.random(in: 0..<4, using: &random))"
-                        guard await takeSlot(slots, host, &random) else { continue }
+                        guard await takePermit(slots, host, &random) else { continue }
                         running.withLock { $0.begin(host) }
                         await random.yield(upTo: 3)
                         running.withLock { $0.end(host) }
@@ -53,12 +53,12 @@ struct ThrottledHammerTests {
     }
 
     /// Returns whether the caller has a permit.
-    private func takeSlot(_ slots: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
+    private func takePermit(_ slots: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
         if slots.takeIfFree(host) { return true }
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
         guard let place = slots.enqueue(priority, host, refusal: Refusal()) else { return false }
         if random.once(in: 3) {
-            // Cancelled: its wait ends at once, and it leaves the queue a while later.
+            // The cancellation ends the wait at once, and the caller leaves the queue later.
             await random.yield(upTo: 3)
             if place.wait.resume(with: .failure(CancellationError())) {
                 await random.yield(upTo: 5)
@@ -69,7 +69,7 @@ struct ThrottledHammerTests {
             return false
         }
         if random.once(in: 4) {
-            // Its time is over.
+            // The maximum wait is over.
             await random.yield(upTo: 3)
             slots.leave(place, host, with: Refusal())
         }
@@ -81,7 +81,7 @@ struct ThrottledHammerTests {
         }
     }
 
-    /// The same by way of the modifier, whose callers are cancelled as tasks.
+    /// The same test through the modifier, with cancelled tasks as callers.
     @Test func everyCallEnds() async {
         let hammer = Hammer()
         let slots = ConcurrencyLimiter(maxPerHost: Self.limit)
@@ -120,18 +120,18 @@ struct ThrottledHammerTests {
     }
 }
 
-/// Callers of a rate limiter that forgets keys, while a task moves the clock.
+/// Callers of a rate limiter that evicts keys, while a task advances the clock.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct RateLimitedHammerTests {
     private static let interval = Duration.milliseconds(10)
     private static let burst = 3
     private static let workers = 12
 
-    @Test func everyWaiterGetsItsTurnAndNotTooEarly() async {
+    @Test func everyWaiterGetsItsPermitsAndNotTooEarly() async {
         let hammer = Hammer()
         let clock = ManualClock()
         let limiter = RateLimiter(1, per: Self.interval, burst: Self.burst)
-        // As many keys as are remembered, so that each new one makes the limiter forget others.
+        // The limiter stores its maximum of keys, so each new one evicts others.
         for key in 0..<10_000 {
             _ = limiter.take(1, .normal, "old \(key)", waitingUpTo: nil, on: .manual(clock))
         }
@@ -143,7 +143,7 @@ struct RateLimitedHammerTests {
             group.addTask {
                 var random = hammer.random(-1)
                 while left.value > 0 {
-                    // Slowly, so that there are never permits to spare.
+                    // The clock advances slowly, so that permits are always scarce.
                     if 2 * limiter.waiting >= left.value {
                         clock.advance(by: .milliseconds(Int.random(in: 0...10, using: &random)))
                     }
@@ -154,7 +154,7 @@ struct RateLimitedHammerTests {
                 group.addTask {
                     var random = hammer.random(worker)
                     for number in 0..<500 {
-                        // Some keys that many callers want, and some that are new.
+                        // Some keys are used by many callers, and others are new.
                         let key =
                             random.once(in: 4)
                             ? "new \(worker) \(number)" : "\(Int.random(in: 0..<3, using: &random))"
@@ -164,7 +164,7 @@ struct RateLimitedHammerTests {
                             granted[key, default: 0] += weight
                             return granted[key] ?? 0
                         }
-                        // The clock is read after the permits were counted, so it allows no fewer than it did then.
+                        // The clock is read after the permits were counted, so the result is an upper bound.
                         let allowed = Self.burst + Int((clock.now.offset - start) / Self.interval)
                         if sum > allowed {
                             tooMany.withLock { $0 += 1 }
@@ -180,7 +180,7 @@ struct RateLimitedHammerTests {
         #expect(clock.sleepers == 0, "\(hammer)")
     }
 
-    /// Returns whether the caller has got its permits.
+    /// Returns `true` if the caller got its permits.
     private func takePermits(
         _ weight: Int,
         of limiter: RateLimiter,
@@ -209,7 +209,7 @@ struct RateLimitedHammerTests {
                     return false
                 }
             }
-            // Cancelled: its wait ends at once, and it leaves the queue or gives its permits back a while later.
+            // The cancellation ends the wait at once. The caller leaves the queue or returns its permits later.
             await random.yield(upTo: 5)
             if place.wait.resume(with: .failure(CancellationError())) {
                 await random.yield(upTo: 5)

@@ -17,8 +17,7 @@ struct ThrottledTests {
         HTTPRequestData(authority: "example.com", path: name).with { $0.priority = priority }
     }
 
-    /// Sends requests one after the other, so that their order is known: each is under way or waits before the next
-    /// comes.
+    /// Sends requests in a known order: each has been sent or is waiting before the next one is started.
     private func send(
         _ requests: [HTTPRequestData],
         over network: some NetworkingComponent,
@@ -35,13 +34,13 @@ struct ThrottledTests {
         return calls
     }
 
-    // MARK: Turns
+    // MARK: Order
 
-    @Test func noMoreThanTheLimitAreUnderWay() async throws {
+    @Test func limitAppliesToConcurrentRequests() async throws {
         let slots = ConcurrencyLimiter(max: 2)
         let network = transport.throttled(by: slots)
         let calls = try await send((1...5).map { request("\($0)") }, over: network, counting: slots)
-        // Two that have their slots arrive in any order.
+        // Two requests with permits arrive in any order.
         try await eventually("two requests have arrived") { transport.arrived.count == 2 }
         #expect(Set(transport.arrived) == ["/1", "/2"])
         #expect((slots.inFlight, slots.waiting) == (2, 3))
@@ -54,7 +53,7 @@ struct ThrottledTests {
         #expect((slots.inFlight, slots.waiting) == (0, 0))
     }
 
-    @Test func whoIsMoreUrgentGoesFirst() async throws {
+    @Test func requestsOfHigherPriorityAreSentFirst() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let requests = [
@@ -72,7 +71,7 @@ struct ThrottledTests {
         #expect(transport.arrived == ["/first", "/high", "/higher", "/a", "/b", "/low"])
     }
 
-    @Test func aRequestThatIsNotThrottledPasses() async throws {
+    @Test func requestThatDisablesThrottlingIsNotLimited() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
@@ -88,7 +87,7 @@ struct ThrottledTests {
         }
     }
 
-    @Test func stacksCanShareSlots() async throws {
+    @Test func stacksCanShareALimiter() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let one = transport.throttled(by: slots)
         let other = transport.throttled(by: slots)
@@ -103,7 +102,7 @@ struct ThrottledTests {
         #expect(transport.peak == 1)
     }
 
-    @Test func eachHostCanHaveItsOwn() async throws {
+    @Test func eachHostCanHaveItsOwnLimit() async throws {
         let slots = ConcurrencyLimiter(maxPerHost: 1)
         let network = transport.throttled(by: slots)
         let elsewhere = HTTPRequestData(authority: "other.example", path: "2")
@@ -119,7 +118,7 @@ struct ThrottledTests {
         #expect((slots.inFlight, slots.waiting) == (0, 0))
     }
 
-    @Test func anErrorGivesTheSlotBack() async throws {
+    @Test func errorReturnsThePermit() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = MockTransport([.failure(NetworkingError(.timeout, request: .lawful)), .ok()])
             .throttled(by: slots)
@@ -130,7 +129,7 @@ struct ThrottledTests {
 
     // MARK: Limits of waiting
 
-    @Test func aQueueThatIsFullRefuses() async throws {
+    @Test func fullQueueRejectsRequests() async throws {
         let slots = ConcurrencyLimiter(max: 1, queue: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
@@ -144,7 +143,7 @@ struct ThrottledTests {
         }
     }
 
-    @Test func theLeastUrgentGivesWay() async throws {
+    @Test func fullQueueRejectsTheLowestPriority() async throws {
         let slots = ConcurrencyLimiter(max: 1, queue: 2)
         let network = transport.throttled(by: slots)
         let waiting = [request("1"), request("low", .low), request("lower", .low)]
@@ -159,7 +158,7 @@ struct ThrottledTests {
         #expect(transport.arrived == ["/1", "/urgent", "/low"])
     }
 
-    @Test func aWaitThatTakesTooLongIsRefused() async throws {
+    @Test func waitBeyondTheMaximumIsRejected() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .seconds(5)).environment(\.clock, .manual(clock))
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
@@ -173,7 +172,7 @@ struct ThrottledTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func noWaitAtAllRefusesAtOnce() async throws {
+    @Test func maximumWaitOfZeroRejectsAtOnce() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .zero)
         let calls = try await send([request("1")], over: network, counting: slots)
@@ -186,7 +185,7 @@ struct ThrottledTests {
     // MARK: Cancellation
 
     @Test(arguments: [1, 2, 3])
-    func whoIsCancelledWhileWaitingLeavesNoGap(position: Int) async throws {
+    func cancelledWaiterDoesNotBlockTheQueue(position: Int) async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send((0...3).map { request("\($0)") }, over: network, counting: slots)
@@ -202,7 +201,7 @@ struct ThrottledTests {
         #expect((slots.inFlight, slots.waiting) == (0, 0))
     }
 
-    @Test func whoIsCancelledUnderWayGivesTheSlotBack() async throws {
+    @Test func cancelledRequestReturnsItsPermit() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
@@ -213,7 +212,7 @@ struct ThrottledTests {
         #expect(slots.inFlight == 0)
     }
 
-    @Test func aCancellationThatMeetsItsTurnLosesNoSlot() async throws {
+    @Test func cancellationAtTheTimeOfItsPermitLosesNoPermit() async throws {
         for round in 0..<200 {
             let slots = ConcurrencyLimiter(max: 1)
             let transport = CountedTransport()
@@ -233,7 +232,7 @@ struct ThrottledTests {
 
     // MARK: Bodies
 
-    @Test func aBodyThatSomebodyReadsHoldsNoSlot() async throws {
+    @Test func readerPacedBodyHoldsNoPermit() async throws {
         struct Reader: ResponseSink {
             let isReaderPaced = true
             let slots: ConcurrencyLimiter
@@ -251,19 +250,19 @@ struct ThrottledTests {
         #expect(slots.inFlight == 0)
     }
 
-    // MARK: Under fire
+    // MARK: Load
 
-    @Test func tenThousandDrain() async throws {
+    @Test func queueOfTenThousandDrains() async throws {
         let slots = ConcurrencyLimiter(max: 6)
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
-        // Six hold all slots until everybody waits.
+        // Six requests hold all permits until the other ones are waiting.
         let holders = (0..<6)
             .map { _ in
                 Task { try await transport.throttled(by: slots).data(.lawful) }
             }
         try await eventually("slots.inFlight >= 6") { slots.inFlight >= 6 }
-        // Places are taken here, in order, as `throttled` does; a task for each would make it a test of the scheduler.
+        // The test enqueues the waiters in order itself. A task for each would test the scheduler.
         let places = (0..<10_000).map { _ in slots.enqueue(.normal, nil, refusal: CancellationError())! }
         let cancelled = Set(stride(from: 0, to: 10_000, by: 3))
         for number in cancelled {
@@ -288,7 +287,7 @@ struct ThrottledTests {
         #expect((slots.inFlight, slots.waiting) == (0, 0))
     }
 
-    @Test func placesAreServedInOrder() {
+    @Test func waitersAreServedInOrder() {
         var queue = WaitQueue()
         var numbers = WaitNumbers()
         let places = (0..<10_000)
@@ -308,14 +307,14 @@ struct ThrottledTests {
 
     // MARK: Settings
 
-    @Test func itsLineInTheOutline() {
+    @Test func outlineListsTheLimits() {
         #expect(MockTransport().throttled(max: 6).outline.hasPrefix("throttled(max: 6)\n"))
         let host = MockTransport().throttled(maxPerHost: 2, queue: 9, maximumWait: .seconds(3))
         #expect(host.outline.hasPrefix("throttled(maxPerHost: 2, queue: 9, maximumWait: 3.0 seconds)\n"))
     }
 }
 
-/// Answers each path when the test says so, and counts how many are under way.
+/// Returns the response for each path when the test sets it, and counts the requests in progress.
 private struct CountedTransport: NetworkingComponent {
     private let answers = Answers()
     private let recorder = RequestRecorder()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkingResilience
 
-/// Stacks in which one limiter stands twice.
+/// Stacks that contain the same limiter twice.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ThrottledTwiceTests {
     private let transport = MockTransport { _ in .ok() }
@@ -15,7 +15,7 @@ struct ThrottledTwiceTests {
         try await network.data(HTTPRequestData(authority: "api.example.com"))
     }
 
-    @Test func sameSlotsGiveARequestOneSlot() async throws {
+    @Test func sameLimiterGivesARequestOnePermit() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .zero).throttled(max: 3).retry()
             .throttled(by: slots, maximumWait: .zero)
@@ -60,7 +60,7 @@ struct ThrottledTwiceTests {
         #expect((outer.inFlight, inner.inFlight) == (0, 0))
     }
 
-    /// The permit of the caller ends with its call, which the revalidation outlives.
+    /// The revalidation outlives the call of the caller, and therefore its permit.
     @Test func revalidationInTheBackgroundNeedsAPermit() async throws {
         let (slots, answer, clock) = (ConcurrencyLimiter(max: 1), HeldAnswer(), ManualClock())
         let stale: HTTPFields = [
@@ -78,7 +78,7 @@ struct ThrottledTwiceTests {
         try await eventually("slots.inFlight == 0") { slots.inFlight == 0 }
     }
 
-    /// The request of a response or an error holds no permit any more.
+    /// The request of a response or an error no longer holds a permit.
     @Test func requestThatIsSentAgainNeedsAPermit() async throws {
         let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .zero)

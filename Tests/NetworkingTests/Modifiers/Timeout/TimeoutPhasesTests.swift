@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The limits of `timeout` for connecting, the head and silence, by what a scripted transport tells.
+/// Tests the limits of `timeout` for connecting, the head and idle time with the events of a scripted transport.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TimeoutPhasesTests {
     private let clock = ManualClock()
@@ -14,7 +14,7 @@ struct TimeoutPhasesTests {
 
     // MARK: The head
 
-    @Test func aHeadThatTakesTooLongEndsTheAttempt() async throws {
+    @Test func lateHeadEndsTheAttempt() async throws {
         let transport = self.transport { call in try await call.wait() }
         let error = try await failure(of: transport.timeout(head: .milliseconds(250)), after: [.milliseconds(250)])
         #expect(error.kind == .timeout)
@@ -22,7 +22,7 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("request.headTimeout"))
     }
 
-    @Test func theHeadsLimitDoesNotCountTheBody() async throws {
+    @Test func headLimitDoesNotIncludeTheBody() async throws {
         let transport = self.transport { call in
             call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             try await call.wait(.seconds(60))
@@ -33,19 +33,19 @@ struct TimeoutPhasesTests {
 
     // MARK: Connecting
 
-    @Test func connectingAndTheHeadAreOneTimeWhereNobodyCanTellThemApart() async throws {
+    @Test func connectAndHeadLimitsAddUpWithoutConnectionEvents() async throws {
         let network = transport { call in try await call.wait() }.timeout(connect: .seconds(2), head: .seconds(3))
         let error = try await failure(of: network, after: [.seconds(5)])
         #expect(error.reason.contains("within 5.0 seconds"))
     }
 
-    @Test func connectAloneIsTheTimeUntilTheHeadThere() async throws {
+    @Test func connectLimitCoversTheHeadWithoutConnectionEvents() async throws {
         let network = transport { call in try await call.wait() }.timeout(connect: .seconds(2))
         let error = try await failure(of: network, after: [.seconds(2)])
         #expect(error.reason.contains("No connection within 2.0 seconds"))
     }
 
-    @Test func aTransportThatTellsGetsEachTimeByItself() async throws {
+    @Test func connectAndHeadLimitsAreSeparateWithConnectionEvents() async throws {
         let network = transport { call in
             call.emit(ExchangeEvent.connecting)
             try await call.wait(.milliseconds(1_900))
@@ -57,7 +57,7 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("No response started within 3.0 seconds"))
     }
 
-    @Test func aConnectionThatTakesTooLongEndsTheAttempt() async throws {
+    @Test func lateConnectionEndsTheAttempt() async throws {
         let network = transport { call in
             call.emit(ExchangeEvent.connecting)
             try await call.wait()
@@ -67,7 +67,7 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("No connection within 2.0 seconds"))
     }
 
-    @Test func theHeadCountsFromTheLastByteSent() async throws {
+    @Test func headLimitStartsAtTheLastByteSent() async throws {
         let network = transport { call in
             call.emit(ExchangeEvent.connecting)
             try await call.wait(.seconds(1))
@@ -80,9 +80,9 @@ struct TimeoutPhasesTests {
         _ = try await failure(of: network, after: [.seconds(1), .seconds(2), .seconds(3)])
     }
 
-    // MARK: Silence
+    // MARK: Idle time
 
-    @Test func eachPieceStartsTheIdleTimeAnew() async throws {
+    @Test func eachChunkRestartsTheIdleLimit() async throws {
         let network = transport { call in
             call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             for count in 1...3 {
@@ -99,7 +99,7 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("No data was transferred for 1.0 seconds"))
     }
 
-    @Test func aBodyThatDoesNotLeaveIsSilenceToo() async throws {
+    @Test func idleLimitCoversAStalledUpload() async throws {
         let network = transport { call in
             call.sent(5, of: 10)
             try await call.wait()
@@ -109,7 +109,7 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("No data was transferred"))
     }
 
-    @Test func readingABodyThatIsStillToComeIsNotConnecting() async throws {
+    @Test func connectLimitExcludesReadingTheRequestBody() async throws {
         let network = transport { call in
             call.emit(ExchangeEvent.readingBody)
             try await call.wait(.seconds(30))
@@ -122,7 +122,7 @@ struct TimeoutPhasesTests {
         #expect(response.status == .ok)
     }
 
-    @Test func waitingForTheHeadIsNoSilence() async throws {
+    @Test func idleLimitExcludesTheWaitForTheHead() async throws {
         let network = transport { call in
             call.sent(10, of: 10)
             try await call.wait(.seconds(30))
@@ -133,20 +133,20 @@ struct TimeoutPhasesTests {
         #expect(response.status == .ok)
     }
 
-    @Test func theTimeInWhichTheSinkIsBusyDoesNotCount() async throws {
+    @Test func idleLimitExcludesTheTimeOfTheSink() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(30))
         let network = transport { call in try await call.deliver(["one", "two"]) }.timeout(idle: .seconds(1))
         let response = try await answer(of: network, with: sink, after: [.seconds(30), .seconds(30)])
         #expect(response.body == .delivered(byteCount: 6))
     }
 
-    /// A transport without back-pressure goes on to tell what arrives.
-    @Test func whatArrivesWhileTheSinkIsBusyChangesNothing() async throws {
-        let teller = Teller()
+    /// A transport without back-pressure continues to report received bytes.
+    @Test func bytesReceivedWhileTheSinkIsBusyDoNotStartTheIdleLimit() async throws {
+        let lateAction = LateAction()
         var sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(30))
-        sink.whileBusy = { teller.tell() }
+        sink.whileBusy = { lateAction.perform() }
         let network = transport { call in
-            teller.told { call.received(100) }
+            lateAction.setAction { call.received(100) }
             try await call.deliver(["one", "two"])
         }
         .timeout(idle: .seconds(1))
@@ -154,9 +154,9 @@ struct TimeoutPhasesTests {
         #expect(response.body == .delivered(byteCount: 6))
     }
 
-    // MARK: All together
+    // MARK: Combined limits
 
-    @Test func theWholeGoesOnThroughThePhases() async throws {
+    @Test func overallLimitCoversAllPhases() async throws {
         let network = transport { call in
             call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             for count in 1...9 {
@@ -172,7 +172,7 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("No complete response within 2.0 seconds"))
     }
 
-    @Test func betweenAttemptsNoPhaseCounts() async throws {
+    @Test func phaseLimitsExcludeTheTimeBetweenAttempts() async throws {
         let network = transport { call in
             try await call.wait(.milliseconds(900))
         }
@@ -181,7 +181,7 @@ struct TimeoutPhasesTests {
         #expect(response.status == .ok)
     }
 
-    @Test func theRequestsOwnLimitsReplaceTheStacks() async throws {
+    @Test func limitsOfTheRequestReplaceThoseOfTheStack() async throws {
         let network = transport { call in try await call.wait() }
             .timeout(connect: .seconds(1), head: .seconds(1), idle: .seconds(1))
         let error = try await failure(of: network, after: [.seconds(9)]) { request in
@@ -193,7 +193,7 @@ struct TimeoutPhasesTests {
     }
 
     @Test(arguments: 0...3)
-    func noTimeAtAllFailsAtOnce(limit: Int) async {
+    func limitOfZeroFailsAtOnce(limit: Int) async {
         let transport = MockTransport()
         let request = HTTPRequestData.lawful.with {
             switch limit {
@@ -209,7 +209,7 @@ struct TimeoutPhasesTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func anAnswerInTimeLeavesNoAlarm() async throws {
+    @Test func responseInTimeLeavesNoAlarm() async throws {
         let network = MockTransport { _ in .text("hello") }
             .timeout(.seconds(4), connect: .seconds(1), head: .seconds(2), idle: .seconds(3))
             .environment(\.clock, .manual(clock))
@@ -218,7 +218,7 @@ struct TimeoutPhasesTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func aCancelledCallerGetsJustThat() async throws {
+    @Test func cancelledCallerGetsCancellationError() async throws {
         let network = transport { call in try await call.wait() }.timeout(head: .seconds(1))
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -228,23 +228,23 @@ struct TimeoutPhasesTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func theAppsOwnProgressHandlerStillHears() async throws {
-        let heard = Journal()
+    @Test func progressHandlerOfTheAppIsStillCalled() async throws {
+        let receivedCounts = Journal()
         let network = MockTransport { _ in .text("hello") }.timeout(idle: .seconds(1))
-        try await network.data(.lawful) { heard.note("\($0.received.count)") }
-        #expect(heard.entries.last == "5")
+        try await network.data(.lawful) { receivedCounts.note("\($0.received.count)") }
+        #expect(receivedCounts.entries.last == "5")
     }
 
     // MARK: Reader-paced bodies
 
-    @Test func aReaderPacedBodyMayTakeAsLongAsItsReaderLikes() async throws {
+    @Test func readerPacedBodyMayExceedTheLimit() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(600), isReaderPaced: true)
         let network = transport { call in try await call.deliver(["one", "two"]) }.timeout(.seconds(10))
         let response = try await answer(of: network, with: sink, after: [.seconds(600), .seconds(600)])
         #expect(response.body == .delivered(byteCount: 6))
     }
 
-    @Test func theNetworkMayNotTakeLongerBetweenItsPieces() async throws {
+    @Test func readerPacedBodyHasALimitBetweenChunks() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(600), isReaderPaced: true)
         let network = transport { call in
             try await call.deliver(["one"], thenWaits: true)
@@ -254,14 +254,14 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("No data was transferred for 10.0 seconds"))
     }
 
-    @Test func norForTheHead() async throws {
+    @Test func readerPacedBodyHasALimitForTheHead() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .zero, isReaderPaced: true)
         let network = transport { call in try await call.wait() }.timeout(.seconds(10))
         let error = try await failure(of: network, with: sink, after: [.seconds(10)])
         #expect(error.reason.contains("No complete response within 10.0 seconds"))
     }
 
-    @Test func aBodyThatIsNotReaderPacedIsPartOfTheWhole() async throws {
+    @Test func overallLimitIncludesABodyThatIsNotReaderPaced() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(600))
         let network = transport { call in try await call.deliver(["one"]) }.timeout(.seconds(10))
         _ = try await failure(of: network, with: sink, after: [.seconds(10)])
@@ -269,16 +269,16 @@ struct TimeoutPhasesTests {
 
     // MARK: In the outline
 
-    @Test func itsLineInTheOutline() {
+    @Test func outlineListsTheLimits() {
         let network = MockTransport().timeout(.seconds(10), connect: .seconds(1), idle: .milliseconds(500))
         #expect(network.outline.hasPrefix("timeout(10.0 seconds, connect: 1.0 seconds, idle: 0.5 seconds)\n"))
     }
 }
 
-// MARK: - The conversation
+// MARK: - Support
 
 extension TimeoutPhasesTests {
-    /// Sends a request and lets time pass: a step each time that the transport, the sink or a modifier waits.
+    /// Sends a request and advances the clock by one step each time the transport, the sink or a modifier waits.
     private func result(
         of network: some NetworkingComponent,
         with sink: (any ResponseSink)? = nil,
@@ -324,7 +324,7 @@ extension TimeoutPhasesTests {
     }
 }
 
-/// A transport that tells and waits as a script says, and then answers.
+/// A transport with a script that emits events and waits before the response is returned.
 private struct ScriptedTransport: NetworkingTransport {
     let clock: ManualClock
     let arrivals: Arrivals
@@ -391,7 +391,7 @@ private struct ScriptedCall: Sendable {
     }
 }
 
-/// A sink that takes its time for each chunk.
+/// A sink that waits before it returns from each chunk.
 private struct SlowSink: ResponseSink {
     let clock: ManualClock
     let arrivals: Arrivals
@@ -405,20 +405,19 @@ private struct SlowSink: ResponseSink {
     }
 }
 
-/// Passes on a call to whoever is known only later.
-private final class Teller: Sendable {
+/// Calls an action that is set after its creation.
+private final class LateAction: Sendable {
     private let action = Mutex<(@Sendable () -> Void)?>(nil)
 
-    func told(to action: @escaping @Sendable () -> Void) {
+    func setAction(to action: @escaping @Sendable () -> Void) {
         self.action.withLock { $0 = action }
     }
 
-    func tell() {
+    func perform() {
         action.withLock { $0 }?()
     }
 }
 
-/// Sends, pauses and sends again.
 private struct Pausing: NetworkingModifier {
     let clock: ManualClock
     let arrivals: Arrivals
@@ -431,7 +430,7 @@ private struct Pausing: NetworkingModifier {
     }
 }
 
-/// Counts how often somebody has begun to wait, so that a test moves time on no earlier.
+/// Counts the waits that have started, so that a test advances the clock only after them.
 private final class Arrivals: Sendable {
     private let state = Mutex((count: 0, waiters: [(count: Int, wait: Suspension<Void>)]()))
 
@@ -459,7 +458,7 @@ private final class Arrivals: Sendable {
         }
     }
 
-    /// Arrives, and waits for a time that counts from then.
+    /// Counts as waiting, then waits for a time that starts at the same moment.
     func wait(_ duration: Duration, on clock: ManualClock) async throws {
         let end = clock.now.advanced(by: duration)
         arrive()

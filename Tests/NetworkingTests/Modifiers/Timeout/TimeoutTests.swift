@@ -13,7 +13,7 @@ struct TimeoutTests {
         transport = MockTransport { [answer] _ in .held(by: answer) }
     }
 
-    @Test func timeThatIsUpFailsTheAttemptAndCancelsIt() async throws {
+    @Test func timeoutFailsTheAttemptAndCancelsIt() async throws {
         let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
@@ -29,7 +29,7 @@ struct TimeoutTests {
         #expect((transport.requests.count, transport.cancelled) == (1, 1))
     }
 
-    @Test func timeIsUpNoEarlier() async throws {
+    @Test func attemptDoesNotFailBeforeItsTimeout() async throws {
         let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
@@ -42,7 +42,7 @@ struct TimeoutTests {
         #expect((transport.requests.count, transport.cancelled) == (1, 0))
     }
 
-    @Test func responseInTimeCallsTheAlarmOff() async throws {
+    @Test func responseInTimeCancelsTheAlarm() async throws {
         let network = MockTransport { _ in .ok() }.timeout(.seconds(10)).environment(\.clock, .manual(clock))
 
         try await network.data(.lawful)
@@ -50,7 +50,7 @@ struct TimeoutTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func errorInTimePassesAsItIs() async {
+    @Test func errorInTimeIsThrownUnchanged() async {
         struct Foreign: Error {}
         let network = MockTransport([.failure(Foreign())]).timeout(.seconds(10)).environment(\.clock, .manual(clock))
 
@@ -65,7 +65,7 @@ struct TimeoutTests {
             (.seconds(60), .seconds(60)),
         ] as [(Duration?, Duration)]
     )
-    func requestsOwnTimeoutReplacesTheStacks(own: Duration?, expected: Duration) async throws {
+    func timeoutOfTheRequestReplacesThatOfTheStack(own: Duration?, expected: Duration) async throws {
         let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let request = HTTPRequestData.lawful.with { $0.timeout = own }
         let call = Task { try await network.data(request) }
@@ -78,9 +78,9 @@ struct TimeoutTests {
         #expect(error?.reason.contains("\(expected)") == true)
     }
 
-    @Test func responseThatComesInspiteOfTheCancellationIsKept() async throws {
+    @Test func responseInSpiteOfTheCancellationIsReturned() async throws {
         let answer = Suspension<Void>()
-        let network = MockTransport([]).modified(Deaf(answer: answer)).timeout(.seconds(10))
+        let network = MockTransport([]).modified(CancellationIgnoring(answer: answer)).timeout(.seconds(10))
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
 
@@ -90,7 +90,7 @@ struct TimeoutTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test func transportsOwnErrorAfterTheTimeIsUnderneath() async throws {
+    @Test func errorOfTheTransportAfterTheTimeoutIsTheUnderlyingError() async throws {
         struct Reset: Error {}
         let network = MockTransport { _ in
             do {
@@ -140,14 +140,14 @@ struct TimeoutTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func bodyThatIsStillArrivingIsCovered() async throws {
+    @Test func timeoutIncludesABodyThatIsStillArriving() async throws {
         let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let trickling = MockTransport([.pieces([.wait(.seconds(3_600)), "a byte"])])
         let network = trickling.timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(request) }
 
-        // The head is there, and the clock knows of the alarm and of the body's next byte.
+        // The head has arrived. The clock has the alarm of the timeout and that of the next byte.
         try await clock.advance(by: .seconds(9), afterSleepers: 2)
         #expect(events.names == ["exchangeStarted", "headReceived"])
         try await clock.advance(by: .seconds(1), afterSleepers: 2)
@@ -157,7 +157,7 @@ struct TimeoutTests {
         #expect(events.names == ["exchangeStarted", "headReceived", "exchangeFailed", "timedOut"])
     }
 
-    @Test func attemptsOfARetryHaveATimeEach() async throws {
+    @Test func eachAttemptHasItsOwnTimeout() async throws {
         let network = MockTransport { _ in .ok() }
             .delayed(by: .seconds(6))
             .timeout(.seconds(10))
@@ -198,7 +198,8 @@ struct TimeoutTests {
                     #expect(error?.kind == .timeout)
                 }
             }
-            // What arrived has read the clock: an alarm that is set after the advance is of a passed moment.
+            // A request that has reached the transport has read the clock, so its alarm is due even if it is set after
+            // the advance.
             try await recorder.waitForRequests(200)
             clock.advance(by: .seconds(10))
             try await group.waitForAll()
@@ -211,8 +212,8 @@ struct TimeoutTests {
 
 // MARK: - Parts
 
-/// Returns a response when the test says so, whatever happens to its caller.
-private struct Deaf: NetworkingModifier {
+/// Returns a response when the test sets it, even if its caller is cancelled.
+private struct CancellationIgnoring: NetworkingModifier {
     let answer: Suspension<Void>
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -7,19 +7,19 @@ struct TraceStateTests {
         (1...count).map { "k\($0)=v\($0)" }.joined(separator: ",")
     }
 
-    /// By the rules of W3C Trace Context, Level 2, section 3.3.
+    /// The valid fields of W3C Trace Context, Level 2, section 3.3.
     @Test(arguments: [
         ("foo=1", "foo=1"), ("foo=1,bar=2", "foo=1,bar=2"), ("", ""), (",", ""), (" ", ""),
-        // White space around members, and empty ones, mean nothing.
+        // Whitespace around members and empty members are ignored.
         ("foo=1 \t , \t bar=2", "foo=1,bar=2"), ("foo=1,,bar=2", "foo=1,bar=2"), ("foo=1, ,bar=2,", "foo=1,bar=2"),
         // A space before a value is part of it.
         ("foo= 1", "foo= 1"), ("foo=a b", "foo=a b"),
-        // The first of several counts.
+        // The first of several members with the same key is used.
         ("foo=1,bar=2,foo=3", "foo=1,bar=2"), ("foo=1,foo=1", "foo=1"),
-        // Keys: letters in lower case or digits first, then some more.
+        // Keys start with a lower-case letter or a digit.
         ("1a-_*/@z=1", "1a-_*/@z=1"), ("fw529a3039@dt=FfU4", "fw529a3039@dt=FfU4"), ("0=1", "0=1"), ("a@=1", "a@=1"),
         (String(repeating: "z", count: 256) + "=1", String(repeating: "z", count: 256) + "=1"),
-        // Values: all that is printable but commas and equals signs.
+        // Values have printable characters other than commas and equals signs.
         ("a=!\"#$%&'()*+-./0:;<>?@A[\\]^_`z{|}~", "a=!\"#$%&'()*+-./0:;<>?@A[\\]^_`z{|}~"),
         ("a=" + String(repeating: "v", count: 256), "a=" + String(repeating: "v", count: 256)),
         (members(32), members(32)),
@@ -33,21 +33,21 @@ struct TraceStateTests {
         "/a=1",
         "föö=1", "foo=é", "foo=\u{7f}", "foo=a\tb", "foo=1,bar", "foo=1;bar=2=3", "foo=1,=2",
         String(repeating: "z", count: 257) + "=1", "a=" + String(repeating: "v", count: 257), members(33),
-        // Those that count twice count as two until they are dropped.
+        // Duplicate members count towards the limit before they are removed.
         members(32) + ",k1=again",
     ])
     func invalid(text: String) {
         #expect(TraceState(text) == nil)
     }
 
-    @Test func fieldsAreOneList() {
+    @Test func severalFieldsFormOneList() {
         #expect(TraceState(fields: ["foo=1", "", "bar=2,foo=3"])?.description == "foo=1,bar=2")
         #expect(TraceState(fields: ["foo=1", "BAR=2"]) == nil)
         #expect(TraceState(fields: [])?.members.isEmpty == true)
         #expect(TraceState(fields: [Self.members(20), Self.members(13)]) == nil)
     }
 
-    @Test func whatIsSetComesFirst() {
+    @Test func memberThatIsSetMovesToTheFront() {
         var state = TraceState("congo=1,rojo=2") ?? TraceState()
         state["rojo"] = "3"
         #expect(state.description == "rojo=3,congo=1")
@@ -64,7 +64,7 @@ struct TraceStateTests {
         #expect(state.description == "new=4,congo=1")
     }
 
-    @Test func theLastIsPushedOut() {
+    @Test func newMemberRemovesTheLastOfAFullList() {
         var state = TraceState(Self.members(32)) ?? TraceState()
         state["new"] = "1"
         #expect(state.members.count == 32)
@@ -75,7 +75,7 @@ struct TraceStateTests {
         #expect(state.members.last?.key == "k30")
     }
 
-    @Test func longMembersGoFirstAndThenTheLast() {
+    @Test func longMembersAreRemovedBeforeTheLast() {
         let long = "long=" + String(repeating: "x", count: 200)
         let state = TraceState("a=1,\(long),b=2,c=3") ?? TraceState()
         #expect(state.shortened(to: 512) == state)

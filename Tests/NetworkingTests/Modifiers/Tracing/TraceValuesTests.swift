@@ -2,7 +2,7 @@ import HTTPTypes
 import Networking
 import Testing
 
-/// Trace contexts that an app puts together by itself.
+/// Trace contexts that an app creates itself.
 @Suite
 struct TraceValuesTests {
     private typealias Member = TraceState.Member
@@ -10,7 +10,7 @@ struct TraceValuesTests {
     @Test(arguments: [
         ("congo", "t61rcWkgMzE"), ("fw529a3039@dt", "a b"), ("1a-b_c*d/e", "~!"),
     ])
-    func aMemberIsAKeyAndAValue(key: String, value: String) throws {
+    func memberHasAKeyAndAValue(key: String, value: String) throws {
         let member = try #require(TraceState.Member(key: key, value: value))
         #expect(member.key == key)
         #expect(member.value == value)
@@ -21,11 +21,11 @@ struct TraceValuesTests {
         ("", "a"), ("Upper", "a"), ("a b", "a"), ("_a", "a"), ("a", "b,c"), ("a", "b=c"), ("a", "b "), ("a", "é"),
         ("a", String(repeating: "b", count: 257)), (String(repeating: "a", count: 257), "b"),
     ])
-    func aMemberThatIsNotValidIsNone(key: String, value: String) {
+    func invalidMemberIsNil(key: String, value: String) {
         #expect(TraceState.Member(key: key, value: value) == nil)
     }
 
-    @Test func aStateHasALimitedNumberOfMembers() throws {
+    @Test func numberOfMembersIsLimited() throws {
         #expect(TraceState.maximumMembers == 32)
         let members = (1...TraceState.maximumMembers).map { "k\($0)=\($0)" }
         var state = try #require(TraceState(members.joined(separator: ",")))
@@ -37,7 +37,7 @@ struct TraceValuesTests {
         #expect(state["k32"] == nil)
     }
 
-    @Test func aContextOfAnAppsOwnIsSent() throws {
+    @Test func contextOfTheAppIsSent() throws {
         let traceID = try #require(TraceParent.TraceID(high: 0x0af7_6519_16cd_43dd, low: 0x8448_eb21_1c80_319c))
         let parentID = try #require(TraceParent.ParentID(bytes: 0xb7ad_6b71_6920_3331))
         let parent = TraceParent(traceID: traceID, parentID: parentID, flags: [.sampled])

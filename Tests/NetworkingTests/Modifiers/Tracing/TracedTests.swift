@@ -18,7 +18,7 @@ struct TracedTests {
 
     private let clock = ManualClock()
 
-    /// What went out, each with its trace.
+    /// Returns the trace parent of each sent request.
     private func traces(_ requests: [HTTPRequestData]) throws -> [TraceParent] {
         try requests.map { request in
             let values = request.headerFields[values: Self.traceParent]
@@ -27,7 +27,7 @@ struct TracedTests {
         }
     }
 
-    /// One trace, and each exchange a step of its own.
+    /// Checks that all requests have one trace ID and that each has its own parent ID.
     private func expectOneTrace(_ requests: [HTTPRequestData], steps: Int) throws {
         let traces = try traces(requests)
         #expect(traces.count == steps)
@@ -35,9 +35,9 @@ struct TracedTests {
         #expect(Set(traces.map(\.parentID)).count == steps)
     }
 
-    // MARK: Where it comes from
+    // MARK: Origin of the trace
 
-    @Test func aNewTraceIsRandomAndSampled() async throws {
+    @Test func newTraceIsRandomAndSampled() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.traced()
         for _ in 0..<2 {
@@ -49,8 +49,8 @@ struct TracedTests {
         #expect(transport.requests.allSatisfy { !$0.headerFields.contains(Self.traceState) })
     }
 
-    /// What a stack wrote is not the caller's own, when the request of a response is sent again.
-    @Test func aRequestThatIsSentAgainHasANewTrace() async throws {
+    /// The field that the stack set is not treated as the caller's own when the request of a response is sent again.
+    @Test func requestThatIsSentAgainHasANewTrace() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.traced()
         let response = try await network.data(.lawful)
@@ -61,14 +61,14 @@ struct TracedTests {
         let both = try traces(Array(sent.prefix(2)))
         #expect(both[0].traceID != both[1].traceID)
         #expect(sent[2].traceContext == nil)
-        // What its sender has written since stays.
+        // A field that the caller has set since then is kept.
         var own = response.sentRequest
         own.headerFields[Self.traceParent] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         try await network.data(own)
         #expect(transport.requests[3].headerFields[Self.traceParent] == own.headerFields[Self.traceParent])
     }
 
-    @Test func idsComeFromTheSecureSource() async throws {
+    @Test func idsComeFromTheSecureRandomSource() async throws {
         let transport = MockTransport { _ in .ok() }
         let random = SecureRandomSource { count in (1...count).map { UInt8($0) } }
         try await transport.traced().environment(\.secureRandom, random).data(.lawful)
@@ -76,15 +76,15 @@ struct TracedTests {
             transport.requests[0].headerFields[Self.traceParent]
                 == "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-03"
         )
-        // All zeros are no id, whatever the source.
+        // An ID is never zero, whatever the source returns.
         try await transport.traced().environment(\.secureRandom, SecureRandomSource { .init(repeating: 0, count: $0) })
             .data(.lawful)
         #expect(transport.requests[1].traceContext != nil)
     }
 
-    @Test func samplingIsByTheTrace() async throws {
+    @Test func samplingDependsOnTheTraceID() async throws {
         let transport = MockTransport { _ in .ok() }
-        // The random part of the id is 0x00ff…, a bit less than 1 in 256.
+        // The random part of the ID is 0x00ff…, slightly less than 1 in 256.
         let random = SecureRandomSource { count in (0..<count).map { $0 == 9 ? 0 : 0xff } }
         func flags(_ ratio: Double, isSampled: Bool? = nil) async throws -> TraceParent.Flags? {
             let network = transport.traced(sampling: ratio).environment(\.secureRandom, random)
@@ -99,7 +99,7 @@ struct TracedTests {
         #expect(try await flags(1, isSampled: false) == [.randomTraceID])
     }
 
-    @Test func aRequestsOwnTraceIsPassedOn() async throws {
+    @Test func traceOfTheRequestIsContinued() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let request = HTTPRequestData.lawful.with {
             $0.headerFields[Self.traceParent] = Self.valid
@@ -119,7 +119,7 @@ struct TracedTests {
         #expect(response.sentRequest.parentID?.description == "b7ad6b7169203331")
     }
 
-    /// Each with what is passed on: nil for a trace of its own, without the state.
+    /// Each case has the expected state, or `nil` if the stack starts a new trace without a state.
     @Test(
         arguments: [
             (["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"], ["a=1"], "a=1"),
@@ -138,7 +138,7 @@ struct TracedTests {
             ([], ["a=1"], nil),
         ] as [([String], [String], String?)]
     )
-    func whatIsValidIsPassedOn(parents: [String], states: [String], state: String?) async throws {
+    func onlyValidTracesAreContinued(parents: [String], states: [String], state: String?) async throws {
         let transport = MockTransport { _ in .ok() }
         try await transport.traced()
             .data(
@@ -153,7 +153,7 @@ struct TracedTests {
         #expect(sent.headerFields[values: Self.traceState].joined(separator: "|") == state ?? "")
     }
 
-    @Test func theEnvironmentsTraceIsGoneOn() async throws {
+    @Test func traceOfTheEnvironmentIsContinued() async throws {
         let context = try #require(
             TraceContext(headerFields: [Self.traceParent: Self.valid, Self.traceState: "congo=1"])
         )
@@ -166,14 +166,14 @@ struct TracedTests {
         #expect(transport.requests.allSatisfy { $0.parentID != context.parent.parentID })
         #expect(transport.requests.allSatisfy { $0.traceContext?.parent.flags == .sampled })
         #expect(transport.requests.allSatisfy { $0.headerFields[Self.traceState] == "congo=1" })
-        // One further in hides it.
+        // An inner environment value of `nil` overrides it.
         try await transport.traced().environment(\.traceContext, nil).environment(\.traceContext, context).data(.lawful)
         #expect(transport.requests.last?.traceID != context.parent.traceID)
     }
 
-    // MARK: What goes out
+    // MARK: Sent fields
 
-    @Test func attemptsRedirectsAndResendsAreSteps() async throws {
+    @Test func attemptsRedirectsAndResendsHaveTheirOwnParentIDs() async throws {
         let moved = MockResponse.redirect(to: "https://api.example.com/elsewhere")
         let movedOn = MockResponse.redirect(to: "https://api.example.com/further")
         let transport = MockTransport([.status(.serviceUnavailable), moved, movedOn, .ok()])
@@ -186,7 +186,7 @@ struct TracedTests {
         try expectOneTrace(hopping.requests, steps: 3)
     }
 
-    @Test func aRefreshSendsTheSameTraceAgain() async throws {
+    @Test func requestAfterARefreshKeepsItsTrace() async throws {
         let server = TokenServer()
         let store = TokenStore(server.session(), delegate: server.delegate)
         server.expire()
@@ -196,7 +196,7 @@ struct TracedTests {
         try expectOneTrace(transport.requests, steps: 2)
     }
 
-    @Test func oneThatIsTracedIsNotTracedAgain() async throws {
+    @Test func innerModifierKeepsTheTraceOfTheOuterOne() async throws {
         let transport = MockTransport { _ in .ok() }
         let log = LogRecorder()
         let network = transport.traced(sampling: 0).logged().traced().environment(\.logger, log.logger())
@@ -208,13 +208,13 @@ struct TracedTests {
                 .stringConvertible(trace.traceID), .stringConvertible(trace.traceID),
             ]
         )
-        // What has left the stack can be sent again, and is traced anew.
+        // The request of a response can be sent again and gets a new trace.
         #expect(!response.sentRequest.isTraced)
         try await network.data(response.request)
         #expect(try Set(traces(transport.requests).map(\.traceID)).count == 2)
     }
 
-    @Test func linesInsideHaveTheTracesID() async throws {
+    @Test func innerLogLinesHaveTheTraceID() async throws {
         let log = LogRecorder()
         let transport = MockTransport { _ in .ok() }
         try await transport.traced().logged().environment(\.logger, log.logger()).data(.lawful)
@@ -222,7 +222,7 @@ struct TracedTests {
         #expect(log.lines.count == 2)
     }
 
-    @Test func aThousandCallsHaveATraceEach() async throws {
+    @Test func eachOfAThousandCallsHasItsOwnTrace() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.traced()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -236,16 +236,16 @@ struct TracedTests {
         #expect(Set(traces.map(\.parentID)).count == 1_000)
     }
 
-    @Test func aFailureTellsItsTrace() async throws {
+    @Test func failedRequestHasATrace() async throws {
         let transport = MockTransport { _ in throw NetworkingError(.connection, request: .lawful) }
         let network = transport.traced().checkedStatusCode()
         _ = try? await network.data(.lawful)
         try expectOneTrace(transport.requests, steps: 1)
     }
 
-    // MARK: In any order
+    // MARK: Order of modifiers
 
-    @Test func aCacheAndATraceGoInAnyOrder() async throws {
+    @Test func cacheWorksInsideAndOutsideOfTracing() async throws {
         let fresh: HTTPFields = [
             .cacheControl: "max-age=60", .date: NetworkClock.manual(clock).date.httpDate, .vary: "accept",
         ]
@@ -262,7 +262,7 @@ struct TracedTests {
         _ = try traces(transport.requests)
     }
 
-    @Test func whatIsDoneInTheBackgroundHasATraceOfItsOwn() async throws {
+    @Test func backgroundRevalidationHasItsOwnTrace() async throws {
         let transport = MockTransport { [clock] _ in
             .ok(headerFields: [
                 .cacheControl: "max-age=1, stale-while-revalidate=60", .date: NetworkClock.manual(clock).date.httpDate,
@@ -288,21 +288,21 @@ struct TracedTests {
     }
 
     @Test(arguments: [true, false])
-    func aSharedExchangeHasOneTrace(isOutside: Bool) async throws {
-        let flights = InFlightRequests()
+    func sharedExchangeHasOneTrace(isOutside: Bool) async throws {
+        let inFlightRequests = InFlightRequests()
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let base = transport
         let network =
             isOutside
-            ? AnyNetworkingComponent(base.deduplicated(sharing: flights).traced())
-            : AnyNetworkingComponent(base.traced().deduplicated(sharing: flights))
+            ? AnyNetworkingComponent(base.deduplicated(sharing: inFlightRequests).traced())
+            : AnyNetworkingComponent(base.traced().deduplicated(sharing: inFlightRequests))
         let first = Task { try await network.data(.lawful) }
-        try await eventually("flights.waiting >= 1") { flights.waiting >= 1 }
+        try await eventually("inFlightRequests.waiting >= 1") { inFlightRequests.waiting >= 1 }
         let second = Task {
             try await network.data(.lawful.with { $0.headerFields[Self.traceParent] = Self.valid })
         }
-        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
+        try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
         answer.answer()
         let sent = try await [first.value, second.value].map(\.sentRequest)
         #expect(Set(try traces(sent)).count == 1)

@@ -3,10 +3,10 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Answers from files.
+/// Mock responses from files.
 @Suite(.timeLimit(.minutes(5)))
 struct MockDirectoryTests {
-    /// A backend of some files, and the directory that theirs is in.
+    /// A backend with some files, and the directory that contains their directory.
     private struct Backend {
         let directory: URL
         let transport: MockTransport
@@ -52,7 +52,7 @@ struct MockDirectoryTests {
             (.get, "/a%20b.txt", "space", "text/plain"), (.head, "/users/42", "", "application/json"),
         ] as [(HTTPRequest.Method, String, String, String)]
     )
-    func filesAnswer(method: HTTPRequest.Method, path: String, body: String, type: String) async throws {
+    func filesAreReturned(method: HTTPRequest.Method, path: String, body: String, type: String) async throws {
         try await withBackend { backend in
             let response = try await backend.send(method, path)
 
@@ -68,7 +68,7 @@ struct MockDirectoryTests {
             "/.env", "/users//42", "/./users", "/users/42%00", "/..%5csecret",
         ]
     )
-    func whatIsNotThereIsNotFound(path: String) async throws {
+    func missingFileIsNotFound(path: String) async throws {
         try await withBackend { backend in
             let response = try await backend.send(.get, path)
 
@@ -78,7 +78,7 @@ struct MockDirectoryTests {
         }
     }
 
-    @Test func stubsComeFirstAndTheClosureLast() async throws {
+    @Test func stubsTakePrecedenceAndTheClosureIsLast() async throws {
         try await withBackend { backend in
             backend.transport.on(.get, "/users/42", uses: .once, .text("stub"))
             #expect(try await backend.send(.get, "/users/42").data == Data("stub".utf8))
@@ -93,14 +93,14 @@ struct MockDirectoryTests {
         }
     }
 
-    @Test func directoryThatIsNotThereIsNamed() async throws {
+    @Test func missingDirectoryIsNamed() async throws {
         let transport = MockTransport(serving: URL(filePath: "/nowhere/fixtures"))
         let response = try await transport.data(HTTPRequestData(authority: "api.example.com", path: "/users"))
         #expect(response.status == .notFound)
         #expect(String(decoding: response.data, as: UTF8.self).contains("There is no directory /nowhere/fixtures."))
     }
 
-    @Test func fileIsReadAnewForEachRequest() async throws {
+    @Test func fileIsReadForEachRequest() async throws {
         try await withBackend { backend in
             try backend.write("changed", to: "served/users/42.json")
 
@@ -108,7 +108,7 @@ struct MockDirectoryTests {
         }
     }
 
-    @Test func fileAnswersAsItIs() async throws {
+    @Test func fileIsReturnedUnchanged() async throws {
         try await withBackend { backend in
             let url = backend.directory.appending(path: "served/logo.svg")
             let transport = MockTransport([

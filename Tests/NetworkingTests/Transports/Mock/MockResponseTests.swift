@@ -26,7 +26,12 @@ struct MockResponseTests {
             (MockResponse(status: .gone, data: Data("x".utf8)), 410, nil, "x"),
         ] as [(MockResponse, Int, String?, String)]
     )
-    func answersAreWhatTheySay(answer: MockResponse, code: Int, contentType: String?, body: String) async throws {
+    func responsesHaveTheirStatusTypeAndBody(
+        answer: MockResponse,
+        code: Int,
+        contentType: String?,
+        body: String
+    ) async throws {
         let response = try await play(answer)
 
         #expect(response.status.code == code)
@@ -34,7 +39,7 @@ struct MockResponseTests {
         #expect(response.data == Data(body.utf8))
     }
 
-    @Test func failureOfAKindIsOneOfATransport() async throws {
+    @Test func failureOfAKindIsATransportError() async throws {
         let transport = MockTransport([.failure(.connectionLost), .ok()])
         let request = HTTPRequestData(authority: "api.example.com")
         let response = try await transport.retry().environment(\.clock, .immediate()).data(request)
@@ -43,7 +48,7 @@ struct MockResponseTests {
         #expect("\(MockResponse.failure(.offline))" == "a failure, offline")
     }
 
-    @Test func headerFieldsTakeThePlaceOfThoseOfTheirNames() async throws {
+    @Test func headerFieldsReplaceThoseOfTheSameName() async throws {
         let fields: HTTPFields = [.eTag: "\"1\"", .contentType: "application/problem+json"]
         let transport = MockTransport([.json([1]).headerFields(fields)])
         let response = try await transport.data(HTTPRequestData(authority: "api.example.com"))
@@ -55,7 +60,7 @@ struct MockResponseTests {
         await #expect(throws: EncodingError.self) { try await play(.json(Double.infinity)) }
     }
 
-    @Test func redirectIsAResponseWhereNoneIsFollowed() async throws {
+    @Test func redirectIsReturnedIfItIsNotFollowed() async throws {
         let request = HTTPRequestData.lawful.with { $0.redirects = .never }
 
         let response = try await play(.redirect(to: "/next", status: .permanentRedirect), to: request)
@@ -70,7 +75,7 @@ struct MockResponseTests {
         #expect(try await play(.text("body"), to: request).data.isEmpty)
     }
 
-    @Test func delayIsOnTheEnvironmentsClock() async throws {
+    @Test func delayUsesTheClockOfTheEnvironment() async throws {
         let clock = ManualClock()
         let network = MockTransport([.ok().delayed(by: .seconds(3))]).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -99,7 +104,7 @@ struct MockResponseTests {
             (1, [11]), (2, [5, 11]), (5, [2, 4, 6, 8, 11]), (11, Array(1...11)),
         ] as [(Int, [Int64])]
     )
-    func progressComesInSteps(steps: Int, expected: [Int64]) async throws {
+    func progressIsReportedInSteps(steps: Int, expected: [Int64]) async throws {
         let seen = Mutex<[TransferProgress]>([])
         let body = Data("hello world".utf8)
 
@@ -114,7 +119,7 @@ struct MockResponseTests {
         #expect(received.last?.fractionCompleted == 1)
     }
 
-    @Test func progressOfTheSentBodyComesFirst() async throws {
+    @Test func progressOfTheSentBodyIsReportedFirst() async throws {
         let seen = Mutex<[TransferProgress]>([])
         let request = HTTPRequestData(method: .post, authority: "a.example", body: .data(Data("12345".utf8)))
 
@@ -138,7 +143,7 @@ struct MockResponseTests {
         }
     }
 
-    @Test func limitDoesNotCountForASink() async throws {
+    @Test func limitDoesNotApplyToASink() async throws {
         let sink = CollectingSink()
         let request = HTTPRequestData.lawful.with {
             $0.maximumResponseBytes = 1
@@ -156,7 +161,7 @@ struct MockResponseTests {
             (.refuse, .delivered(byteCount: 0), 0),
         ] as [(SinkAnswer, ResponseBody, Int)]
     )
-    func sinkDecidesWhatBecomesOfTheBody(answer: SinkAnswer, body: ResponseBody, received: Int) async throws {
+    func sinkDecidesAboutTheBody(answer: SinkAnswer, body: ResponseBody, received: Int) async throws {
         let sink = CollectingSink { _ in answer }
 
         let response = try await play(.text("body"), to: .lawful.with { $0.sink = sink })

@@ -3,13 +3,13 @@ import Networking
 import NetworkingTesting
 import Testing
 
-/// Tests by the thousand go over mocks, so these must not be what takes the time.
+/// Suites with thousands of tests use mocks, so the mocks must be fast.
 @Suite(.timeLimit(.minutes(5)))
 struct MockSpeedTests {
-    // The bounds are far above what a debug build takes while other suites run. They catch what grows with the number
-    // of requests or of stubs; Tests/FreshApp has the bound of a release build.
+    // The bounds are far above the time of a debug build beside other suites. They fail if the time grows with the
+    // number of requests or stubs. Tests/FreshApp has the bound of a release build.
 
-    @Test func tenThousandRequestsPassAStackOfNine() async throws {
+    @Test func tenThousandRequestsThroughNineModifiersAreFast() async throws {
         let transport = MockTransport()
         transport.on(.get, "/users/:id", .json(text: #"{"id":42}"#))
         let network = transport.timeout(.seconds(10)).throttled(max: 6).retry().deduplicated().checkedStatusCode()
@@ -24,7 +24,7 @@ struct MockSpeedTests {
         #expect(duration < .seconds(60))
     }
 
-    @Test func hundredStubsAreLookedAtQuickly() async throws {
+    @Test func hundredStubsAreMatchedQuickly() async throws {
         let transport = MockTransport()
         for index in 0..<100 {
             transport.on(.request(.get, "/stub\(index)/:id") && .query("page"), uses: .any, .ok())

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Which answer a request gets, and what is said of those that get none.
+/// The selection of a response for a request, and the error messages if no response matches.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct MockStubTests {
     private let transport = MockTransport()
@@ -29,7 +29,7 @@ struct MockStubTests {
 
     // MARK: Matching
 
-    @Test func pathParametersReachTheAnswerDecoded() async throws {
+    @Test func pathParametersAreDecoded() async throws {
         transport.on(.get, "/users/:id/:page") { request in
             .text("\(request.pathParameters["id"] ?? "-") \(request.pathParameters["page"] ?? "-")")
         }
@@ -38,7 +38,7 @@ struct MockStubTests {
         #expect(transport.requests.first?.pathParameters == [:])
     }
 
-    @Test func parametersOfAMatcherThatMissedDoNotShow() async throws {
+    @Test func parametersOfAMatcherWithoutAMatchAreDropped() async throws {
         transport.on(.path("/:wrong") && .query("page"), .text("no"))
         transport.on(!.path("/:wrong/x") && (.path("/:a/x") || .path("/:b"))) { request in
             .text(request.pathParameters.map { "\($0.key)=\($0.value)" }.joined())
@@ -61,7 +61,7 @@ struct MockStubTests {
         #expect(try await transport.data(request).data == Data("matched".utf8))
     }
 
-    @Test func matcherMayLookAtTheTransport() async throws {
+    @Test func matcherMayReadTheTransport() async throws {
         transport.on(.where("the second request") { [transport] _ in transport.requests.count == 2 }, .text("second"))
         transport.on(.any, .text("any"))
 
@@ -71,7 +71,7 @@ struct MockStubTests {
 
     // MARK: Uses
 
-    @Test func usedUpStubLetsLaterOnesAnswer() async throws {
+    @Test func laterStubsReplaceAUsedUpOne() async throws {
         transport.on(.get, "/", uses: .once, .text("first"))
         transport.on(.get, "/", uses: .exactly(2)) { _ in .text("then") }
         transport.on(.get, "/", .text("last"))
@@ -83,7 +83,7 @@ struct MockStubTests {
         try transport.verifyAllUsed()
     }
 
-    @Test func requestsAtOnceUseEachStubAsOftenAsItMay() async throws {
+    @Test func concurrentRequestsRespectTheUsesOfEachStub() async throws {
         transport.on(.any, uses: .exactly(100), .text("stub"))
         transport.on(.any, .text("rest"))
 
@@ -95,16 +95,16 @@ struct MockStubTests {
         #expect(answers == ["stub": 100, "rest": 200])
     }
 
-    @Test func usesAreInWords() {
+    @Test func usesAreDescribed() {
         #expect(
             "\(MockUses.once), \(MockUses.exactly(2)), \(MockUses.atLeastOnce), \(MockUses.any)"
                 == "once, exactly 2 times, at least once, any number of times"
         )
     }
 
-    // MARK: What is said of requests that get no answer
+    // MARK: Requests without a response
 
-    @Test func nearestStubIsNamedWithWhatIsWrong() async throws {
+    @Test func closestStubIsNamedWithItsMismatches() async throws {
         transport.on(.get, "/posts", .ok())
         transport.on(.request(.get, "/users/:id") && .header(.accept), .ok())
         transport.on(.post, "/users/:id", .ok())
@@ -118,7 +118,7 @@ struct MockStubTests {
         )
     }
 
-    @Test func usedUpStubIsNamedWithWhatUsedIt() async throws {
+    @Test func usedUpStubIsNamedWithItsRequests() async throws {
         transport.on(.get, "/users/*", uses: .once, .ok())
         _ = try await get("/users/1")
 
@@ -144,7 +144,7 @@ struct MockStubTests {
         )
     }
 
-    @Test func noMessageShowsASecret() async throws {
+    @Test func messagesContainNoSecret() async throws {
         let secret = "geheim"
         let request = HTTPRequestData(
             method: .post,
@@ -172,7 +172,7 @@ struct MockStubTests {
 
     // MARK: Conversations
 
-    @Test func conversationIsHeldInItsOrder() async throws {
+    @Test func expectationsAreMetInOrder() async throws {
         transport.expect(.post, "/login", .text("session"))
         transport.expect(.request(.get, "/me") && .query("full")) { _ in .text("emily") }
         transport.expect(.get, "/users/:id") { .text($0.pathParameters["id"] ?? "-") }
@@ -192,7 +192,7 @@ struct MockStubTests {
         #expect(try await get("/users/42") == "42")
     }
 
-    @Test func requestOutOfOrderFailsAlsoWhereAClosureWouldAnswer() async {
+    @Test func requestOutOfOrderFailsDespiteAClosure() async {
         let transport = MockTransport { _ in .text("closure") }
         transport.expect(.get, "/first", .ok())
 
@@ -201,8 +201,8 @@ struct MockStubTests {
         }
     }
 
-    @Test func requestsAtOnceMeetEachExpectationOnce() async throws {
-        // One that takes a while, so that several requests look at the same expectation.
+    @Test func concurrentRequestsMeetEachExpectationOnce() async throws {
+        // A slow matcher, so that several requests are compared with the same expectation.
         let slow = RequestMatcher.where("any") { _ in (0..<2_000).reduce(0, &+) > 0 }
         for index in 0..<200 { transport.expect(slow, .text("\(index)")) }
 
@@ -215,10 +215,10 @@ struct MockStubTests {
         try transport.verifyAllUsed()
     }
 
-    @Test func requestThatLosesARaceIsComparedWithWhatIsExpectedNext() async throws {
+    @Test func requestThatLosesARaceIsComparedWithTheNextExpectation() async throws {
         let tasks = HandRunTasks()
         let first = Task(executorPreference: tasks) { try await get("/first") }
-        // Another request comes while this one is looked at.
+        // Another request arrives while this one is compared.
         let isFirst = RequestMatcher.where("the first") { request in
             if request.path != "/first" { tasks.run() }
             return request.path == "/first"
@@ -235,9 +235,9 @@ struct MockStubTests {
         )
     }
 
-    // MARK: What was not used
+    // MARK: Unused stubs
 
-    @Test func unusedStubsAreTold() async throws {
+    @Test func unusedStubsAreReported() async throws {
         transport.on(.get, "/users", .ok())
         transport.on(.get, "/posts", uses: .exactly(2), .ok())
         transport.on(.get, "/health", uses: .any, .ok())
@@ -255,7 +255,7 @@ struct MockStubTests {
         )
     }
 
-    @Test func stubThatStandsInAnothersWayIsTold() async throws {
+    @Test func shadowedStubIsReported() async throws {
         transport.on(.get, "/users/*", .ok())
         transport.on(.get, "/users/me", .ok())
         _ = try await get("/users/1")
@@ -271,7 +271,7 @@ struct MockStubTests {
         )
     }
 
-    @Test func unansweredRequestsAreToldThoughAnAppSwallowedTheError() async throws {
+    @Test func unmatchedRequestsAreReportedEvenIfTheAppIgnoresTheError() async throws {
         transport.on(.get, "/users", .ok())
         _ = try await get("/users")
         _ = try? await get("/uesrs?token=geheim")
@@ -286,7 +286,7 @@ struct MockStubTests {
         )
     }
 
-    @Test func nothingIsToldOfWhatWasUsed() async throws {
+    @Test func usedStubsAreNotReported() async throws {
         transport.on(.get, "/users", uses: .once, .ok())
         transport.enqueue(.ok())
         _ = try await get("/users")
@@ -297,7 +297,7 @@ struct MockStubTests {
 
     // MARK: Latency
 
-    @Test func answersTakeTheirTimeOnTheEnvironmentsClock() async throws {
+    @Test func delaysUseTheClockOfTheEnvironment() async throws {
         let clock = ManualClock()
         transport.on(.any, MockResponse.text("late").delayed(by: .seconds(1)))
         transport.delay(by: .seconds(2), jitter: .seconds(4))
@@ -317,13 +317,13 @@ struct MockStubTests {
         #expect(try await call.value.data == Data("late".utf8))
     }
 
-    // MARK: Who is under way
+    // MARK: Requests in progress
 
-    @Test func whoWaitsForARequestFindsItsAnswerChosen() async throws {
+    @Test func waiterForARequestResumesAfterItsResponseIsSelected() async throws {
         let tasks = HandRunTasks()
         let journal = Journal()
         let other = RequestMatcher.where("another request") { _ in
-            // Whoever waits gets the chance to go on while the answer is being looked for.
+            // The waiting task gets a chance to resume while the response is being selected.
             tasks.run()
             journal.note("looked at")
             return false
@@ -343,7 +343,7 @@ struct MockStubTests {
         #expect(try await get("/") == "second")
     }
 
-    @Test func cancellationErrorOfAnAnswerIsNoCancellation() async throws {
+    @Test func responseWithCancellationErrorIsNoCancellation() async throws {
         transport.on(.any, .failure(CancellationError()))
 
         await #expect(throws: CancellationError.self) { try await get("/") }
@@ -351,7 +351,7 @@ struct MockStubTests {
         #expect(transport.cancelled == 0)
     }
 
-    @Test func recordedRequestsKeepNoSinkAlive() async throws {
+    @Test func recordedRequestsRetainNoSink() async throws {
         let answer = HeldAnswer()
         answer.answer(.text("now"))
         let seen = Mutex(false)
@@ -397,7 +397,7 @@ struct MockStubTests {
         #expect(transport.ended == 3)
     }
 
-    @Test func whoWaitsForTheTransportIsToldOfACancellation() async {
+    @Test func cancelledWaiterForRequestsGetsCancellationError() async {
         let wait = Task { try await transport.waitForRequests() }
         wait.cancel()
 
@@ -405,7 +405,7 @@ struct MockStubTests {
     }
 }
 
-/// Runs the parts of tasks when a test says so, on the thread that says it.
+/// An executor that runs jobs when the test calls it, on the calling thread.
 private final class HandRunTasks: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
 
@@ -414,7 +414,7 @@ private final class HandRunTasks: TaskExecutor {
         jobs.withLock { $0.append(job) }
     }
 
-    /// Runs what is ready, and what gets ready meanwhile.
+    /// Runs the jobs that are ready, including jobs that these add.
     func run() {
         while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
             job.runSynchronously(on: asUnownedTaskExecutor())

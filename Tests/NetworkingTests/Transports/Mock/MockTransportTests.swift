@@ -16,9 +16,9 @@ struct MockTransportTests {
         HTTPRequestData(method: method, authority: "a.example", path: path)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    @Test func scriptIsPlayedOnceInOrder() async throws {
+    @Test func responsesOfAScriptAreReturnedOnceInOrder() async throws {
         let transport = MockTransport([.text("one"), .status(.notFound), .failure(Failure())])
         #expect(transport.unusedAnswers == 3)
 
@@ -30,7 +30,7 @@ struct MockTransportTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test func closureAnswersEachRequest() async throws {
+    @Test func closureReturnsTheResponseToEachRequest() async throws {
         let transport = MockTransport { request in .text(request.path ?? "") }
 
         #expect(text(try await transport.data(request("one"))) == "/one")
@@ -44,7 +44,7 @@ struct MockTransportTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func requestsAreMatchedByMethodAndPathWhateverTheirQuery() async throws {
+    @Test func requestsAreMatchedByMethodAndPathWithAnyQuery() async throws {
         let transport = MockTransport()
         transport.on(.get, "users") { _ in .text("get") }
         transport.on(.post, "/users") { _ in .text("post") }
@@ -63,7 +63,7 @@ struct MockTransportTests {
         await #expect(throws: NetworkingError.self) { try await transport.data(request("users?page=3")) }
     }
 
-    @Test func firstMatchAnswers() async throws {
+    @Test func firstMatchingStubIsUsed() async throws {
         let transport = MockTransport()
         transport.on("anything", where: { _ in true }, uses: .once, answer: { _ in .text("first") })
         transport.on("anything again", where: { _ in true }, uses: .once, .text("second"))
@@ -74,7 +74,7 @@ struct MockTransportTests {
         }
     }
 
-    @Test func matchesComeBeforeTheScriptAndTheScriptBeforeTheClosure() async throws {
+    @Test func stubsPrecedeTheScriptAndTheScriptPrecedesTheClosure() async throws {
         let scripted = MockTransport([.text("script")])
         scripted.on(.get, "matched") { _ in .text("match") }
         #expect(text(try await scripted.data(request("matched"))) == "match")
@@ -87,7 +87,7 @@ struct MockTransportTests {
         #expect(text(try await closure.data(request("other"))) == "closure")
     }
 
-    @Test func unexpectedRequestFailsAndSaysWhatWasExpected() async throws {
+    @Test func unexpectedRequestFailsWithTheExpectedOnes() async throws {
         let transport = MockTransport([.ok()])
         transport.on(.get, "users") { _ in .ok() }
         transport.on("a login", where: { $0.path == "/login" }, answer: { _ in .ok() })
@@ -105,7 +105,7 @@ struct MockTransportTests {
         )
     }
 
-    @Test func transportWithoutAnswersSaysSo() async {
+    @Test func transportWithoutResponsesFailsWithAReason() async {
         let error = await #expect(throws: NetworkingError.self) { try await MockTransport().data(.lawful) }
 
         #expect(error?.reason.hasPrefix("MockTransport has no responses.") == true)
@@ -133,7 +133,7 @@ struct MockTransportTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func thousandsOfRequestsAreRecordedAndTheScriptGivesEachAnswerOnce() async throws {
+    @Test func concurrentRequestsAreRecordedAndGetEachResponseOnce() async throws {
         let transport = MockTransport((0..<1_000).map { .text("\($0)") })
         let answers = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<1_000 {
@@ -160,7 +160,7 @@ struct MockTransportTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func delayedAnswerEndsAtTheCancellation() async throws {
+    @Test func delayedResponseEndsAtTheCancellation() async throws {
         let clock = ManualClock()
         let network = MockTransport([.ok().delayed(by: .seconds(3))]).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -172,7 +172,7 @@ struct MockTransportTests {
         #expect(clock.sleepers == 0)
     }
 
-    @Test func answerThatIsDeafToTheCancellationIsDropped() async {
+    @Test func responseAfterTheCancellationIsDropped() async {
         let transport = MockTransport { _ in
             withUnsafeCurrentTask { $0?.cancel() }
             return .ok()
@@ -184,7 +184,7 @@ struct MockTransportTests {
 
     // MARK: Redirects
 
-    @Test func redirectsAreFollowedAsARealTransportDoes() async throws {
+    @Test func redirectsAreFollowedAsByARealTransport() async throws {
         let transport = MockTransport([.redirect(to: "two"), .redirect(to: "https://b.example/three"), .text("there")])
 
         let response = try await transport.data(request("dir/one"))

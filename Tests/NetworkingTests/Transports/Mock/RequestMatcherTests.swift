@@ -15,7 +15,7 @@ struct RequestMatcherTests {
 
     // MARK: Line
 
-    @Test func textThatIsNoJSONMatchesNothingAndSaysWhere() {
+    @Test func malformedJSONMatchesNothingAndReportsThePosition() {
         let matcher = RequestMatcher.json(text: #"{"id": 1, }"#)
         let request = HTTPRequestData(method: .post, authority: "api.example.com", body: .json(["id": 1]))
         #expect(!matcher.matches(request))
@@ -82,14 +82,14 @@ struct RequestMatcherTests {
         )
     }
 
-    @Test func methodAndPathSayBothWhatIsWrong() {
+    @Test func methodAndPathMismatchesAreBothReported() {
         #expect(
             RequestMatcher.request(.post, "/users/:id").mismatches(in: get("/user/42"))
                 == ["The method is GET, not POST.", "The path is /user/42, not /users/:id."]
         )
     }
 
-    @Test func equalRequestsAreToldApartByWhatDiffers() {
+    @Test func requestMismatchNamesTheDifference() {
         let expected = HTTPRequestData(
             method: .post,
             authority: "api.example.com",
@@ -232,7 +232,7 @@ struct RequestMatcherTests {
             (#""""#, "\"\\x\"", false, false),
         ] as [(String, String, Bool, Bool)]
     )
-    func jsonIsComparedByWhatItSays(expected: String, body: String, isEqual: Bool, isIncluded: Bool) {
+    func jsonIsComparedByItsValue(expected: String, body: String, isEqual: Bool, isIncluded: Bool) {
         let request = post(.data(Data(body.utf8), contentType: "application/json"))
 
         #expect(RequestMatcher.json(text: expected).matches(request) == isEqual)
@@ -246,7 +246,7 @@ struct RequestMatcherTests {
         #expect(RequestMatcher.json(including: ["name": "Emily"]).matches(post(.json(["name": "Emily", "id": "1"]))))
     }
 
-    @Test func differenceInJSONNamesItsPlace() {
+    @Test func differenceInJSONHasItsPath() {
         let request = post(
             .data(
                 Data(
@@ -285,7 +285,7 @@ struct RequestMatcherTests {
         #expect(!"\(RequestMatcher.json(text: expected))".contains("secret"))
     }
 
-    @Test func deeplyNestedBodiesAreNoMatchAndNoTrap() {
+    @Test func deeplyNestedBodiesDoNotMatch() {
         let body = String(repeating: "[", count: 100_000)
         #expect(!RequestMatcher.json(text: "[]").matches(post(.data(Data(body.utf8)))))
     }
@@ -303,7 +303,7 @@ struct RequestMatcherTests {
         let request = post(.data(Data("[\(rows)]".utf8), contentType: "application/json"))
         let matchers = (0..<100).map { RequestMatcher.json(text: "[\($0)]") } + [.json(text: "[\(rows)]")]
 
-        // 1 MB, which is parsed once for all of them.
+        // One megabyte, which all matchers together parse once.
         #expect(RequestMatcher.anyOf(matchers).matches(request))
     }
 
@@ -339,7 +339,7 @@ struct RequestMatcherTests {
         #expect("\((posts || users) && !.query("page"))" == "(/posts or /users) and not (query page)")
     }
 
-    @Test func nothingShowsWhatARequestMarksAsSecret() {
+    @Test func descriptionsContainNoMarkedSecret() {
         let request = get("/users/geheim42").with { $0.markSecret("geheim42") }
 
         let sentences = RequestMatcher.path("/posts/:id").mismatches(in: request)

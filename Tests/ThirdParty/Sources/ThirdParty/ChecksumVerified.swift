@@ -54,7 +54,7 @@ extension StackRole {
 }
 
 extension NetworkingComponent {
-    /// Verifies the checksum of each successful response that has one to meet.
+    /// Verifies the checksum of each successful response to a request that expects one.
     ///
     /// A response with a different checksum fails. The request's sink receives the error instead of `finish`.
     ///

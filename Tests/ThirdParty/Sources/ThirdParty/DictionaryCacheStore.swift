@@ -1,6 +1,6 @@
 import Networking
 
-/// A store of responses in a dictionary, from which the oldest key goes when there are too many.
+/// A store of responses in a dictionary that evicts the oldest key when there are too many.
 public actor DictionaryCacheStore: CacheStore {
     /// The maximum number of bytes of an entry.
     public nonisolated let entryCostLimit: Int

@@ -22,7 +22,7 @@ struct ResponseReader {
     private var head: HTTPResponse?
     private var buffer = Data()
     private var received: Int64 = 0
-    /// The number of bytes that are left of a chunk; `nil` before the first chunk and behind the last one.
+    /// The number of bytes that are left of a chunk; `nil` before the first chunk and after the last one.
     private var restOfChunk: Int?
     private var hasEnded = false
 
@@ -124,7 +124,7 @@ struct ResponseReader {
         return Data(data.prefix(count))
     }
 
-    /// Returns what is buffered, or the next bytes of the connection; `nil` at its end.
+    /// Returns the buffered bytes, or the next bytes of the connection; `nil` at its end.
     private mutating func readFromConnection() async throws -> Data? {
         if !buffer.isEmpty {
             defer { buffer = Data() }

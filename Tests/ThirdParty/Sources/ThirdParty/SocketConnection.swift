@@ -115,7 +115,7 @@ extension SocketFailure {
     }
 }
 
-/// An address that a host name stands for.
+/// A network address of a host.
 private struct SocketAddress: Sendable {
     let family: Int32
     private let bytes: [UInt8]
@@ -146,7 +146,7 @@ private struct SocketAddress: Sendable {
     }
 }
 
-/// The function of the system, whose name is that of the method above.
+/// Calls the system's function, which the method above hides.
 private func callConnect(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
     connect(descriptor, address, length)
 }

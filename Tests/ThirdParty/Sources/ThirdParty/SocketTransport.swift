@@ -14,7 +14,7 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
         "SocketTransport"
     }
 
-    /// Sends the request on a connection of its own.
+    /// Sends the request on a new connection.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         do {
             return try await exchange(request, over: connect(for: request))
@@ -33,7 +33,7 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
                 reason: "SocketTransport speaks plain http only. Use another transport."
             )
         }
-        // The stack may watch the silence itself. If it does not, a socket must not wait for ever.
+        // The stack may limit the silence itself. If it does not, a socket must not wait forever.
         let silence = request.isSilenceLimited ? nil : request.allowedSilence
         return try await SocketConnection.open(host: host, port: request.port ?? 80, allowedSilence: silence)
     }
@@ -104,7 +104,7 @@ extension Data {
     }
 }
 
-/// What a socket reports when it fails.
+/// The failures of a socket.
 enum SocketFailure: Error {
     case unknownHost
     case refused

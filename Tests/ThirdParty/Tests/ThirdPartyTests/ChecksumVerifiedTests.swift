@@ -64,7 +64,7 @@ struct ChecksumVerifiedTests {
         #expect(events.map(\.description) == ["The body has the checksum 11e60398."])
     }
 
-    @Test func diagnosticsKnowItsPlaceAndItsOption() {
+    @Test func diagnosticsReportAPlaceOutsideRetryAndAnUnreadOption() {
         let transport = MockTransport { _ in .ok() }
         #expect(transport.retry().checksumVerified().diagnostics.map(\.modifier) == ["checksumVerified"])
         #expect(transport.checksumVerified().retry().diagnostics.isEmpty)

@@ -47,7 +47,7 @@ struct DictionaryCacheStoreTests {
         #expect(await store.count == 2)
     }
 
-    @Test func removesWhatTheAppNames() async throws {
+    @Test func removesTheEntriesThatTheAppNames() async throws {
         let store = DictionaryCacheStore()
         let network = transport.cached(in: store)
         _ = try await text("/a", over: network)

@@ -28,7 +28,7 @@ struct SocketTransportTests {
         }
     }
 
-    /// A sink that leaves the body to the transport is not offered it by the outermost part of the stack again.
+    /// The outermost part of the stack does not offer the head again to a sink that has refused the body.
     @Test(arguments: [SinkAnswer.take, .collect(upTo: 100), .refuse])
     func sinkIsOfferedTheHeadOnce(answer: SinkAnswer) async throws {
         try await withTestServer { server in
@@ -42,8 +42,8 @@ struct SocketTransportTests {
         }
     }
 
-    /// The transport ends a silent exchange by itself only if no modifier of the stack does.
-    @Test func silenceIsTheStacksIfItLimitsIt() async throws {
+    /// The transport ends a silent exchange itself only if no modifier of the stack does.
+    @Test func stackLimitsTheSilenceIfItHasATimeout() async throws {
         struct Seen: NetworkingTransport {
             let journal: Journal
 

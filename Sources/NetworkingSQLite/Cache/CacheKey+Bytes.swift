@@ -1,0 +1,52 @@
+#if SQLite
+import Foundation
+import Networking
+
+extension Checksum {
+    static func value(
+        url: [UInt8],
+        owner: [UInt8],
+        uuid: UnsafeRawBufferPointer,
+        head: UnsafeRawBufferPointer,
+        body: UnsafeRawBufferPointer
+    ) -> Int64 {
+        url.withUnsafeBytes { url in
+            owner.withUnsafeBytes { owner in value(of: [url, owner, uuid, head, body]) }
+        }
+    }
+}
+
+extension CacheKey {
+    /// The URL as bytes: SQLite would end a text at its first zero, so two keys could be equal.
+    var urlBytes: [UInt8] {
+        Array(url.utf8)
+    }
+
+    var ownerBytes: [UInt8] {
+        principal.ownerBytes
+    }
+
+    init?(url: UnsafeRawBufferPointer, owner: UnsafeRawBufferPointer) {
+        guard let url = String(validating: url, as: UTF8.self), let isOwned = owner.first,
+            let id = String(validating: owner.dropFirst(), as: UTF8.self)
+        else { return nil }
+        self.init(principal: isOwned == 0 ? nil : Principal(id: id), url: url)
+    }
+}
+
+extension Principal? {
+    /// The identity as bytes.
+    ///
+    /// The first byte is 1 if there is a principal, so an empty id differs from no principal.
+    var ownerBytes: [UInt8] {
+        guard let self else { return [0] }
+        return [1] + self.id.utf8
+    }
+}
+
+extension UUID {
+    var bytes: Data {
+        withUnsafeBytes(of: uuid) { Data($0) }
+    }
+}
+#endif

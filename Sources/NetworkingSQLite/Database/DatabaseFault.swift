@@ -1,0 +1,108 @@
+#if SQLite
+import Foundation
+import GRDB
+import Networking
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// The reason why a database file cannot be used.
+enum DatabaseFault: Error, Equatable {
+    /// The file is damaged and must not be used any more.
+    ///
+    /// The URL is the new name of the file if this process has moved it.
+    case damage(movedTo: URL?)
+    /// The tables are not the ones that were there when the file was opened.
+    case unknownTables
+    /// A newer version of the library, with this format, has written the file.
+    case newer(Int)
+    /// The file is a database of another program.
+    case foreign
+    case full
+    case busy
+    /// A failure of the file system; the text names the file.
+    case file(String)
+    /// Another error of SQLite.
+    case other(String)
+
+    init(_ error: any Error, _ file: URL) {
+        switch error {
+        case let fault as DatabaseFault:
+            self = fault
+        // SQLite reports a file as read-only, although the user may write it, if its header has an unknown version.
+        case let error as DatabaseError
+        where error.extendedResultCode == .SQLITE_READONLY && access(file.path, W_OK) == 0:
+            self = .damage(movedTo: nil)
+        case let error as DatabaseError:
+            self.init(error)
+        case let error as FileFault where error.code == EWOULDBLOCK || error.code == EINTR:
+            self = .busy
+        case let error as FileFault:
+            self = .file(error.reason)
+        case DatabaseSchema.Mismatch.newer(let version):
+            self = .newer(version)
+        case DatabaseSchema.Mismatch.foreign:
+            self = .foreign
+        case DatabaseSchema.Mismatch.changed, DatabaseSchema.Mismatch.outdated:
+            self = .unknownTables
+        case DatabaseSchema.Mismatch.invalid, is RowDecodingError:
+            self = .damage(movedTo: nil)
+        default:
+            self = .other("\(error)")
+        }
+    }
+
+    private init(_ error: DatabaseError) {
+        switch error.resultCode {
+        // The stores never write a row that breaks a constraint, so a broken constraint is damage, too.
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH: self = .damage(movedTo: nil)
+        case .SQLITE_ERROR, .SQLITE_SCHEMA: self = .unknownTables
+        case .SQLITE_FULL: self = .full
+        case .SQLITE_BUSY, .SQLITE_LOCKED: self = .busy
+        default:
+            self = .other("SQLite error \(error.extendedResultCode.rawValue), \(error.message ?? "unknown")")
+        }
+    }
+
+    var isDamage: Bool {
+        if case .damage = self { true } else { false }
+    }
+
+    /// Describes the fault and what to do about it, without secrets.
+    ///
+    /// - Parameters:
+    ///   - file: The file of the database.
+    ///   - store: The noun for the contents of the file, such as `cache`.
+    /// - Returns: One or two sentences.
+    func reason(_ file: URL, store: String) -> String {
+        switch self {
+        case .damage(let other?):
+            "The file of the \(store) was damaged and was moved to \(other.path). The \(store) starts empty."
+        case .damage(nil):
+            "The file of the \(store) was damaged. The \(store) starts empty."
+        case .unknownTables:
+            "The tables in \(file.path), the file of the \(store), are unknown. Remove the file."
+        case .newer(let format):
+            "\(file.path) was written by a newer version of this library, in its format \(format). Use that version, or "
+                + "another file for each version."
+        case .foreign:
+            "\(file.path) is a database of another program. Use another file for the \(store)."
+        case .full:
+            "There is no space left for \(file.path)."
+        case .busy:
+            "Another process has locked \(file.path) for too long. Try again."
+        case .file(let reason):
+            reason
+        case .other(let reason):
+            "\(file.path), the file of the \(store), cannot be used: \(reason)."
+        }
+    }
+}
+#endif

@@ -1,0 +1,141 @@
+#if SQLite
+import GRDB
+import GRDBSQLite
+import Networking
+
+/// A store's file that is open for writing.
+///
+/// Work runs on a thread of GRDB, so no task blocks its thread while it waits for the disk or for other processes.
+final class DatabaseFile: OpenDatabase {
+    struct Settings: Sendable {
+        /// The name of the store, which its threads have.
+        let label: String
+        var schema: DatabaseSchema
+        /// The maximum time to wait for another process.
+        var patience: Duration = .seconds(5)
+        /// The maximum number of pages of the file, for tests that want a small disk.
+        var pageLimit: Int?
+        /// Whether a commit survives a loss of power.
+        ///
+        /// Otherwise it survives the process; after a loss of power the last commits may be missing, and the file is
+        /// valid.
+        var isDurable = false
+
+        /// Returns the settings of a connection.
+        func configuration(isReader: Bool = false) -> Configuration {
+            var configuration = Configuration()
+            configuration.label = label
+            configuration.readonly = isReader
+            configuration.busyMode = .timeout(patience / .seconds(1))
+            // GRDB then sets `synchronous = NORMAL`.
+            configuration.journalMode = .wal
+            configuration.prepareDatabase { [self] db in
+                // A damaged page is found when it is read, and not used.
+                try db.execute(sql: "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")
+                guard !isReader else { return }
+                // Takes effect before the first page is written, and is ignored for other files.
+                try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+                // Deleted rows are overwritten: always, or where that costs no further write.
+                try db.execute(sql: "PRAGMA secure_delete = \(isDurable ? "ON" : "FAST")")
+                // Otherwise the log keeps its greatest length.
+                try db.execute(sql: "PRAGMA journal_size_limit = \(4 << 20)")
+                if let limit = pageLimit {
+                    try db.execute(sql: "PRAGMA max_page_count = \(limit)")
+                }
+            }
+            return configuration
+        }
+    }
+
+    let location: DatabaseLocation
+    let settings: Settings
+    let writer: DatabaseQueue
+    private let identity: DatabaseLocation.Identity?
+
+    /// Opens a file and migrates it.
+    ///
+    /// The caller must have the lock of the location.
+    init(at location: DatabaseLocation, _ settings: Settings) throws {
+        writer = try DatabaseQueue(path: location.path, configuration: settings.configuration())
+        self.location = location
+        self.settings = settings
+        identity = location.identity
+        try writer.writeWithoutTransaction { db in
+            if settings.isDurable {
+                // Not while the connection is prepared, because GRDB sets it afterwards.
+                try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
+            }
+            try settings.schema.migrate(db)
+        }
+    }
+
+    /// Whether the file is still the one at its path.
+    ///
+    /// It takes a microsecond.
+    var isInPlace: Bool {
+        identity != nil && location.identity == identity
+    }
+
+    /// Waits for work that has started and closes the file.
+    ///
+    /// The caller must hold a reference.
+    func close() {
+        try? writer.close()
+    }
+
+    /// Runs one transaction, which completes even if the calling task is cancelled.
+    ///
+    /// GRDB's `async` functions end with the task. A change that was asked for must still happen.
+    func write<Value: Sendable>(_ work: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        try await perform { [self] in try transaction($0, work) }
+    }
+
+    /// Runs one transaction like ``write(_:)``, and checks afterwards that the file is still in place.
+    ///
+    /// - Throws: ``DatabaseSchema/Mismatch/changed`` if another process has replaced the file meanwhile. Then
+    ///   ``DatabaseHandle/using(_:)`` repeats the work with the new file, because the old one is not read again.
+    func writeInPlace<Value: Sendable>(_ work: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        let value = try await write(work)
+        guard isInPlace else { throw DatabaseSchema.Mismatch.changed }
+        return value
+    }
+
+    /// Runs work without a transaction, such as a single read.
+    func perform<Value: Sendable>(_ work: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            writer.asyncWriteWithoutTransaction { db in
+                continuation.resume(with: Result { try work(db) })
+            }
+        }
+    }
+
+    /// Runs a transaction on the calling thread, which must be the writer's.
+    func transaction<Value>(_ db: Database, _ work: (Database) throws -> Value) throws -> Value {
+        var value: Value?
+        try db.inTransaction(.immediate) {
+            // A newer version may have migrated the file since it was opened.
+            guard try settings.schema.isVersion(of: db) else { throw DatabaseSchema.Mismatch.changed }
+            value = try work(db)
+            return .commit
+        }
+        guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+        return value
+    }
+
+    /// Moves the contents of the log into the file and empties the log, unless another connection uses it.
+    ///
+    /// - Parameter patience: The maximum time to wait for other connections.
+    /// - Throws: An error of GRDB if the file is closed.
+    func checkpoint(waiting patience: Duration) async throws {
+        try await perform { [self] in emptyLog($0, waiting: patience) }
+    }
+
+    /// Does the same on the calling thread, which must be the writer's.
+    func emptyLog(_ db: Database, waiting patience: Duration) {
+        guard location.logLength > 0 else { return }
+        defer { sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.patience / .milliseconds(1))) }
+        sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, patience) / .milliseconds(1)))
+        _ = try? db.checkpoint(.truncate)
+    }
+}
+#endif

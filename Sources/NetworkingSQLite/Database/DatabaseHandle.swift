@@ -1,0 +1,172 @@
+#if SQLite
+import Dispatch
+import Foundation
+import GRDB
+import Synchronization
+
+/// A file that a ``DatabaseHandle`` has opened.
+protocol OpenDatabase: AnyObject, Sendable {
+    /// Whether the file is still the one at its path, and was not moved or removed.
+    var isInPlace: Bool { get }
+    /// Waits for work that has started and closes the file.
+    func close()
+}
+
+/// Opens the file of a store when it is first used, and replaces it if it is damaged.
+final class DatabaseHandle<File: OpenDatabase>: Sendable {
+    let file: URL
+    private let settings: DatabaseFile.Settings
+    private let make: @Sendable (DatabaseLocation) throws -> File
+    private let onDamage: @Sendable (DatabaseFault) -> Void
+    /// The thread on which files are opened and set aside, which waits for the disk and for other processes.
+    private let openings: DispatchQueue
+    /// Changed on that queue only.
+    private let opened = Mutex<File?>(nil)
+
+    /// Creates a handle; the file is created when it is first used.
+    ///
+    /// - Parameters:
+    ///   - file: The file of the database.
+    ///   - settings: The settings of the file.
+    ///   - onDamage: Receives the fault after this object has moved a damaged file.
+    ///   - make: Opens the file, while no other process opens or moves it.
+    init(
+        file: URL,
+        settings: DatabaseFile.Settings,
+        onDamage: @escaping @Sendable (DatabaseFault) -> Void = { _ in },
+        make: @escaping @Sendable (DatabaseLocation) throws -> File
+    ) {
+        self.file = file.absoluteURL
+        self.settings = settings
+        self.make = make
+        self.onDamage = onDamage
+        openings = DispatchQueue(label: "\(settings.label).openings")
+    }
+
+    /// Opens the file, unless it is open.
+    func open() async throws(DatabaseFault) {
+        _ = try await current()
+    }
+
+    /// Runs work with the file, off the caller's actor, and handles its faults.
+    ///
+    /// The work runs again with a new file if the first one was moved, removed or migrated meanwhile. In none of these
+    /// cases has the first run changed the new file.
+    @concurrent
+    func using<Value: Sendable>(_ work: @Sendable (File) async throws -> Value) async throws(DatabaseFault) -> Value {
+        let file = try await current()
+        do {
+            return try await work(file)
+        } catch {
+            let fault = DatabaseFault(error, self.file)
+            guard !file.isInPlace || fault == .unknownTables else { throw await outcome(of: fault, file) }
+            await close(file)
+        }
+        let fresh = try await current()
+        do {
+            return try await work(fresh)
+        } catch {
+            throw await outcome(of: DatabaseFault(error, self.file), fresh)
+        }
+    }
+
+    /// The open file; opens it first if necessary.
+    private func current() async throws(DatabaseFault) -> File {
+        if let file = opened.withLock({ $0 }), file.isInPlace { return file }
+        let result: Result<File, DatabaseFault> = await withCheckedContinuation { continuation in
+            openings.async { [self] in
+                continuation.resume(returning: Result { () throws(DatabaseFault) in try openNow() })
+            }
+        }
+        return try result.get()
+    }
+
+    private func openNow() throws(DatabaseFault) -> File {
+        if let file = opened.withLock({ $0 }), file.isInPlace { return file }
+        opened.withLock { $0 = nil }
+        guard file.isFileURL else {
+            throw .file(
+                "The store needs a file URL (is \(file.scheme ?? "a URL without a scheme")). Use URL(filePath:)."
+            )
+        }
+        let location = location
+        do {
+            try location.prepare()
+            let opened = try location.locked(patience: settings.patience) { () throws -> File in
+                try location.prepareFiles()
+                do {
+                    return try make(location)
+                } catch DatabaseSchema.Mismatch.outdated {
+                    try location.removeFiles()
+                    try location.prepareFiles()
+                    return try make(location)
+                } catch {
+                    guard DatabaseFault(error, self.file).isDamage else { throw error }
+                    throw DatabaseFault.damage(movedTo: URL(fileURLWithPath: try location.setAside()))
+                }
+            }
+            self.opened.withLock { $0 = opened }
+            return opened
+        } catch let fault as DatabaseFault where fault.isDamage {
+            onDamage(fault)
+            throw fault
+        } catch {
+            throw DatabaseFault(error, file)
+        }
+    }
+
+    /// Returns the fault to throw; sets a damaged file aside first.
+    private func outcome(of fault: DatabaseFault, _ damaged: File) async -> DatabaseFault {
+        guard fault.isDamage else { return fault }
+        return await withCheckedContinuation { continuation in
+            openings.async { [self] in
+                continuation.resume(returning: setAsideNow(damaged))
+            }
+        }
+    }
+
+    private func setAsideNow(_ damaged: File) -> DatabaseFault {
+        opened.withLock { opened in
+            if opened === damaged { opened = nil }
+        }
+        let location = location
+        do {
+            let moved = try location.locked(patience: settings.patience) {
+                // Another process or task may already have moved it, and the file in place may be a new one.
+                damaged.isInPlace ? URL(fileURLWithPath: try location.setAside()) : nil
+            }
+            let fault = DatabaseFault.damage(movedTo: moved)
+            if moved != nil {
+                onDamage(fault)
+            }
+            return fault
+        } catch {
+            return DatabaseFault(error, file)
+        }
+    }
+
+    /// Closes the file for tests that use it by other means, while no work is running: the last reference may be
+    /// released later.
+    func close() async {
+        let file = opened.withLock { $0 }
+        guard let file else { return }
+        await close(file)
+        file.close()
+    }
+
+    private func close(_ file: File) async {
+        await withCheckedContinuation { continuation in
+            openings.async { [self] in
+                opened.withLock { opened in
+                    if opened === file { opened = nil }
+                }
+                continuation.resume()
+            }
+        }
+    }
+
+    private var location: DatabaseLocation {
+        DatabaseLocation(path: file.path, isDurable: settings.isDurable)
+    }
+}
+#endif

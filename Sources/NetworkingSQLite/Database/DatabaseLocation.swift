@@ -1,0 +1,162 @@
+#if SQLite
+import Foundation
+import Networking
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// The paths of a store's files: the database, its write-ahead log with an index, and a lock.
+struct DatabaseLocation: Sendable {
+    let path: String
+    /// Whether new files survive a loss of power.
+    var isDurable = false
+
+    /// The identity of a file, which differs from that of a file that has replaced it.
+    struct Identity: Equatable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    private static let logs = ["-wal", "-shm"]
+    /// The maximum number of damaged files that are kept; each may be as large as the store.
+    private static let maximumSetAside = 2
+
+    /// The identity of the file that is in place now; `nil` if there is none.
+    ///
+    /// The file is not opened: closing it would release SQLite's locks on it, which belong to the process.
+    var identity: Identity? {
+        Self.status(of: path).map { Identity(device: UInt64(truncatingIfNeeded: $0.st_dev), inode: UInt64($0.st_ino)) }
+    }
+
+    /// The length of the write-ahead log in bytes.
+    var logLength: Int64 {
+        Self.status(of: path + "-wal").map { Int64($0.st_size) } ?? 0
+    }
+
+    /// Creates the directory of the file, unless it exists.
+    func prepare() throws(FileFault) {
+        guard !path.utf8.contains(0), path.utf8.first == UInt8(ascii: "/"), path.utf8.last != UInt8(ascii: "/") else {
+            throw FileFault(path: path, code: EINVAL)
+        }
+        let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        if !directory.isEmpty {
+            guard !PrivateFile.isTaken(directory) else { return }
+            try PrivateFile.makeDirectory(directory)
+            if isDurable {
+                try PrivateFile.synchronizeDirectory(of: directory)
+            }
+        }
+    }
+
+    /// Checks the files, and creates an empty database that only this user may read unless there is one.
+    ///
+    /// SQLite creates its other files with the permissions of the database, and does not follow a link in their place.
+    /// The caller must have the lock.
+    func prepareFiles() throws(FileFault) {
+        for name in [path] + Self.logs.map({ path + $0 }) {
+            guard let status = Self.status(of: name) else { continue }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw FileFault(path: name, code: status.st_mode & S_IFMT == S_IFLNK ? ELOOP : EINVAL)
+            }
+            if status.st_mode & 0o077 != 0, chmod(name, 0o600) != 0 {
+                throw FileFault(path: name, code: errno)
+            }
+        }
+        guard identity == nil else { return }
+        // A log without its database belongs to a database that was removed.
+        for suffix in Self.logs {
+            try PrivateFile.remove(path + suffix)
+        }
+        _ = try OpenFile(creating: path)
+        if isDurable {
+            try PrivateFile.synchronizeDirectory(of: path)
+        }
+    }
+
+    /// Moves the files to another name.
+    ///
+    /// The caller must have the lock.
+    ///
+    /// - Returns: The new path of the database.
+    func setAside() throws(FileFault) -> String {
+        let numbers = setAsideNumbers()
+        let number = (numbers.last ?? 0) + 1
+        for old in numbers.dropLast(Self.maximumSetAside - 1) {
+            for suffix in [""] + Self.logs {
+                try PrivateFile.remove(name(setAside: old) + suffix)
+            }
+        }
+        let name = name(setAside: number)
+        // The log first: without its log, a database is only older; with the log of another database it would be damaged.
+        for suffix in Self.logs + [""] where Self.status(of: path + suffix) != nil {
+            try PrivateFile.move(path + suffix, to: name + suffix)
+        }
+        return name
+    }
+
+    /// Removes the files.
+    ///
+    /// The caller must have the lock.
+    func removeFiles() throws(FileFault) {
+        // If the process ends before the log is removed, the next opening removes it.
+        for suffix in [""] + Self.logs {
+            try PrivateFile.remove(path + suffix)
+        }
+    }
+
+    /// Runs work while no other process and no other store opens or moves the files.
+    func locked<Value>(patience: Duration, _ work: () throws -> Value) throws -> Value {
+        let descriptor = try lock(patience: patience)
+        // The system also releases the lock when the process ends.
+        defer { close(descriptor) }
+        return try work()
+    }
+
+    /// Locks a separate file, which is never moved.
+    ///
+    /// An open database does not need the lock.
+    private func lock(patience: Duration) throws -> CInt {
+        let path = path + "-lock"
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { throw FileFault(path: path, code: errno) }
+        let end = ContinuousClock.now + patience
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            let code = errno
+            guard code == EWOULDBLOCK || code == EINTR, ContinuousClock.now < end else {
+                close(descriptor)
+                throw FileFault(path: path, code: code)
+            }
+            // This blocks only the store's own thread. A blocking flock would have no time limit.
+            usleep(2000)
+        }
+        return descriptor
+    }
+
+    /// The numbers of the damaged files, in order.
+    func setAsideNumbers() -> [Int] {
+        let file = URL(fileURLWithPath: path)
+        let prefix = "\(file.lastPathComponent).damaged-"
+        let names = try? FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
+        return (names ?? [])
+            .compactMap { $0.hasPrefix(prefix) ? Int($0.dropFirst(prefix.count)) : nil }
+            .filter { (1..<Int.max).contains($0) }
+            .sorted()
+    }
+
+    private func name(setAside number: Int) -> String {
+        "\(path).damaged-\(number)"
+    }
+
+    private static func status(of path: String) -> stat? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status : nil
+    }
+}
+#endif

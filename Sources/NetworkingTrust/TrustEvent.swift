@@ -1,0 +1,23 @@
+public import NetworkingCore
+
+/// An event of the pins of a ``ServerTrust``.
+///
+/// A mismatch is found when a connection is made, so a request over a kept connection reports none.
+@nonexhaustive
+public enum TrustEvent: NetworkEvent {
+    /// The server has none of the pinned keys, and the request fails.
+    indirect case mismatchRefused(PinMismatch)
+    /// The server has none of the pinned keys, and the request continues, because the pins are only reported.
+    indirect case mismatchReported(PinMismatch)
+    /// The pins of a host have expired, and the request continues without them.
+    case pinsExpired(host: String)
+
+    /// The event with the host: `pinMismatchRefused(api.example.com)`.
+    public var description: String {
+        switch self {
+        case .mismatchRefused(let mismatch): "pinMismatchRefused(\(mismatch.host))"
+        case .mismatchReported(let mismatch): "pinMismatchReported(\(mismatch.host))"
+        case .pinsExpired(let host): "pinsExpired(\(host))"
+        }
+    }
+}

@@ -1,0 +1,102 @@
+#if URLSession && AsyncHTTPClient && SQLite
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import Networking
+import NetworkingAsyncHTTPClient
+import NetworkingInspector
+
+/// The measured stacks over a transport that responds at once, by name.
+///
+/// The difference in instructions between two numbers of calls is the cost of the calls alone:
+/// `valgrind --tool=callgrind Benchmarks count app 2000`.
+enum CountedStacks {
+    static let all: [(name: String, network: any NetworkingComponent, request: HTTPRequestData)] = {
+        let relative = HTTPRequestData(path: "/small")
+        let server = URL(string: "https://api.example.com")!
+        let absolute = InstantTransport().server(baseURL: server).resolved(relative)
+        var unlogged = absolute
+        unlogged.logDetail = .off
+        return [
+            ("one", InstantTransport().modified(PassThrough()), absolute),
+            ("eleven", InstantTransport().eleven(), absolute),
+            ("light", InstantTransport().stackOfNine(authority: "api.example.com"), relative),
+            ("app", InstantTransport().appStack(server), relative),
+            ("environment", InstantTransport().environment(\.tenant, 1), absolute),
+            ("suspending", SuspendingTransport().modified(PassThrough()), absolute),
+            ("timeout", SuspendingTransport().timeout(.seconds(10)), absolute),
+            ("deadline", InstantTransport().deadline(.seconds(30)), absolute),
+            ("layers0", Calibration.layers(0), absolute),
+            ("layers8", Calibration.layers(8), absolute),
+            ("throttled", InstantTransport().throttled(max: 6), absolute),
+            ("deduplicated", InstantTransport().deduplicated(), absolute),
+            ("retry", InstantTransport().retry(), absolute),
+            ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
+            (
+                "authenticated",
+                InstantTransport().authenticated(with: BearerCredentials(token: "token"), at: ["api.example.com"]),
+                absolute
+            ),
+            ("cached", InstantTransport().cached(), absolute),
+            ("cached.hit", CacheableTransport().cached(), absolute),
+            ("instrument", InstantTransport().modified(PassThrough()).instrument(), absolute),
+            ("instrument.eleven", InstantTransport().eleven().instrument(), absolute),
+            ("traced", InstantTransport().modified(PassThrough()).traced(), absolute),
+            ("traced.eleven", InstantTransport().eleven().traced(), absolute),
+            ("inspected", InstantTransport().modified(PassThrough()).inspected(), absolute),
+            ("inspected.eleven", InstantTransport().eleven().inspected(), absolute),
+            ("logged.silent", InstantTransport().logged(using: .silent), absolute),
+            ("logged.off", InstantTransport().logged(using: .silent), unlogged),
+            ("logged.level", InstantTransport().logged(using: .warnings), absolute),
+        ]
+    }()
+
+    /// Makes a number of calls through a stack, one after the other.
+    ///
+    /// The names in addition to those of ``all`` are `http.client`, `http.transport` and `http.app`. They use a server in
+    /// another process, with AsyncHTTPClient alone, with the transport, and with the stack of an app. The callers share
+    /// these calls.
+    static func call(_ name: String, times count: Int, callers: Int) async throws {
+        guard let stack = all.first(where: { $0.name == name }) else {
+            return try await Task.detached { try await send(name, times: count, callers: callers) }.value
+        }
+        for _ in 0..<count {
+            _ = try await stack.network.send(stack.request)
+        }
+    }
+
+    private static func send(_ name: String, times count: Int, callers: Int) async throws {
+        try await ChildProcess.withServer { server in
+            let raw = HTTPClient()
+            let transport = AsyncHTTPClientTransport()
+            let base = server.absoluteString
+            let network: any NetworkingComponent =
+                name == "http.app" ? transport.appStack(server) : transport.server(baseURL: server)
+            let load = Load(callers: callers, total: count)
+            if name == "http.client" {
+                try await load.run { number in
+                    let request = HTTPClientRequest(url: "\(base)/items/\(number)")
+                    _ = try await raw.execute(request, timeout: .seconds(10)).body.collect(upTo: 64 << 20)
+                }
+            } else {
+                try await load.run { number in try await network.data(HTTPRequestData(path: "items/\(number)")) }
+            }
+            try await transport.shutdown()
+            try await raw.shutdown()
+        }
+    }
+}
+
+extension NetworkingComponent {
+    /// Eleven modifiers that do nothing.
+    fileprivate func eleven() -> some NetworkingComponent {
+        modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
+            .modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
+            .modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
+    }
+
+    fileprivate func inspected() -> some NetworkingComponent {
+        inspected(by: NetworkInspector(keeping: 100))
+    }
+}
+#endif

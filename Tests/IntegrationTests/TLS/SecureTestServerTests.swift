@@ -1,0 +1,243 @@
+#if AsyncHTTPClient && SecureTestServer
+import AsyncHTTPClient
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingAsyncHTTPClient
+import NetworkingTestServer
+import NetworkingTesting
+import NIOSSL
+import TestSupport
+import Testing
+
+extension Loopback {
+    /// The scripted server with TLS, over HTTP/2 and HTTP/1.1.
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+    struct SecureTestServerTests {
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
+        func servesRoutesOverTheNegotiatedProtocol(version: TestServer.TLS.ApplicationProtocol) async throws {
+            try await Self.withServer(.loopback(version)) { server, network in
+                server.route(.post, "/users/:id") { .text("\($0.parameters["id"] ?? "") \($0.body.count)") }
+                let request = HTTPRequestData(.post, "users/7", body: .data(Data("hello".utf8)))
+                #expect(try await network.data(request).text == "7 5")
+                let recorded = try #require(server.requests.first)
+                #expect(server.url.scheme == "https")
+                #expect(recorded.httpVersion == (version == .http2 ? "HTTP/2" : "HTTP/1.1"))
+                #expect(recorded.bodyByteCount == 5)
+            }
+        }
+
+        @Test func prefersHTTP2() async throws {
+            try await Self.withServer(.loopback) { server, network in
+                server.route("/") { _ in .ok }
+                try await network.data(.get("/"))
+                #expect(server.requests.map(\.httpVersion) == ["HTTP/2"])
+            }
+        }
+
+        @Test func concurrentRequestsShareAConnectionOverHTTP2() async throws {
+            try await Self.withServer(.loopback(.http2)) { server, network in
+                let gate = Gate()
+                server.route("/first") { _ in .ok }
+                server.route("/held") { _ in
+                    try await gate.wait()
+                    return .ok
+                }
+                try await network.data(.get("first"))
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 1...4 {
+                        group.addTask { try await network.data(.get("held")) }
+                    }
+                    try await server.waitForRequests(5)
+                    gate.open()
+                    try await group.waitForAll()
+                }
+                #expect(server.acceptedConnections == 1)
+                #expect(server.requests.map(\.numberOnConnection).sorted() == [1, 2, 3, 4, 5])
+                #expect(server.peakActiveRequests == 4)
+            }
+        }
+
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
+        func trailersArrive(version: TestServer.TLS.ApplicationProtocol) async throws {
+            try await Self.withServer(.loopback(version)) { server, network in
+                server.enqueue(.text("body").trailers([.contentLanguage: "de"]))
+                let data = try await network.data(.get("/")).data
+                #expect(data == Data("body".utf8))
+            }
+        }
+
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
+        func longBodiesArriveInBothDirections(version: TestServer.TLS.ApplicationProtocol) async throws {
+            try await Self.withServer(.loopback(version)) { server, network in
+                server.route(.post, "/") { TestResponse(body: .data($0.body)) }
+                let body = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+                let data = try await network.data(HTTPRequestData(.post, "/", body: .data(body))).data
+                #expect(data == body)
+            }
+        }
+
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases, TestResponse.SocketEffect.ends)
+        func responseThatEndsEarlyFails(
+            version: TestServer.TLS.ApplicationProtocol,
+            effect: TestResponse.SocketEffect
+        ) async throws {
+            try await Self.withServer(.loopback(version)) { server, network in
+                server.route("/") { _ in .text("incomplete").disconnecting(effect, at: .responseBody(after: 4)) }
+                let error = await #expect(throws: NetworkingError.self) { try await network.data(.get("/")) }
+                #expect([.truncated, .connectionLost].contains(error?.kind))
+            }
+        }
+
+        @Test(arguments: [TestServer.ConnectionEffect.close, .reset, .halfClose, .failHandshake])
+        func connectionThatEndsBeforeTheHandshakeFails(effect: TestServer.ConnectionEffect) async throws {
+            try await Self.withServer(.loopback) { server, network in
+                server.enqueueConnections(effect, effect, effect, effect, effect)
+                await #expect(throws: NetworkingError.self) { try await network.data(.get("/")) }
+                #expect(server.requests.isEmpty)
+            }
+        }
+
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
+        func clientThatCancelsEndsTheHandler(version: TestServer.TLS.ApplicationProtocol) async throws {
+            try await Self.withServer(.loopback(version)) { server, network in
+                let cancelled = Gate()
+                server.route("/") { _ in
+                    defer { cancelled.open() }
+                    try await Gate().wait()
+                    return .ok
+                }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await network.data(.get("/")) }
+                    try await server.waitForRequests(1)
+                    group.cancelAll()
+                    try await cancelled.wait()
+                    await #expect(throws: CancellationError.self) { try await group.waitForAll() }
+                }
+            }
+        }
+
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
+        func restartedServerTakesNewConnections(version: TestServer.TLS.ApplicationProtocol) async throws {
+            try await Self.withServer(.loopback(version)) { server, network in
+                server.route("/") { _ in .ok }
+                try await network.data(.get("/"))
+                try await server.restart()
+                try await network.data(.get("/"))
+                #expect(server.acceptedConnections == 2)
+                #expect(server.requests.map(\.numberOnConnection) == [1, 1])
+            }
+        }
+
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
+        func clientThatDisconnectsClosesItsConnection(version: TestServer.TLS.ApplicationProtocol) async throws {
+            try await withTestServer(tls: .loopback(version)) { server in
+                server.route("/") { _ in .ok }
+                try await Self.withTransport { transport in
+                    try await transport.server(baseURL: server.url).data(.get("/"))
+                    #expect(server.openConnections == 1)
+                }
+                try await server.waitForOpenConnections()
+            }
+        }
+
+        @Test func stopsWhileAClientReadsNothing() async throws {
+            let server = try await TestServer.start(tls: .loopback(.http1))
+            server.route("/") { _ in TestResponse(body: .data(Data(count: 64 << 20))) }
+            try await Self.withTransport { transport in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    let network = transport.server(baseURL: server.url)
+                    group.addTask { try await network.stream(.get("/")) { _, _ in try await Gate().wait() } }
+                    try await server.waitForRequests(1)
+                    await server.stop()
+                    group.cancelAll()
+                    try? await group.waitForAll()
+                }
+            }
+            #expect(server.openConnections == 0)
+        }
+
+        @Test func serverWithoutAUsableKeyDoesNotStart() async throws {
+            let tls = TestServer.TLS(certificateChain: TestServer.TLS.loopbackAuthority, privateKey: "no key")
+            let error = await #expect(throws: TestServerError.self) { try await TestServer.start(tls: tls) }
+            #expect(error?.kind == .unusableCertificate)
+        }
+
+        @Test func clientWithoutACertificateIsRefused() async throws {
+            let loopback = TestServer.TLS.loopback
+            let tls = TestServer.TLS(
+                certificateChain: loopback.certificateChain,
+                privateKey: loopback.privateKey,
+                protocols: [.http1],
+                clientAuthority: TestServer.TLS.loopbackAuthority
+            )
+            try await Self.withServer(tls) { server, network in
+                await #expect(throws: NetworkingError.self) { try await network.data(.get("/")) }
+                #expect(server.requests.isEmpty)
+            }
+        }
+
+        // MARK: Conformance
+
+        /// The checks that redirect to a plain server or start one.
+        static let needPlainServers: Set = ["credentials stay at their origin", "no TLS"]
+
+        /// The checks that look at the wire, and apply to HTTP/2.
+        static let wireOfAnyVersion: Set = [
+            "URL parameters", "Host", "empty header value", "header values in UTF-8",
+            "repeated headers in any spelling",
+        ]
+
+        @Test(arguments: TransportCheck.all.filter { !needPlainServers.contains($0.name) })
+        func asyncHTTPClientConformsOverTLS(check: TransportCheck) async throws {
+            try await Self.withTransport { try await check.run(on: $0, tls: .loopback(.http1)) }
+        }
+
+        @Test(
+            arguments: TransportCheck.all.filter {
+                (!$0.needsSockets || wireOfAnyVersion.contains($0.name)) && !needPlainServers.contains($0.name)
+            }
+        )
+        func asyncHTTPClientConformsOverHTTP2(check: TransportCheck) async throws {
+            try await Self.withTransport { try await check.run(on: $0, tls: .loopback(.http2)) }
+        }
+
+        // MARK: Helpers
+
+        private static func withServer(
+            _ tls: TestServer.TLS,
+            _ body: nonisolated(nonsending) (TestServer, AnyNetworkingComponent) async throws -> Void
+        ) async throws {
+            try await withTransport { transport in
+                try await withTestServer(tls: tls) { server in
+                    try await body(server, AnyNetworkingComponent(transport.server(baseURL: server.url)))
+                }
+            }
+        }
+
+        private static func withTransport(
+            _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void
+        ) async throws {
+            var configuration = HTTPClient.Configuration.networking
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .certificates(
+                try NIOSSLCertificate.fromPEMBytes(Array(TestServer.TLS.loopbackAuthority.utf8))
+            )
+            configuration.tlsConfiguration = tls
+            let transport = AsyncHTTPClientTransport(configuration: configuration)
+            let result: Result<Void, any Error>
+            do {
+                result = .success(try await body(transport))
+            } catch {
+                result = .failure(error)
+            }
+            try await transport.shutdown()
+            try result.get()
+        }
+    }
+}
+
+extension TestResponse.SocketEffect {
+    fileprivate static let ends: [Self] = [.close, .reset]
+}
+#endif

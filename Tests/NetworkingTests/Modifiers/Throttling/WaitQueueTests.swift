@@ -1,0 +1,104 @@
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+@testable import NetworkingResilience
+
+/// The queues of waiting callers in limiters.
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+struct WaitQueueTests {
+    private struct Refusal: Error {}
+
+    /// A host without requests is forgotten before a cancelled caller has left its queue.
+    @Test func lateCancellationRemovesNoOtherCallerOfItsHost() throws {
+        let slots = ConcurrencyLimiter(maxPerHost: 1)
+        #expect(slots.takeIfFree("a"))
+        let late = try #require(slots.enqueue(.normal, "a", refusal: Refusal()))
+        late.wait.resume(with: .failure(CancellationError()))
+        slots.giveBack("a")
+        #expect((slots.inFlight, slots.waiting) == (0, 0))
+
+        #expect(slots.takeIfFree("a"))
+        let waiter = try #require(slots.enqueue(.normal, "a", refusal: Refusal()))
+        slots.left(late, "a")
+        #expect(slots.waiting == 1)
+        slots.giveBack("a")
+        #expect(!waiter.wait.isPending)
+        slots.giveBack("a")
+        #expect((slots.inFlight, slots.waiting) == (0, 0))
+    }
+
+    @Test func everyCallerEndsAfterRandomCancellations() async {
+        let slots = ConcurrencyLimiter(maxPerHost: 1)
+        let network = MockTransport { _ in .ok() }.throttled(by: slots)
+        await withTaskGroup { group in
+            for number in 0..<2_000 {
+                group.addTask {
+                    let request = HTTPRequestData(authority: "\(number % 3).example")
+                        .with { $0.priority = RequestPriority.allCases[number % 3] }
+                    let call = Task { try await network.data(request) }
+                    if !number.isMultiple(of: 3) {
+                        for _ in 0..<number % 7 {
+                            await Task.yield()
+                        }
+                        call.cancel()
+                    }
+                    _ = await call.result
+                }
+            }
+        }
+        #expect((slots.inFlight, slots.waiting) == (0, 0))
+    }
+
+    @Test func queuesShareAscendingNumbers() {
+        var numbers = WaitNumbers()
+        var (one, other) = (WaitQueue(), WaitQueue())
+        let first = one.enter(.normal, numbered: &numbers)
+        let second = other.enter(.normal, numbered: &numbers)
+        other.leave(first)
+        #expect(other.count == 1)
+        other.leave(second)
+        #expect(other.count == 0)
+        #expect(other.first() == nil)
+    }
+
+    // MARK: Overtaking
+
+    @Test func waiterIsOvertakenWithinItsSlack() {
+        var numbers = WaitNumbers()
+        var queue = WaitQueue()
+        let low = queue.enter(.low, slack: 2, numbered: &numbers)
+        let high = (0..<5).map { _ in queue.enter(.high, numbered: &numbers) }
+        var served: [UInt64] = []
+        while let place = queue.serve() {
+            served.append(place.number)
+        }
+        #expect(served == [high[0].number, high[1].number, low.number] + high[2...].map(\.number))
+    }
+
+    @Test func waiterThatLeftDoesNotPreventOvertaking() {
+        var numbers = WaitNumbers()
+        var queue = WaitQueue()
+        let strict = queue.enter(.low, slack: 0, numbered: &numbers)
+        let low = queue.enter(.low, numbered: &numbers)
+        let high = queue.enter(.high, numbered: &numbers)
+        #expect(queue.first()?.number == strict.number)
+        queue.leave(strict)
+        #expect(queue.serve()?.number == high.number)
+        #expect(queue.serve()?.number == low.number)
+    }
+
+    @Test func limitsOfWaitersThatLeftAreRemoved() {
+        var numbers = WaitNumbers()
+        var queue = WaitQueue()
+        let stays = queue.enter(.low, slack: 1_000_000, numbered: &numbers)
+        for _ in 0..<10_000 {
+            queue.leave(queue.enter(.normal, slack: 1_000_001, numbered: &numbers))
+        }
+        #expect(queue.count == 1)
+        #expect(queue.limitCount <= 2 + 64)
+        #expect(queue.serve()?.number == stays.number)
+    }
+}

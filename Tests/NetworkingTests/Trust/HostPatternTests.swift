@@ -1,0 +1,31 @@
+import Networking
+import Testing
+
+@Suite struct HostPatternTests {
+    @Test(arguments: [
+        ("api.example.com", "API.example.com.", true), ("api.example.com", "example.com", false),
+        ("API.Example.com", "api.example.com", true), ("api.example.com", "api.example.com.evil.test", false),
+        ("*.example.com", "api.example.com", true), ("*.example.com", "example.com", false),
+        ("*.example.com", "a.b.example.com", false), ("*.example.com", "badexample.com", false),
+        ("*.example.com", ".example.com", false), ("**.example.com", "example.com", true),
+        ("**.example.com", "a.b.example.com", true), ("**.example.com", "badexample.com", false),
+        ("127.0.0.1", "127.0.0.1", true), ("::1", "::1", true),
+    ])
+    func matchesHosts(pattern: String, host: String, isMatch: Bool) throws {
+        #expect(try #require(HostPattern(pattern)).matches(host) == isMatch)
+    }
+
+    @Test(arguments: [
+        "", "*", "*.", "**", "**.", "*.*.example.com", "a*.example.com", "example.com:443", "https://example.com",
+        "example..com", ".example.com", "exa mple.com", "bücher.example", "[::1]", "*.::1",
+        String(repeating: "a", count: 256),
+    ])
+    func refusesTextThatIsNoHost(text: String) {
+        #expect(HostPattern(text) == nil)
+    }
+
+    @Test func describesItself() {
+        let patterns: [HostPattern] = ["Example.com.", "*.example.com", "**.example.com"]
+        #expect(patterns.map { "\($0)" } == ["example.com", "*.example.com", "**.example.com"])
+    }
+}
