@@ -495,7 +495,7 @@ struct BackgroundTransferLedgerTests {
             bench.ledger.receive(Data(count: 1), of: 7)
             let refused = try await bench.end(bench.task(record, status: 413, isDownload: false))
             let error = try #require(refused.failure?.error as? NetworkingError)
-            #expect(error.kind == .status && error.response?.data.count == BackgroundTransferLedger.maximumAnswer)
+            #expect(error.kind == .status && error.response?.data.count == BackgroundTransferLedger.maximumResponseBody)
 
             // The received bytes do not belong to the next task.
             let next = try await bench.end(bench.task(record, isDownload: false))
