@@ -34,7 +34,7 @@ package struct HAR: Sendable, Hashable, Codable {
         /// This library.
         package static let library = Creator(name: "swift-networking", version: "0.1.0")
 
-        package init(name: String, version: String) {
+        init(name: String, version: String) {
             self.name = name
             self.version = version
         }

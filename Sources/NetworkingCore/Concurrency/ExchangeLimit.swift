@@ -10,13 +10,13 @@ package final class ExchangeLimit: Sendable {
     package let clock: NetworkClock
     private let reached = Atomic(false)
 
-    package init(until deadline: Duration, on clock: NetworkClock) {
+    init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
     }
 
     /// Whether the exchange was ended because of this limit.
-    package var isReached: Bool {
+    var isReached: Bool {
         reached.load(ordering: .acquiring)
     }
 

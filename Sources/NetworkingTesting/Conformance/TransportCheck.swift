@@ -58,7 +58,7 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
     }
 
     /// Runs the check on a transport that is created for the server.
-    package func run(on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent) async throws {
+    func run(on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent) async throws {
         try await run(servedBy: { try await withTestServer($0) }, on: makeTransport)
     }
 
