@@ -15,7 +15,7 @@ package struct HAR: Sendable, Hashable, Codable {
         package var pages: [Page]
         package var entries: [Entry]
         /// The metadata of a cassette; `nil` in other archives.
-        package var cassette: Cassette?
+        package var cassette: CassetteFormat?
         /// The number of entries that could not be read; it is not written.
         package var skippedEntries = 0
 

@@ -238,8 +238,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     /// The query, with access to its items by name.
     public var query: RequestQuery {
-        get { RequestQuery(encoded: Self.split(target ?? "").query) }
-        set { target = Self.join(path: Self.split(target ?? "").path, query: newValue.encoded) }
+        get { RequestQuery(encoded: RequestTarget.split(target ?? "").query) }
+        set { target = RequestTarget.join(path: RequestTarget.split(target ?? "").path, query: newValue.encoded) }
     }
 }
 

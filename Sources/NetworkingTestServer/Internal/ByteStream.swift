@@ -36,13 +36,4 @@ extension ByteStream {
         while try await read() != nil {}
     }
 }
-
-/// Accepts connections on a port of loopback.
-protocol Listening: Sendable {
-    /// The port, which the system has chosen if it was 0.
-    var port: Int { get }
-
-    /// Serves until the task is cancelled, and returns when all connections are closed and their handlers have ended.
-    func serve(_ switchboard: Switchboard) async
-}
 #endif
