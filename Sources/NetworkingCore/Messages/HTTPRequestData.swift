@@ -87,8 +87,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     /// The limiters with a permit for the request.
     var heldLimits: HeldLimits?
-    /// The time limit that the component next to `timeout` or `deadline` enforces for it.
-    package var exchangeLimit: ExchangeLimit?
+    /// The time limit that an ``ExchangeLimiting`` component enforces; `nil` if `timeout` and `deadline` do so themselves.
+    public package(set) var exchangeLimit: ExchangeLimit?
     /// The options; `nil` if none has been set.
     ///
     /// Read single options through this property, so that only the one option is copied.
