@@ -1,7 +1,7 @@
 #if TestServer
 import HTTPTypes
-package import Networking
-package import NetworkingTestServer
+import Networking
+import NetworkingTestServer
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

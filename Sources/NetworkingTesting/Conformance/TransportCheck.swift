@@ -1,6 +1,6 @@
 #if TestServer
 public import Networking
-package import NetworkingTestServer
+import NetworkingTestServer
 
 /// A single requirement for every transport, checked over real sockets on loopback.
 ///
