@@ -84,8 +84,8 @@ struct ThrottledTwiceTests {
         let network = transport.throttled(by: limiter, maximumWait: .zero)
         let former = try await get(network).sentRequest
         let held = HeldResponse()
-        let network = MockTransport { _ in .held(by: held) }.throttled(by: limiter)
-        let call = Task { try await get(network) }
+        let holding = MockTransport { _ in .held(by: held) }.throttled(by: limiter)
+        let call = Task { try await get(holding) }
         try await held.waitForRequests(1)
         let error = await #expect(throws: NetworkingError.self) { try await network.data(former) }
         #expect(error?.kind == .rejected)
