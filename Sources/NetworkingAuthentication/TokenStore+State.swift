@@ -8,7 +8,7 @@ extension TokenStore {
         let generation: UInt64
         /// The number of the sign-in that the credentials belong to; a refresh keeps it.
         let signIn: UInt64
-        /// Whether the request with these credentials has waited for a refresh. It waits only once.
+        /// Whether the request with these credentials has waited for a refresh, which it does only once.
         var isRenewal = false
         /// Whether refreshes count towards the limit until the server accepts these credentials.
         let isUnproven: Bool

@@ -14,7 +14,7 @@ import Synchronization
 /// It uses no API that only Apple's platforms have, so it can be tested where background sessions do not exist.
 final class BackgroundTransferLedger: Sendable {
     /// The maximum size of a response body that is kept, in bytes.
-    static let maximumResponseBody = 1 << 20
+    static let maximumBody = 1 << 20
 
     let events = BackgroundTransferEvents()
     private let home: URL
@@ -42,7 +42,7 @@ final class BackgroundTransferLedger: Sendable {
     }
 
     private struct Transfer {
-        var responseBody = Data()
+        var body = Data()
         /// The event that a download will report, once its file is complete.
         var outcome: BackgroundTransferEvent?
     }
@@ -92,8 +92,8 @@ final class BackgroundTransferLedger: Sendable {
     /// Receives a chunk of the response to an upload.
     func receive(_ data: Data, of number: Int) {
         transfers.withLock { transfers in
-            let length = transfers[number]?.responseBody.count ?? 0
-            transfers[number, default: Transfer()].responseBody.append(data.prefix(Self.maximumResponseBody - length))
+            let length = transfers[number]?.body.count ?? 0
+            transfers[number, default: Transfer()].body.append(data.prefix(Self.maximumBody - length))
         }
     }
 
@@ -106,7 +106,7 @@ final class BackgroundTransferLedger: Sendable {
     /// Reports the end of a task.
     func end(_ task: EndOfTask, with error: (any Error)?, resumeData: Data?) {
         let transfer = transfers.withLock { $0.removeValue(forKey: task.number) } ?? Transfer()
-        events.send(transfer.outcome ?? outcome(of: task, with: error, resumeData, responseBody: transfer.responseBody))
+        events.send(transfer.outcome ?? outcome(of: task, with: error, resumeData, body: transfer.body))
     }
 
     // MARK: Outcomes
@@ -122,10 +122,10 @@ final class BackgroundTransferLedger: Sendable {
         }
         let request = HTTPRequestData(task.request, of: record)
         guard let destination = record.destination, let head = head(of: task) else {
-            return .failed(id: record.id, BackgroundTransferFailure(request.invalidAnswer))
+            return .failed(id: record.id, BackgroundTransferFailure(request.invalidResponse))
         }
         guard record.accepts(head.status) else {
-            let page = try? PrivateFile.read(file.path, upTo: Self.maximumResponseBody)
+            let page = try? PrivateFile.read(file.path, upTo: Self.maximumBody)
             let response = HTTPResponseData(request: request, http: head, body: .collected(page ?? Data()))
             return .failed(id: record.id, BackgroundTransferFailure(NetworkingError.refusedStatus(of: response)))
         }
@@ -133,7 +133,7 @@ final class BackgroundTransferLedger: Sendable {
         let response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: length))
         let path = destination.path(for: head, to: task.request)
         do {
-            let place = try FilePlacement.bring(file.path, to: path, ifExists: destination.existingFile)
+            let place = try FilePlacement.move(file.path, to: path, ifExists: destination.existingFile)
             return .finished(id: record.id, response: response, file: URL(filePath: place))
         } catch {
             let error = NetworkingError(
@@ -152,7 +152,7 @@ final class BackgroundTransferLedger: Sendable {
         of task: EndOfTask,
         with error: (any Error)?,
         _ resumeData: Data?,
-        responseBody: Data
+        body: Data
     ) -> BackgroundTransferEvent {
         let record: BackgroundTransferRecord
         do {
@@ -176,9 +176,9 @@ final class BackgroundTransferLedger: Sendable {
             return .failed(id: record.id, BackgroundTransferFailure(error))
         }
         guard let head = head(of: task) else {
-            return .failed(id: record.id, BackgroundTransferFailure(request.invalidAnswer))
+            return .failed(id: record.id, BackgroundTransferFailure(request.invalidResponse))
         }
-        let response = HTTPResponseData(request: request, http: head, body: .collected(responseBody))
+        let response = HTTPResponseData(request: request, http: head, body: .collected(body))
         return record.accepts(head.status)
             ? .finished(id: record.id, response: response, file: nil)
             : .failed(id: record.id, BackgroundTransferFailure(NetworkingError.refusedStatus(of: response)))
@@ -203,7 +203,7 @@ final class BackgroundTransferLedger: Sendable {
     /// Keeps a file without a destination in the temporary directory, until the app fetches it.
     private func save(_ file: URL) -> URL? {
         let place = temporaryDirectory.appending(path: "networking-\(UUID().uuidString)")
-        return (try? FilePlacement.bring(file.path, to: place.path, ifExists: .fail)).map { URL(filePath: $0) }
+        return (try? FilePlacement.move(file.path, to: place.path, ifExists: .fail)).map { URL(filePath: $0) }
     }
 }
 
