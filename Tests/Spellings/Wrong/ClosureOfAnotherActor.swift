@@ -1,4 +1,4 @@
-// error: '@MainActor
+// error: actor-isolated to 'MainActor'
 import Networking
 
 @globalActor
