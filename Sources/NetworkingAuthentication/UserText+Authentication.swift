@@ -1,8 +1,8 @@
-package import NetworkingCore
+import NetworkingCore
 
 extension UserText {
     /// The texts of this module's errors.
-    package static let authentication = [damagedSession, unusableSession]
+    static let authentication = [damagedSession, unusableSession]
 
     static let damagedSession = UserText(
         key: "session.damaged",

@@ -1,8 +1,8 @@
-package import NetworkingCore
+import NetworkingCore
 
 extension UserText {
     /// The texts of this module's errors.
-    package static let backgroundTransfers = [failedTransfer, cancelledTransfer]
+    static let backgroundTransfers = [failedTransfer, cancelledTransfer]
 
     static let failedTransfer = UserText(
         key: "transfer.failed",

@@ -1,8 +1,8 @@
-package import NetworkingCore
+import NetworkingCore
 
 extension UserText {
     /// The texts of this module's errors.
-    package static let connectivity = [damagedOutbox, unusableOutbox]
+    static let connectivity = [damagedOutbox, unusableOutbox]
 
     static let damagedOutbox = UserText(
         key: "outbox.damaged",

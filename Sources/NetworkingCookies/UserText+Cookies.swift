@@ -1,8 +1,8 @@
-package import NetworkingCore
+import NetworkingCore
 
 extension UserText {
     /// The texts of this module's errors.
-    package static let cookies = [damagedCookies, unusableCookies]
+    static let cookies = [damagedCookies, unusableCookies]
 
     static let damagedCookies = UserText(
         key: "cookies.damaged",

@@ -1,9 +1,9 @@
 #if Crypto
-package import Networking
+import Networking
 
 extension UserText {
     /// The texts of this module's errors.
-    package static let oauth = [deniedSignIn, failedSignIn]
+    static let oauth = [deniedSignIn, failedSignIn]
 
     static let deniedSignIn = UserText(
         key: "oauth.denied",

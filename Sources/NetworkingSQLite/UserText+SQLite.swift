@@ -1,9 +1,9 @@
 #if SQLite
-package import Networking
+import Networking
 
 extension UserText {
     /// The texts of this module's errors.
-    package static let sqlite = [unusableCache]
+    static let sqlite = [unusableCache]
 
     static let unusableCache = UserText(
         key: "cache.unusable",

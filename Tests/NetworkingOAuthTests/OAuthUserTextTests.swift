@@ -10,7 +10,7 @@ import Testing
 struct OAuthUserTextTests {
     @Test func catalogueHasTheTextsOfTheCode() throws {
         let texts = UserText.oauth.flatMap { text in
-            NetworkingError.TextPart.allCases.map { (text.key(of: $0), text.english($0)) }
+            NetworkingError.TextPart.allCases.map { (text.key(of: $0), text.localized($0)) }
         }
         #expect(try StringCatalogue().english(of: ["oauth"]) == Dictionary(uniqueKeysWithValues: texts))
     }

@@ -25,7 +25,7 @@ struct SQLiteErrorTextTests {
 
     @Test func catalogueHasTheTextsOfTheCode() throws {
         let texts = UserText.sqlite.flatMap { text in
-            NetworkingError.TextPart.allCases.map { (text.key(of: $0), text.english($0)) }
+            NetworkingError.TextPart.allCases.map { (text.key(of: $0), text.localized($0)) }
         }
         #expect(try StringCatalogue().english(of: ["cache"]) == Dictionary(uniqueKeysWithValues: texts))
     }

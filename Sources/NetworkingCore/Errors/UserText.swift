@@ -31,7 +31,7 @@ package struct UserText: Sendable, Hashable {
     }
 
     /// Returns the English text of a part.
-    package func english(_ part: NetworkingError.TextPart) -> String {
+    func english(_ part: NetworkingError.TextPart) -> String {
         switch part {
         case .description: description
         case .reason: reason
