@@ -73,6 +73,10 @@ public struct HTTPRequestData: Sendable, Identifiable {
         didSet { state.remove(.isChecked) }
     }
 
+    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
+    // Not an option, because `numbered` sets it for every request, and the first option of a request takes an allocation.
+    public var number: Int?
+
     @usableFromInline package var state: State = []
     /// The number that identifies an exchange to listeners; 0 if the request has no listeners.
     package internal(set) var exchangeNumber: UInt32 = 0
@@ -158,10 +162,11 @@ public struct HTTPRequestData: Sendable, Identifiable {
         )
     }
 
-    /// Creates a request that has only the identifier and the line of another request.
+    /// Creates a request that has only the identifier, the number and the line of another request.
     private init(naming other: HTTPRequestData) {
         id = other.id
         line = other.line
+        number = other.number
         headerFields = HeaderFields()
         state = other.state.intersection([.isResolved, .isForServer, .hasServer, .hasInvalidSegment])
     }
@@ -347,10 +352,9 @@ extension HTTPRequestData {
     package var compact: HTTPRequestData {
         var request = HTTPRequestData(naming: self)
         guard let box else { return request }
-        let (route, number, secrets) = (box.value.route, box.value.number, box.value.secretQueryItems)
+        let (route, secrets) = (box.value.route, box.value.secretQueryItems)
         if !box.value.secretValues.isEmpty { request.settings.secretValues = box.value.secretValues }
         if route != nil { request.route = route }
-        if number != nil { request.number = number }
         if !secrets.isEmpty { request.settings.secretQueryItems = secrets }
         return request
     }
