@@ -73,8 +73,8 @@ final class DeduplicationKey: Hashable, Sendable {
             }
             timeout = settings.timeout
             deadline = settings.deadline
-            connectTimeout = settings.connectTimeout
-            headTimeout = settings.headTimeout
+            connectTimeout = settings.custom.value(for: ConnectTimeout.self, as: Duration?.self) ?? nil
+            headTimeout = settings.custom.value(for: HeadTimeout.self, as: Duration?.self) ?? nil
             idleTimeout = settings.idleTimeout
             acceptedStatuses = settings.acceptedStatuses
             maximumResponseBytes = settings.maximumResponseBytes

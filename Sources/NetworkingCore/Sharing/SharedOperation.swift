@@ -302,8 +302,9 @@ extension NetworkEnvironment {
         guard callDeadline != nil || hasValuesOfOneCall || spanExit != nil || hasMetadata else { return nil }
         var environment = self
         environment.callDeadline = common
-        environment.removeValuesOfOneCall()
-        environment.spanExit = nil
+        // Each change copies the values.
+        if hasValuesOfOneCall { environment.removeValuesOfOneCall() }
+        if spanExit != nil { environment.spanExit = nil }
         if hasMetadata {
             environment.logger.handler.metadata = [:]
         }
