@@ -93,14 +93,14 @@ extension URLSession: Outlined {
     }
 }
 
-extension URLSession: ExchangeLimiting {
+extension URLSession {
     /// Returns whether this transport ends the exchange of a request at a time limit itself.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         request.isLimitedByURLSessionExchange
     }
 }
 
-extension URLSessionTransport: ExchangeLimiting {
+extension URLSessionTransport {
     /// Returns whether this transport ends the exchange of a request at a time limit itself.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         request.isLimitedByURLSessionExchange

@@ -86,17 +86,15 @@ struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
         throw error(response) ?? NetworkingError.refusedStatus(of: response)
     }
 
-    var description: String {
-        "checkedStatusCode"
-    }
-}
-
-extension CheckedStatusCode: ExchangeLimitingModifier {
     func enforcesLimit(
         of request: HTTPRequestData,
         on clock: NetworkClock,
-        over upstream: some NetworkingComponent
+        upstream: some NetworkingComponent
     ) -> Bool {
-        (upstream as? any ExchangeLimiting)?.enforcesLimit(of: request, on: clock) ?? false
+        upstream.enforcesLimit(of: request, on: clock)
+    }
+
+    var description: String {
+        "checkedStatusCode"
     }
 }

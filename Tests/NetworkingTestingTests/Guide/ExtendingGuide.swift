@@ -153,7 +153,7 @@ final class Line: Sendable {
     }
 }
 
-struct LineTransport: NetworkingTransport, ExchangeLimiting {
+struct LineTransport: NetworkingTransport {
     let line: Line
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
