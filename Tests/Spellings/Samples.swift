@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import Logging
 import NetworkClient
 import Networking
 import NetworkingOAuth
@@ -73,6 +74,8 @@ struct Renewal: AuthenticationDelegate {
     }
 }
 struct Console: LogDestination {
+    let logLevel = Logger.Level.info
+
     func write(_ record: LogRecord) {}
 }
 enum X: RequestOption, ResponseMetadata {
