@@ -354,23 +354,10 @@ struct ExtendingGuide {
         #expect(notes.texts.count == 1)
         #expect(notes.texts.first?.hasPrefix("slow: 2") == true)
     }
-}
-
-private final class Notes: NetworkEventObserver {
-    private let state = Mutex<[String]>([])
-
-    var texts: [String] {
-        state.withLock { $0 }
-    }
-
-    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
-        guard let note = event as? NetworkNote else { return }
-        state.withLock { $0.append(note.text) }
-    }
 
     @Test func courteousReportsItsWait() async throws {
         let recorder = EventRecorder()
-        let network = MockTransport().modified(Courteous(pause: .seconds(2)))
+        let network = MockTransport { _ in .ok() }.modified(Courteous(pause: .seconds(2)))
             .observed(by: recorder)
             .environment(\.clock, .immediate())
 
@@ -400,5 +387,18 @@ private final class Notes: NetworkEventObserver {
         } catch let error as NetworkingError {
             #expect(error.kind == .timeout)
         }
+    }
+}
+
+private final class Notes: NetworkEventObserver {
+    private let state = Mutex<[String]>([])
+
+    var texts: [String] {
+        state.withLock { $0 }
+    }
+
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        guard let note = event as? NetworkNote else { return }
+        state.withLock { $0.append(note.text) }
     }
 }
