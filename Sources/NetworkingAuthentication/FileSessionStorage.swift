@@ -221,11 +221,25 @@ public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible 
         }
     }
 
-    /// A sentence for the user of the app, without the file name; `localizedDescription` returns it.
-    public var errorDescription: String? {
+    private var userText: UserText {
         switch self {
-        case .damaged: "The saved sign-in could not be read. Sign in again."
-        case .unusable: "The sign-in could not be read or saved."
+        case .damaged: .damagedSession
+        case .unusable: .unusableSession
         }
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
+    public var errorDescription: String? {
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }

@@ -77,9 +77,24 @@ extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, Cu
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }
 
-    /// The sentence for the user of the app that `localizedDescription` returns, without URL and file name.
+    /// The texts for an error that is no ``NetworkingError``.
+    private var userText: UserText {
+        isCancellation ? .cancelledTransfer : .failedTransfer
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        (error as? NetworkingError)?.errorDescription ?? "The transfer failed."
+        (error as? NetworkingError)?.errorDescription ?? userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        (error as? NetworkingError)?.failureReason ?? userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        (error as? NetworkingError)?.recoverySuggestion ?? userText.localized(.suggestion)
     }
 
     /// The contents of a dump, without secrets.

@@ -99,9 +99,23 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         "OAuthError(\(kind)): \(reason)"
     }
 
-    /// A sentence for the user of the app, returned by `localizedDescription`: without a URL.
+    private var userText: UserText {
+        isDenied ? .deniedSignIn : .failedSignIn
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        isDenied ? "The sign-in was not allowed." : "The sign-in failed."
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 
     /// A dump without secrets and without the underlying error.

@@ -79,7 +79,7 @@ public final class SwitchableServer: Sendable {
     /// - Parameter baseURL: The URL. Its query and fragment are not used.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the URL is not an http or
     ///   https URL, has no host, or contains credentials. The base URL is not changed then.
-    public func change(to baseURL: URL) throws {
+    public func change(to baseURL: URL) throws(NetworkingError) {
         if let fault = Self.fault(of: baseURL) {
             throw NetworkingError(.invalidRequest, request: HTTPRequestData(url: baseURL), reason: fault)
         }

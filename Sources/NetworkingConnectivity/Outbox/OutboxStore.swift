@@ -67,9 +67,26 @@ public enum OutboxStoreError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// A sentence for the user of the app, which `localizedDescription` returns.
+    private var userText: UserText {
+        switch self {
+        case .damaged, .fileDamaged: .damagedOutbox
+        case .unusable: .unusableOutbox
+        }
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        "The requests that wait to be sent could not be read or saved."
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }
 

@@ -118,12 +118,14 @@ extension Request where Response: Decodable & SendableMetatype {
     }
 }
 
-extension Request where Response == Void {
+extension Request {
     /// Creates a request that checks its response for success and does not decode it.
     ///
+    /// It is for `Request<Void>`.
+    ///
     /// - Parameter http: The request to send.
-    public init(_ http: HTTPRequestData) {
-        self.init(http) { _ in }
+    public init<each Element: NoElement>(_ http: HTTPRequestData) where Response == (repeat each Element) {
+        self.init(http) { _ in (repeat (each Element).impossible) }
     }
 }
 

@@ -115,6 +115,25 @@ extension NetworkingComponent {
         }
     }
 
+    /// Sends a request and returns its decoded body, or the error of the call.
+    ///
+    /// ```swift
+    /// let users = await network.result(of: .get("users"), as: [User].self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
+    public func result<Body: Decodable & Sendable>(
+        of request: HTTPRequestData,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) async -> Result<Body, any Error> {
+        await result(of: Request<Body>(request, decoder: decoder))
+    }
+
     /// Sends a request and returns its response, whatever the status, or the error of the call.
     ///
     /// - Parameter request: The request.

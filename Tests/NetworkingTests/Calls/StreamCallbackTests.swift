@@ -207,4 +207,46 @@ struct StreamCallbackTests {
         _ = try await values.first().get()
         #expect(label.text == "121234")
     }
+
+    @Test func passesEachChunkAndThenTheResponse() async throws {
+        let transport = MockTransport([.pieces(["one", "two"], headerFields: [.contentType: "audio/aac"])])
+        let chunks = Locked<[Data]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.stream(.lawful, queue: queue) { chunk in
+            chunks.withLock { $0.append(chunk) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().get().headerFields[.contentType] == "audio/aac")
+        #expect(chunks.value == [Data("one".utf8), Data("two".utf8)])
+    }
+
+    @Test func cancelledStreamPassesNoFurtherChunk() async throws {
+        let transport = MockTransport([.pieces(["one", .hang])])
+        let chunks = Locked(0)
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = transport.stream(.lawful, queue: queue) { _ in
+            chunks.withLock { $0 += 1 }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        try await eventually("the chunk is passed") { chunks.value == 1 }
+        call.cancel()
+        #expect(try await outcomes.first().error is CancellationError)
+        try await eventually("the transfer has ended") { transport.active == 0 }
+        #expect(chunks.value == 1)
+    }
+
+    @Test @MainActor func chunksReachTheMainActor() async throws {
+        let label = Label()
+        let outcomes = Outcomes<HTTPResponseData>()
+        MockTransport { _ in .text("Hello") }
+            .stream(.lawful, on: .main) { chunk in
+                label.text += String(decoding: chunk, as: UTF8.self)
+            } completion: { result in
+                outcomes.add(result)
+            }
+        _ = try await outcomes.first().get()
+        #expect(label.text == "Hello")
+    }
 }
