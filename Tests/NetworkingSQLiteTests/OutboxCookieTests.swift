@@ -83,33 +83,41 @@ struct OutboxCookieTests {
         }
     }
 
+    /// A process with an outbox.
+    private struct Launch {
+        let outbox: Outbox
+        let network: AnyNetworkingComponent
+        let jar: CookieJar
+
+        init(_ kind: OutboxStoreKind, in directory: URL, over transport: MockTransport, as user: String?) async throws {
+            jar = try await CookieJar(in: FileCookieStorage(file: directory.appending(path: "cookies")))
+            let signedIn = user.map { user in
+                let session = Session(userID: user, accessToken: "token-1")
+                return AnyNetworkingComponent(transport.authenticated(with: session, at: ["localhost"]))
+            }
+            network = AnyNetworkingComponent((signedIn ?? AnyNetworkingComponent(transport)).cookies(in: jar))
+            outbox = Outbox(in: kind.store(in: directory.appending(path: "box")), over: network)
+        }
+    }
+
     /// The cookies of the new process are those of the file, or those of the next login if they had no expiry date.
-    @Test(arguments: OutboxStoreKind.onDisk, ["", "; Max-Age=600"], [nil, "emily"])
-    func entryIsSentAfterARestart(_ kind: OutboxStoreKind, age: String, user: String?) async throws {
-        try await withTemporaryDirectory { directory in
-            func launch(_ transport: MockTransport) async throws -> (Outbox, any NetworkingComponent, CookieJar) {
-                let jar = try await CookieJar(in: FileCookieStorage(file: directory.appending(path: "cookies")))
-                var network: any NetworkingComponent = transport
-                if let user {
-                    let session = Session(userID: user, accessToken: "token-1")
-                    network = transport.authenticated(with: session, at: ["localhost"])
-                }
-                let stack = AnyNetworkingComponent(network).cookies(in: jar)
-                return (Outbox(in: kind.store(in: directory.appending(path: "box")), over: stack), stack, jar)
+    @Test(arguments: OutboxStoreKind.onDisk, ["", "; Max-Age=600"])
+    func entryIsSentAfterARestart(_ kind: OutboxStoreKind, age: String) async throws {
+        for user in [nil, "emily"] {
+            try await withTemporaryDirectory { directory in
+                let first = try await Launch(kind, in: directory, over: rotating(age), as: user)
+                try await first.network.data(order(0))
+                try await first.outbox.enqueue(order(1))
+                try await first.jar.flush()
+
+                let transport = rotating(age)
+                let second = try await Launch(kind, in: directory, over: transport, as: user)
+                #expect((second.jar.count > 0) == !age.isEmpty)
+                try await second.network.data(order(0))
+                #expect(try await second.outbox.flush() == 0)
+                #expect(paths(transport) == ["/orders/0", "/orders/1"])
+                #expect(transport.requests.last?.headerFields[.cookie] != nil)
             }
-            do {
-                let (outbox, network, jar) = try await launch(rotating(age))
-                try await network.data(order(0))
-                try await outbox.enqueue(order(1))
-                try await jar.flush()
-            }
-            let transport = rotating(age)
-            let (outbox, network, jar) = try await launch(transport)
-            #expect((jar.count > 0) == !age.isEmpty)
-            try await network.data(order(0))
-            #expect(try await outbox.flush() == 0)
-            #expect(paths(transport) == ["/orders/0", "/orders/1"])
-            #expect(transport.requests.last?.headerFields[.cookie] != nil)
         }
     }
 
