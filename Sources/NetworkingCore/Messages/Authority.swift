@@ -57,7 +57,7 @@ package struct Authority {
     ///
     /// A name has no percent-encoded characters, although RFC 3986 allows them. One part of a client would compare them
     /// as they are, and another would decode them into a delimiter or a NUL, which ends the name early.
-    package var hasValidHost: Bool {
+    var hasValidHost: Bool {
         guard isBracketed else {
             // Names outside ASCII reach the resolver as they are. All other ASCII characters are invalid in a host.
             return !host.isEmpty && host.utf8.allSatisfy { PercentEncoding.hostName.allows($0) || $0 >= 128 }
