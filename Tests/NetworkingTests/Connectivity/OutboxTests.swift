@@ -587,7 +587,7 @@ struct OutboxTests {
     }
 }
 
-/// A store whose removals wait for a gate.
+/// A store whose first removal waits for a gate.
 private final class HeldStore: OutboxStore {
     let gate = MockGate()
     private let store: MemoryOutboxStore
@@ -609,12 +609,14 @@ private final class HeldStore: OutboxStore {
     func release() async { store.release() }
 
     func remove(_ id: OutboxEntry.ID) async throws -> Bool {
-        let fails = state.withLock { state in
+        let (isFirst, fails) = state.withLock { state in
             state.removals += 1
             state.failures -= 1
-            return state.failures >= 0
+            return (state.removals == 1, state.failures >= 0)
         }
-        try await gate.wait()
+        if isFirst {
+            try await gate.wait()
+        }
         if fails { throw OutboxStoreError.unusable(reason: "full") }
         return store.remove(id)
     }
