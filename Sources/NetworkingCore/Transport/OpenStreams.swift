@@ -152,6 +152,7 @@ public protocol ConnectionCounting {
 }
 
 extension Modified: ConnectionCounting {
+    @usableFromInline
     package func connectionShortage(for request: HTTPRequestData) -> String? {
         (upstream as? any ConnectionCounting)?.connectionShortage(for: request)
     }
