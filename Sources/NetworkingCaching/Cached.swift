@@ -121,7 +121,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
                 mode: .onlyIfCached,
                 now: now
             ) {
-                return try await exchange.respond(with: entry, age: age, .fresh)
+                return try await exchange.respond(with: entry, age: age, .offline)
             }
         }
         try Task.checkCancellation()

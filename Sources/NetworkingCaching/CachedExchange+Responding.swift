@@ -78,7 +78,7 @@ extension CachedExchange {
         _ status: HTTPResponse.Status?
     ) -> CacheRecord {
         var record = CacheRecord(age: age, source: (key, entry))
-        record.status.isHit = hit == .fresh || hit == .stale
+        record.status.isHit = [.fresh, .stale, .offline].contains(hit)
         var left = cache.rules.lifetime(of: entry) - age
         if case .fixed(let duration) = request.cacheMode {
             left = duration / .seconds(1) - (age - entry.facts.initialAge)
@@ -88,6 +88,7 @@ extension CachedExchange {
         case .fresh: break
         case .stale: record.status.detail = "stale-while-revalidate"
         case .standIn: record.status.detail = "stale-if-error"
+        case .offline: record.status.detail = "offline"
         case .revalidated: record.status.isStored = true
         }
         if !record.status.isHit {

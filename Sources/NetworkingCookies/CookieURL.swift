@@ -73,9 +73,10 @@ package struct CookieURL: Sendable, Hashable {
         let (bytes, suffix) = (host.utf8, domain.utf8)
         if bytes.elementsEqual(suffix) { return true }
         let labels = bytes.count - suffix.count
-        guard !suffix.isEmpty, labels > 0, bytes.dropFirst(labels).elementsEqual(suffix), !isAddress(host) else {
-            return false
-        }
+        // An escape may stand for a character that ends the host for other software.
+        guard !suffix.isEmpty, labels > 0, bytes.dropFirst(labels).elementsEqual(suffix), !isAddress(host),
+            !bytes.contains(UInt8(ascii: "%"))
+        else { return false }
         return bytes.prefix(labels).last == UInt8(ascii: ".")
     }
 

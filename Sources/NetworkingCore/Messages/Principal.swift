@@ -118,8 +118,9 @@ extension Principal? {
 
     /// Whether a request with this principal is for the same user as one with another principal, if the values of
     /// cookies are ignored.
-    package func isSame(as other: Principal) -> Bool {
-        self?.isSame(as: other) ?? (other.withoutCookies == nil)
+    package func isSame(as other: Principal?) -> Bool {
+        guard let self, let other else { return self?.withoutCookies == other?.withoutCookies }
+        return self.isSame(as: other)
     }
 }
 

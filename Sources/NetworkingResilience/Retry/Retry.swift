@@ -126,17 +126,25 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
     }
 
     var roles: Set<StackRole> { [.retry] }
-    var requestOptions: Set<RequestOptionKey> { [.retryPolicy] }
+    var requestOptions: Set<RequestOptionKey> {
+        policy.connectivityWait == nil ? [.retryPolicy] : [.retryPolicy, .networkAccess]
+    }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isInside(.retry) else { return [] }
-        return [
-            StackDiagnostic(
-                "\(self) is inside another retry, which does not retry a call after this one has stopped "
-                    + "retrying. Keep one of the two.",
-                about: self
-            )
+        let rules: [(isBroken: Bool, message: String)] = [
+            (
+                stack.isInside(.retry),
+                "is inside another retry, which does not retry a call after this one has stopped retrying. Keep one of "
+                    + "the two."
+            ),
+            (
+                policy.connectivityWait != nil && !stack.isInside(.connectivity)
+                    && stack.environment.connectivity == nil,
+                "has a connectivityWait and does not know the network, so its backoff applies. Put whenOffline outside, "
+                    + "or set the connectivity of the environment."
+            ),
         ]
+        return rules.filter(\.isBroken).map { StackDiagnostic("\(self) \($0.message)", about: self) }
     }
 
     var description: String {

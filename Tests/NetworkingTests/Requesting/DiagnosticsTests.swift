@@ -16,6 +16,24 @@ struct DiagnosticsTests {
         #expect(transport.diagnostics.isEmpty)
     }
 
+    @Test func ruleSeesTheEnvironmentOfItsPlace() async {
+        let (wifi, offline) = (ManualConnectivity(.wifi), ManualConnectivity(.offline))
+        func reports(_ network: some NetworkingComponent) -> [String] {
+            network.diagnostics.map(\.message)
+        }
+        let place = transport.environment(\.connectivity, nil).modified(NetworkReported())
+        #expect(reports(place) == ["none"])
+        #expect(reports(place.environment(\.connectivity, wifi)) == ["true"])
+        let both = place.environment(\.connectivity, offline).retry().environment(\.connectivity, wifi)
+        #expect(reports(both) == ["false"])
+        var environment = NetworkEnvironment.current
+        environment.connectivity = offline
+        await withEnvironment(environment) {
+            #expect(reports(place) == ["false"])
+            #expect(reports(place.environment(\.connectivity, wifi)) == ["true"])
+        }
+    }
+
     /// Each stack in the guides omits some modifiers of the recommended order.
     @Test func everySubsetOfTheRecommendedOrderHasNoDiagnostics() {
         let modifiers: [@Sendable (AnyNetworkingComponent) -> any NetworkingComponent] = [
@@ -308,6 +326,13 @@ private struct Repeated: NetworkingModifier {
 private struct Budgeted: DeadlineProviding {
     let limit: Duration
     var roles: Set<StackRole> { [.deadline] }
+}
+
+private struct NetworkReported: NetworkingModifier {
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        let status = stack.environment.connectivity?.status
+        return [StackDiagnostic(status.map { "\($0.isSatisfied)" } ?? "none", about: self)]
+    }
 }
 
 private struct PlaceReported: NetworkingModifier, CustomStringConvertible {

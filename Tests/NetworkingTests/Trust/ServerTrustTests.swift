@@ -127,10 +127,13 @@ import Testing
         ])
         let network = PinnedStub(trust: trust)
         let error = await #expect(throws: NetworkingError.self) {
-            try await network.data(HTTPRequestData(scheme: "http", authority: "%61pi.example.com", path: "/users"))
+            try await network.data(HTTPRequestData(scheme: "http", authority: "API.example.com", path: "/users"))
         }
         #expect(error?.kind == .invalidRequest)
         #expect(error?.reason.contains("api.example.com has pins") == true)
+        // Software that decodes the name would connect to the server with the pins.
+        let escaped = HTTPRequestData(scheme: "http", authority: "%61pi.example.com", path: "/users")
+        await #expect(throws: NetworkingError.self) { try await network.data(escaped) }
         for host in ["reported.example.com", "other.example.com"] {
             let response = try await network.data(HTTPRequestData(scheme: "http", authority: host, path: "/users"))
             #expect(response.status == .ok)
