@@ -236,7 +236,9 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// Sets the options of a request that has none. They are copied when the request changes them.
+    /// Sets the options of a request that has none.
+    ///
+    /// They are copied when the request changes them.
     mutating func share(_ settings: CopyOnWrite<RequestSettings>) {
         box = settings
     }

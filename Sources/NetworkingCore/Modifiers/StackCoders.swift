@@ -53,7 +53,7 @@ extension NetworkingComponent {
 
 struct StackDecoder: NetworkingModifier, CustomStringConvertible {
     let decoder: any BodyDecoder
-    /// The options of a request without any others. All such requests share them, which takes no memory for each.
+    /// The options of requests without any others, which share them, so that a request allocates nothing for its decoder.
     private let settings: CopyOnWrite<RequestSettings>
 
     init(_ decoder: any BodyDecoder) {

@@ -16,6 +16,7 @@ package final class SpotifyService: Service {
     ///   - page: The page.
     ///   - network: The network of the browser.
     /// - Returns: The URL that the browser opens the app with.
+    /// - Throws: The errors of the network, or `URLError` if the page does not redirect to the app.
     package func openInBrowser(_ page: URL, over network: some NetworkingComponent) async throws -> URL {
         var request = HTTPRequestData(url: page)
         request.redirects = .never

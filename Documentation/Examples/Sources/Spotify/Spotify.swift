@@ -38,7 +38,7 @@ struct Spotify: Sendable {
         try await network.oauth(client).signIn(with: .authorizationCode(browser))
     }
 
-    /// Removes the tokens from this device. Spotify has no endpoint that revokes them.
+    /// Removes the tokens from this device, because Spotify has no endpoint that revokes them.
     func signOut() async throws {
         try await network.oauth(client).signOut()
     }
@@ -47,7 +47,7 @@ struct Spotify: Sendable {
         try await network.request(.me)
     }
 
-    /// The followed artists, page by page. A page is fetched when the loop reaches it.
+    /// The followed artists, in pages that are fetched when the loop reaches them.
     func followedArtists(perPage limit: Int = 10) -> some AsyncSequence<Artist, any Error> {
         network.elements(
             .followedArtists(limit: limit),
@@ -99,7 +99,7 @@ struct SpotifyError: Error, Decodable {
     }
 }
 
-/// A browser with a user that agrees. In an app for Apple's platforms, use `WebAuthenticationSession { window }`.
+/// A browser with a user that agrees, in place of `WebAuthenticationSession { window }` on Apple's platforms.
 struct Browser: OAuthUserAgent {
     let open: @Sendable (URL) async throws -> URL
 
