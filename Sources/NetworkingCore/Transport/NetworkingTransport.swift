@@ -50,7 +50,10 @@ extension NetworkingTransport {
             try request.start()
             do {
                 var response = try await exchange(request)
-                request.end(with: &response, after: repeated)
+                // Asked here, because the function copies all options of a request.
+                if request.hasListeners || !repeated.isEmpty {
+                    request.end(with: &response, after: repeated)
+                }
                 return response
             } catch {
                 repeated = try request.exchanges(repeated, andFailed: error)
@@ -108,8 +111,8 @@ extension HTTPRequestData {
         let error = (error as? RequestBody.Failure)?.error(of: self) ?? error
         emit(ExchangeEvent.failed(error))
         guard var error = error as? NetworkingError else { throw error }
-        let elapsed = error.unansweredAfter
-        error.unansweredAfter = nil
+        let elapsed = error.noResponseAfter
+        error.noResponseAfter = nil
         if !earlier.isEmpty {
             error.repeatedExchanges = earlier
         }
