@@ -256,6 +256,13 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
+    /// Sets the options of a request that has none.
+    ///
+    /// They are copied when the request changes them.
+    mutating func share(_ settings: CopyOnWrite<RequestSettings>) {
+        box = settings
+    }
+
     /// The query, with access to its items by name.
     public var query: RequestQuery {
         get { RequestQuery(encoded: RequestTarget.split(target ?? "").query) }
