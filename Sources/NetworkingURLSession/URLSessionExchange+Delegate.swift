@@ -86,7 +86,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
         if challenge.protectionSpace.isOfServer {
             // Each scheme of the response is a separate challenge. After the last, the 401 is the response.
             completionHandler(.rejectProtectionSpace, nil)
-        } else if let answer = trust?.answer(to: challenge, pins) {
+        } else if let answer = trust?.answer(to: challenge, host) {
             record(answer.failure, answer.mismatch)
             completionHandler(answer.disposition, answer.credential)
         } else {

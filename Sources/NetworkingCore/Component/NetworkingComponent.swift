@@ -55,6 +55,21 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
     /// The default is none, as for a transport. A component that sends through another one returns the modifiers of
     /// that component, so that ``diagnostics`` includes them.
     var modifiers: [any NetworkingModifier] { get }
+
+    /// Returns the probable mistakes in the configuration of the transport, such as a host with a single pin.
+    ///
+    /// ``diagnostics`` includes them. The default returns none. A component that sends through another one returns the
+    /// diagnostics of that component.
+    ///
+    /// ```swift
+    /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    ///     proxy == nil ? [StackDiagnostic("No proxy is set. Pass one.", aboutTransport: self)] : []
+    /// }
+    /// ```
+    ///
+    /// - Parameter modifiers: The modifiers of the whole stack, the outermost first.
+    /// - Returns: The diagnostics.
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic]
 }
 
 extension NetworkingComponent {

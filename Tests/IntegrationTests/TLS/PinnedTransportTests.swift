@@ -22,6 +22,8 @@ extension Loopback {
         private func run(
             pins: [HostPins] = [],
             roots: [String] = ["authority"],
+            andThoseOfTheSystem: Bool = false,
+            at host: String = "127.0.0.1",
             identities: [ClientIdentity] = [],
             minimum: ServerTrust.TLSVersion = .v12,
             protocols: ServerTrust.ApplicationProtocols = .automatic,
@@ -32,15 +34,20 @@ extension Loopback {
             _ body: nonisolated(nonsending) (AnyNetworkingComponent, SecureOrigin) async throws -> Void
         ) async throws {
             try await SecureOrigin.run(with: identity, speaking: versions, options: options) { origin in
+                let certificates = try roots.map { try TestCertificates.certificate($0) }
                 let trust = ServerTrust(
-                    roots: .only(try roots.map { try TestCertificates.certificate($0) }),
+                    roots: andThoseOfTheSystem ? .systemAnd(certificates) : .only(certificates),
                     pins: pins,
                     clientIdentities: identities,
                     minimumTLSVersion: minimum,
                     applicationProtocols: protocols
                 )
+                var configuration = configuration
+                if host != "127.0.0.1" {
+                    configuration.dnsOverride[host] = "127.0.0.1"
+                }
                 let transport = try AsyncHTTPClientTransport(configuration: configuration, trust: trust)
-                let url = try #require(URL(string: "https://127.0.0.1:\(origin.port)"))
+                let url = try #require(URL(string: "https://\(host):\(origin.port)"))
                 let result: Result<Void, any Error>
                 do {
                     result = .success(try await body(AnyNetworkingComponent(transport.server(baseURL: url)), origin))
@@ -50,6 +57,15 @@ extension Loopback {
                 try await transport.shutdown()
                 try result.get()
             }
+        }
+
+        private func encryptedIdentity(password: String?) throws -> ClientIdentity {
+            ClientIdentity(
+                pemChain: try TestCertificates.text("client.pem"),
+                key: try TestCertificates.text("client.encrypted.key"),
+                password: password,
+                for: "a.test"
+            )
         }
 
         private func pin(_ name: String) throws -> CertificatePin {
@@ -184,7 +200,48 @@ extension Loopback {
             }
         }
 
+        @Test(arguments: versions)
+        func pinsOfAPatternApplyToTheNamesBelowIt(version: String) async throws {
+            for (name, isAccepted) in [("named", true), ("trusted", false)] {
+                let pins = HostPins("*.shop.example", pins: [try pin(name), Self.unknownPin])
+                try await run(
+                    pins: [pins],
+                    at: "api.shop.example",
+                    presenting: .named("named"),
+                    speaking: [version]
+                ) { network, origin in
+                    let result: Result<HTTPResponseData, any Error>
+                    do {
+                        result = .success(try await network.data(HTTPRequestData(path: "version")))
+                    } catch {
+                        result = .failure(error)
+                    }
+                    if isAccepted {
+                        #expect(try result.get().status == .ok)
+                    } else {
+                        let error = #expect(throws: NetworkingError.self) { try result.get() }
+                        #expect(error?.pinMismatch?.host == "api.shop.example")
+                        #expect(origin.requests.isEmpty)
+                    }
+                }
+            }
+        }
+
         // MARK: Validation
+
+        @Test func authorityBesidesThoseOfTheSystemIsTrusted() async throws {
+            try await run(andThoseOfTheSystem: true) { network, _ in
+                let response = try await network.data(HTTPRequestData(path: "version"))
+                #expect(response.status == .ok)
+            }
+            try await run(andThoseOfTheSystem: true, presenting: .unknown) { network, origin in
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(HTTPRequestData(path: "version"))
+                }
+                #expect(error?.kind == .tls, "\(String(reflecting: error))")
+                #expect(origin.requests.isEmpty)
+            }
+        }
 
         /// A pin that matches does not replace the platform's validation.
         @Test(arguments: ["expired", "elsewhere", "selfsigned", "unknown", "early"])
@@ -260,13 +317,15 @@ extension Loopback {
 
         // MARK: Identities
 
-        @Test(arguments: ["pkcs12", "pem"], versions)
+        @Test(arguments: ["pkcs12", "pem", "encrypted pem"], versions)
         func identityIsPresentedToItsHost(format: String, version: String) async throws {
+            let isEncrypted = format == "encrypted pem"
             let identity =
-                format == "pem"
+                format != "pkcs12"
                 ? ClientIdentity(
                     pemChain: try TestCertificates.text("client.pem"),
-                    key: try TestCertificates.text("client.key"),
+                    key: try TestCertificates.text(isEncrypted ? "client.encrypted.key" : "client.key"),
+                    password: isEncrypted ? "password" : nil,
                     for: "127.0.0.1"
                 )
                 : ClientIdentity(
@@ -312,6 +371,8 @@ extension Loopback {
                     ServerTrust(clientIdentities: [ClientIdentity(pemChain: "", key: "", for: "a.test")]),
                     "cannot be read"
                 ),
+                (ServerTrust(clientIdentities: [try encryptedIdentity(password: "wrong")]), "cannot be read"),
+                (ServerTrust(clientIdentities: [try encryptedIdentity(password: nil)]), "cannot be read"),
             ]
             for (trust, words) in mistakes {
                 let error = #expect(throws: ServerTrustError.self) { try AsyncHTTPClientTransport(trust: trust) }

@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 import Foundation
 import Networking
+import NetworkingTestServer
 import Testing
 
 /// The certificates in `Tests/Certificates`, which `Tests/Certificates/make` describes and makes.
@@ -51,6 +52,27 @@ enum TestCertificates {
     static func data(_ name: String) throws -> Data {
         try Data(contentsOf: URL(filePath: path(of: name)))
     }
+
+    #if SecureTestServer
+    /// Returns the settings of a test server with the certificate of a name.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the certificate and the key.
+    ///   - protocols: The protocols that the server accepts, the preferred one first.
+    ///   - clientAuthority: The name of the authority that must have issued the client's certificate.
+    static func tls(
+        _ name: String,
+        _ protocols: TestServer.TLS.ApplicationProtocol...,
+        clientAuthority: String? = nil
+    ) throws -> TestServer.TLS {
+        TestServer.TLS(
+            certificateChain: try text("\(name).pem"),
+            privateKey: try text("\(name).key"),
+            protocols: protocols,
+            clientAuthority: try clientAuthority.map { try text("\($0).pem") }
+        )
+    }
+    #endif
 
     private static func path(of name: String) -> String {
         URL(filePath: #filePath).appending(path: "../../../Certificates/\(name)").standardized.path
