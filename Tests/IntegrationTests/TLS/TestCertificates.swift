@@ -58,7 +58,7 @@ enum TestCertificates {
     ///
     /// - Parameters:
     ///   - name: The name of the certificate and the key.
-    ///   - protocols: The protocols that the server accepts, the preferred one first.
+    ///   - protocols: The protocols that the server accepts, the preferred one first; all of them if there are none.
     ///   - clientAuthority: The name of the authority that must have issued the client's certificate.
     static func tls(
         _ name: String,
@@ -68,11 +68,18 @@ enum TestCertificates {
         TestServer.TLS(
             certificateChain: try text("\(name).pem"),
             privateKey: try text("\(name).key"),
-            protocols: protocols,
+            protocols: protocols.isEmpty ? [.http2, .http1] : protocols,
             clientAuthority: try clientAuthority.map { try text("\($0).pem") }
         )
     }
     #endif
+
+    /// Returns some of the certificates of a file, in another order.
+    static func chain(_ name: String, inOrder order: [Int]) throws -> String {
+        let end = "-----END CERTIFICATE-----\n"
+        let blocks = try text("\(name).pem").components(separatedBy: end)
+        return order.map { blocks[$0] + end }.joined()
+    }
 
     private static func path(of name: String) -> String {
         URL(filePath: #filePath).appending(path: "../../../Certificates/\(name)").standardized.path
