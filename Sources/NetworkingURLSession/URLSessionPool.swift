@@ -62,7 +62,7 @@ final class URLSessionPool: Sendable {
     private let calls: URLSessionCalls
     private let streams: OpenStreams
     private let common: URLSession
-    private let sessions = Mutex(KeyedPool<Partition, URLSession>(maximumIdle: maximumIdle))
+    private let sessions = Mutex(KeyedPool<Partition, URLSession>(maximumIdle: URLSessionPool.maximumIdle))
 
     /// The requests that may share connections.
     private struct Partition: Hashable {

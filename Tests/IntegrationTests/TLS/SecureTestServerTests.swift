@@ -217,7 +217,7 @@ extension Loopback {
                         roots: .only([try TestCertificates.certificate("authority")]),
                         clientIdentities: [identity]
                     )
-                    try await Self.using(try AsyncHTTPClientTransport(trust: trust)) { transport in
+                    try await Self.closing(try AsyncHTTPClientTransport(trust: trust)) { transport in
                         let text = try await transport.server(baseURL: server.url).data(.get("/")).text
                         #expect(text == (version == .http2 ? "HTTP/2" : "HTTP/1.1"))
                     }
@@ -248,12 +248,12 @@ extension Loopback {
             _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void
         ) async throws {
             guard !isPinned else {
-                let server = try Certificate.pem(TestServer.TLS.loopback.certificateChain).prefix(1)
+                let server = try Certificate.pem(TestServer.TLS.loopback.certificateChain)
                 let authority = try Certificate.pem(TestServer.TLS.loopbackAuthority)
                 let hosts: [HostPattern] = ["127.0.0.1", "localhost"]
                 let pins = hosts.map { HostPins($0, certificates: server + authority) }
                 let trust = ServerTrust(roots: .only(authority), pins: pins)
-                return try await using(try AsyncHTTPClientTransport(trust: trust), body)
+                return try await closing(try AsyncHTTPClientTransport(trust: trust), body)
             }
             var configuration = HTTPClient.Configuration.networking
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -261,11 +261,11 @@ extension Loopback {
                 try NIOSSLCertificate.fromPEMBytes(Array(TestServer.TLS.loopbackAuthority.utf8))
             )
             configuration.tlsConfiguration = tls
-            try await using(AsyncHTTPClientTransport(configuration: configuration), body)
+            try await closing(AsyncHTTPClientTransport(configuration: configuration), body)
         }
 
         /// Runs a closure with a transport, and shuts the transport down.
-        private static func using(
+        private static func closing(
             _ transport: AsyncHTTPClientTransport,
             _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void
         ) async throws {
