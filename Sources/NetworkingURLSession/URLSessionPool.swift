@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import NetworkingCore
+import NetworkingTrust
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
