@@ -238,11 +238,8 @@ extension Loopback {
             }
         }
 
-        /// Runs a closure with a transport that trusts the authority of the test server.
-        ///
-        /// - Parameters:
-        ///   - isPinned: Whether the transport compares the server's key with pins, one of which matches.
-        ///   - body: Uses the transport.
+        /// Runs a closure with a transport that trusts the authority of the test server, and that can also compare the
+        /// server's key with pins, one of which matches.
         private static func withTransport(
             isPinned: Bool = false,
             _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void

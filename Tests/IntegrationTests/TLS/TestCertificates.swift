@@ -54,12 +54,7 @@ enum TestCertificates {
     }
 
     #if SecureTestServer
-    /// Returns the settings of a test server with the certificate of a name.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the certificate and the key.
-    ///   - protocols: The protocols that the server accepts, the preferred one first; all of them if there are none.
-    ///   - clientAuthority: The name of the authority that must have issued the client's certificate.
+    /// Returns the settings of a test server with the certificate of a name. Without protocols, it accepts all of them.
     static func tls(
         _ name: String,
         _ protocols: TestServer.TLS.ApplicationProtocol...,
