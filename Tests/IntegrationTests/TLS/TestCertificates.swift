@@ -54,7 +54,7 @@ enum TestCertificates {
     }
 
     #if SecureTestServer
-    /// Returns the settings of a test server with the certificate of a name. Without protocols, it accepts all of them.
+    /// Returns the settings of a test server with a certificate of the folder, for some protocols or for all of them.
     static func tls(
         _ name: String,
         _ protocols: TestServer.TLS.ApplicationProtocol...,
