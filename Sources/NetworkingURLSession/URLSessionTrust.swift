@@ -63,7 +63,7 @@ extension ServerTrust {
 #else
 extension URLSessionTrust {
     /// The reply to a challenge, and the reason why it refuses the server.
-    struct Answer {
+    struct Decision {
         let disposition: URLSession.AuthChallengeDisposition
         var credential: URLCredential?
         var mismatch: PinMismatch?
@@ -76,30 +76,30 @@ extension URLSessionTrust {
     ///   - challenge: The challenge.
     ///   - host: The pins and the identity that the connection needs.
     /// - Returns: The reply; `nil` for any other challenge.
-    func answer(to challenge: URLAuthenticationChallenge, _ host: HostTrust?) -> Answer? {
+    func decision(on challenge: URLAuthenticationChallenge, _ host: HostTrust?) -> Decision? {
         let space = challenge.protectionSpace
         switch space.authenticationMethod {
         case NSURLAuthenticationMethodClientCertificate:
             let index = trust.identityIndex(for: space.host)
-            return index.map { Answer(disposition: .useCredential, credential: credentials[$0]) }
+            return index.map { Decision(disposition: .useCredential, credential: credentials[$0]) }
         case NSURLAuthenticationMethodServerTrust:
             guard let serverTrust = space.serverTrust else {
-                return Answer(disposition: .cancelAuthenticationChallenge, failure: .untrusted("no certificate"))
+                return Decision(disposition: .cancelAuthenticationChallenge, failure: .untrusted("no certificate"))
             }
-            return answer(to: serverTrust, host)
+            return decision(on: serverTrust, host)
         default:
             return nil
         }
     }
 
-    private func answer(to serverTrust: SecTrust, _ host: HostTrust?) -> Answer {
+    private func decision(on serverTrust: SecTrust, _ host: HostTrust?) -> Decision {
         switch TrustDecision(evaluate(serverTrust), hasOwnRoots: anchors != nil, host: host) {
         case .accept(let mismatch):
-            Answer(disposition: .useCredential, credential: URLCredential(trust: serverTrust), mismatch: mismatch)
+            Decision(disposition: .useCredential, credential: URLCredential(trust: serverTrust), mismatch: mismatch)
         case .leaveToSystem(let mismatch):
-            Answer(disposition: .performDefaultHandling, mismatch: mismatch)
+            Decision(disposition: .performDefaultHandling, mismatch: mismatch)
         case .refuse(let failure):
-            Answer(disposition: .cancelAuthenticationChallenge, failure: failure)
+            Decision(disposition: .cancelAuthenticationChallenge, failure: failure)
         }
     }
 
