@@ -63,11 +63,14 @@ public final class URLSessionTransport: NetworkingTransport {
     /// mismatch fails with ``NetworkingError/Kind/tls`` and a ``NetworkingError/pinMismatch``. A request without TLS to
     /// a host with enforced pins fails with ``NetworkingError/Kind/invalidRequest``.
     ///
+    /// Each host that has pins or an identity has connections of its own, in a session of its own.
+    ///
     /// On Linux, URLSession can enforce none of it, so any value but the default one throws. Use
     /// `AsyncHTTPClientTransport` there.
     ///
     /// - Parameters:
-    ///   - configuration: The configuration, which is copied. `trust` replaces its minimum version of TLS.
+    ///   - configuration: The configuration, which is copied. The stricter of its minimum version of TLS and
+    ///     that of `trust` applies.
     ///   - trust: The servers to trust. Identities must be in PKCS#12.
     ///   - maximumConnectionsPerHost: As in the other initializer.
     ///   - connectionReuse: As in the other initializer.
@@ -105,6 +108,11 @@ public final class URLSessionTransport: NetworkingTransport {
         try await pool.respond(to: request)
     }
 
+    /// The diagnostics of the pins, as ``ServerTrust/diagnostics(of:below:)`` describes them.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        pool.trust?.trust.diagnostics(of: self, below: modifiers) ?? []
+    }
+
     #if canImport(Darwin)
     /// The options for the allowed networks and for HTTP/3, which URLSession reads.
     public var requestOptions: Set<RequestOptionKey> {
@@ -117,12 +125,6 @@ extension URLSessionTransport: ConnectionCounting {
     /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)
-    }
-}
-
-extension URLSessionTransport: TransportDiagnosing {
-    package func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        pool.trust?.trust.diagnostics(about: description, below: modifiers) ?? []
     }
 }
 

@@ -79,6 +79,11 @@ public struct APIService: NetworkingComponent {
         network.modifiers
     }
 
+    /// The diagnostics of the network's transport.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        network.transportDiagnostics(below: modifiers)
+    }
+
     /// The options that the service and its network read.
     public var requestOptions: Set<RequestOptionKey> {
         network.requestOptions

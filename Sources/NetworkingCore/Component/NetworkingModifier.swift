@@ -191,6 +191,11 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
         presentModifiers(in: modifier) + upstream.modifiers
     }
 
+    @usableFromInline
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        upstream.transportDiagnostics(below: modifiers)
+    }
+
     @usableFromInline var requestOptions: Set<RequestOptionKey> {
         modifier.requestOptions.union(upstream.requestOptions)
     }
