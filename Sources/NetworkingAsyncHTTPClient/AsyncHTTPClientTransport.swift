@@ -63,7 +63,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
-    /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
+    /// Creates a transport that checks pins, trusts custom authorities, or presents client identities.
     ///
     /// ```swift
     /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])
@@ -74,7 +74,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// mismatch fails with `NetworkingError.Kind.tls` and a `NetworkingError.pinMismatch`. A request without TLS to
     /// a host with enforced pins fails with `NetworkingError.Kind.invalidRequest`.
     ///
-    /// Each host that has pins or an identity has connections of its own, in a client of its own.
+    /// Each host with pins or an identity has its own client with separate connections.
     ///
     /// - Parameters:
     ///   - configuration: The client's configuration. `trust` replaces the roots, the verification, the minimum version

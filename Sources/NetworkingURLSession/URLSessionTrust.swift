@@ -110,7 +110,7 @@ extension URLSessionTrust {
         return Decision(disposition: .cancelAuthenticationChallenge, failure: .refused(mismatch))
     }
 
-    /// Sets the authorities of the trust, and returns whether there are any besides the system's.
+    /// Sets the authorities of the trust, and returns whether the app has added any.
     private func setRoots(of serverTrust: SecTrust) -> Bool {
         let (certificates, isOnly): ([Certificate], Bool)
         switch trust.roots {

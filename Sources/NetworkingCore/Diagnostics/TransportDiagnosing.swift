@@ -1,4 +1,4 @@
-/// A component whose transport has diagnostics of its own.
+/// A component with diagnostics about its transport.
 package protocol TransportDiagnosing {
     /// Returns the probable mistakes in the configuration of the transport.
     ///
