@@ -2,7 +2,7 @@
 import Foundation
 import Networking
 import NetworkingTestServer
-import NetworkingTesting
+@testable import NetworkingTesting
 import TestSupport
 import Testing
 

@@ -9,6 +9,7 @@ import Testing
 import Tracing
 
 import Networking
+@testable import NetworkingObservability
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SpanTests {

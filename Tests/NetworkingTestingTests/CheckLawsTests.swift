@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
 import Networking
-import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import NetworkingTesting
 
 /// Modifiers that break exactly one law each.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -2,7 +2,7 @@
 import HTTPTypes
 import Networking
 import NetworkingTestServer
-import NetworkingTesting
+@testable import NetworkingTesting
 import TestSupport
 import Testing
 

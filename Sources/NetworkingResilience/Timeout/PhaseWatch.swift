@@ -28,11 +28,7 @@ final class PhaseWatch: Sendable {
         // Transports do extra work for observers, so they are added only when they are needed.
         if state.withLock({ $0.limits.hasPhases }) {
             watched.addObserver(self)
-            let handler = request.progressHandler
-            watched.progressHandler = { [self] progress in
-                received(progress)
-                handler?(progress)
-            }
+            watched.addProgressHandler { [self] in received($0) }
         }
         return watched
     }

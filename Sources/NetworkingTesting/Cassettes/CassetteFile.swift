@@ -135,7 +135,7 @@ struct CassetteFile {
         var har = HAR(
             log: HAR.Log(creator: .library, pages: [], entries: entries)
         )
-        har.log.cassette = HAR.Cassette(format: format)
+        har.log.cassette = HAR.CassetteFormat(format: format)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         do {

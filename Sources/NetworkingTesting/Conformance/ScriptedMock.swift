@@ -1,7 +1,7 @@
 #if TestServer
 import HTTPTypes
-package import Networking
-package import NetworkingTestServer
+import Networking
+import NetworkingTestServer
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -13,7 +13,7 @@ extension MockTransport {
     /// Creates a transport that responds in process with the script of a server.
     ///
     /// - Parameter server: The server; nothing connects to it.
-    package convenience init(respondingAs server: TestServer) {
+    convenience init(respondingAs server: TestServer) {
         self.init { request in
             try await MockResponse(await server.response(to: RecordedRequest(request)), to: request)
         }

@@ -1,6 +1,6 @@
 #if TestServer
 public import Networking
-package import NetworkingTestServer
+import NetworkingTestServer
 
 /// A single requirement for every transport, checked over real sockets on loopback.
 ///
@@ -58,7 +58,7 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
     }
 
     /// Runs the check on a transport that is created for the server.
-    package func run(on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent) async throws {
+    func run(on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent) async throws {
         try await run(servedBy: { try await withTestServer($0) }, on: makeTransport)
     }
 

@@ -2,11 +2,11 @@ import Networking
 import Synchronization
 
 /// Checks the laws of a stack around a transport.
-package struct LawCheck {
+struct LawCheck {
     /// The maximum time for a prompt operation on a busy machine; only a broken law uses all of it.
     ///
     /// The documentation of `checkLaws` and of ``Law/cancellation`` states this value.
-    @TaskLocal package static var patience = Duration.seconds(2)
+    @TaskLocal static var patience = Duration.seconds(2)
 
     let request: HTTPRequestData
     let wrap: @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent

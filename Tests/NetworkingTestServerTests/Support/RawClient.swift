@@ -1,6 +1,6 @@
 #if TestServer
 import FlyingSocks
-import NetworkingTestServer
+@testable import NetworkingTestServer
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -42,6 +42,36 @@ struct SocketTransportTests {
         }
     }
 
+    /// The transport ends the exchange itself, so `timeout` starts no task for it.
+    @Test func closesItsSocketAtTheTimeLimit() async throws {
+        let clock = ManualClock()
+        try await withTestServer { server in
+            server.enqueueConnections(.stall)
+            let request = HTTPRequestData(url: server.url)
+            #expect(SocketTransport().enforcesLimit(of: request, on: .manual(clock)))
+            let network = SocketTransport().timeout(.seconds(5)).environment(\.clock, .manual(clock))
+            async let response = network.data(request)
+            try await clock.advance(by: .seconds(5), afterSleepers: 1)
+            do {
+                _ = try await response
+                Issue.record("The call returned a response after its time limit.")
+            } catch let error as NetworkingError {
+                #expect(error.kind == .timeout)
+            }
+            try await server.waitForOpenConnections()
+        }
+    }
+
+    @Test func leavesToTheStackTheLimitsThatASocketCannotEnforce() throws {
+        let clock = NetworkClock.continuous
+        var request = HTTPRequestData(method: .post, scheme: "http", authority: "127.0.0.1", body: .data(Data([1])))
+        #expect(SocketTransport().enforcesLimit(of: request, on: clock))
+        request.sink = CollectingSink()
+        #expect(!SocketTransport().enforcesLimit(of: request, on: clock))
+        let named = HTTPRequestData(scheme: "http", authority: "example.com")
+        #expect(!SocketTransport().enforcesLimit(of: named, on: clock))
+    }
+
     /// The transport ends a silent exchange itself only if no modifier of the stack does.
     @Test func stackLimitsTheSilenceIfItHasATimeout() async throws {
         struct Seen: NetworkingTransport {

@@ -6,28 +6,6 @@ extension Redaction {
     /// The maximum number of header fields in a log.
     private static let maximumFields = 200
 
-    /// Returns the method and URL of a request.
-    package func line(for request: HTTPRequestData) -> String {
-        let (open, query) = target(of: request)
-        return open + query
-    }
-
-    /// Returns the method and the URL up to the path, and separately the query with its question mark.
-    package func target(of request: HTTPRequestData) -> (open: String, query: String) {
-        let redaction = hidingSecrets(of: request)
-        let (path, query) = HTTPRequestData.split(request.closedTarget)
-        var open = "\(request.method) "
-        if let authority = request.authority {
-            open += "\(request.scheme ?? "https")://\(redaction.authority(authority))\(path == "*" ? " " : "")"
-        }
-        open += path
-        let shown = query.map { "?\(redaction.pairs($0, hiding: redaction.hidesQueryItem))" } ?? ""
-        return (
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.maximumValue),
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.maximumValue)
-        )
-    }
-
     /// Returns header fields as lines, with hidden values replaced.
     func lines(for fields: HTTPFields) -> [String] {
         fields.map { line(for: $0) }
@@ -58,14 +36,6 @@ extension Redaction {
         }
     }
 
-    /// Returns the reason of a failure.
-    ///
-    /// Errors of other libraries may print secrets, so only this library's errors are printed with their own text.
-    package func reason(of error: any Error) -> String {
-        let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
-        return PrintableText.cut(PrintableText.singleLine(hidingValues(in: reason)), to: Self.maximumValue)
-    }
-
     /// Returns an absolute or relative URL with its userinfo and the hidden values of its query and fragment replaced.
     package func reference(_ text: String) -> String {
         let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
@@ -82,7 +52,7 @@ extension Redaction {
 
     /// Returns the path and query with only the hidden values replaced.
     package func target(_ target: String) -> String {
-        let (path, query) = HTTPRequestData.split(target)
+        let (path, query) = RequestTarget.split(target)
         guard let query else { return hidingValues(in: target) }
         return hidingValues(in: "\(path)?\(pairs(query, hiding: hidesQueryItem))")
     }
