@@ -32,7 +32,7 @@ public protocol ExchangeLimiting: NetworkingComponent {
 /// A modifier that can enforce ``HTTPRequestData/exchangeLimit`` itself, or leaves it to its upstream.
 ///
 /// Without it, `timeout` and `deadline` outside of the modifier run it in a task. A modifier that waits for nothing but its
-/// upstream returns the answer of its upstream:
+/// upstream returns the result of its upstream:
 ///
 /// ```swift
 /// extension Stamped: ExchangeLimitingModifier {
