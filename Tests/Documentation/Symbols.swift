@@ -301,6 +301,44 @@ struct Loopback: NetworkingTransport {
     }
 }
 
+struct Stamped: NetworkingModifier {}
+
+struct SocketTransport: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request)
+    }
+}
+
+struct Connection: Sendable {
+    func cancel() {}
+    func close() {}
+}
+
+let connection = Connection()
+let socket = Connection()
+
+struct Dialog: Sendable {
+    func isConfirmed() async -> Bool {
+        true
+    }
+}
+
+let dialog = Dialog()
+let upstream = network
+let counted = request
+let countingSink = CollectingSink()
+
+struct WorkingHours: RetryingStrategy {
+    func retryDelay(
+        request: HTTPRequestData,
+        after attempts: [Result<HTTPResponseData, any Error>],
+        date: Date,
+        calendar: Calendar
+    ) async -> Duration? {
+        nil
+    }
+}
+
 // Credentials and trust
 
 struct Login: AuthenticationDelegate {
@@ -357,7 +395,7 @@ let tls = TLSConfiguration.makeClientConfiguration()
 
 let server: TestServer = unavailable()
 
-/// Stands for a value that only an asynchronous function can make. Examples are compiled and never run.
+/// Returns a value for a type that has no simple initializer, because examples are compiled and never run.
 func unavailable<Value>() -> Value {
     fatalError()
 }

@@ -9,6 +9,7 @@ extension TestResponse {
     /// A chunk of a body with its delay and gate.
     ///
     /// ```swift
+    /// let gate = Gate()
     /// let second = TestResponse.Chunk("second", gate: gate)
     /// let third = TestResponse.Chunk("third", delay: .milliseconds(5))
     /// let response = TestResponse(body: .chunks(["first", second, third]))

@@ -26,6 +26,7 @@ extension TestResponse {
     /// sends them.
     ///
     /// ```swift
+    /// let gate = Gate()
     /// TestResponse.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
     /// ```
     ///
