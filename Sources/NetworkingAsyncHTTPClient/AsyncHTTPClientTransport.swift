@@ -63,7 +63,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
-    /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
+    /// Creates a transport that checks pins, trusts custom authorities, or presents client identities.
     ///
     /// ```swift
     /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])

@@ -5,7 +5,7 @@ public import NetworkingCore
 ///
 /// ```swift
 /// let network = URLSession.shared
-///     .authenticated(with: APIKeyCredentials(key, in: .query("api_key")))
+///     .authenticated(with: APIKeyCredentials(apiKey, in: .query("api_key")))
 ///     .server(authority: "api.example.com")
 /// ```
 ///

@@ -9,7 +9,7 @@ import NetworkingCore
 ///
 /// ```swift
 /// let key = CacheDigestKey()
-/// try save(key.bytes)
+/// try save(Data(key.bytes))
 /// ```
 public struct CacheDigestKey: Sendable, Hashable {
     /// The number of bytes of a key.

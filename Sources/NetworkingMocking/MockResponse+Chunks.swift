@@ -82,7 +82,7 @@ extension MockResponse {
     /// Creates a response with a body that arrives in given chunks.
     ///
     /// ```swift
-    /// .chunks(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
+    /// MockResponse.chunks(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
     /// ```
     ///
     /// The head arrives first. The length of the body is known in advance if the header fields contain

@@ -12,7 +12,7 @@ extension OAuthSystem {
     ///
     /// ```swift
     /// let spotify = OAuthClient(
-    ///     .spotify(clientID: id, redirectURI: URL(string: "shop://callback")!, scopes: ["user-read-email"])
+    ///     .spotify(clientID: clientID, redirectURI: URL(string: "shop://callback")!, scopes: ["user-read-email"])
     /// )
     /// let network = URLSession.shared
     ///     .authenticated(oauth: spotify)

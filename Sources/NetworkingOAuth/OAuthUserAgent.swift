@@ -69,10 +69,11 @@ extension OAuthError {
 
 /// Opens the page in the system's browser, and waits until the app receives the URL.
 ///
+/// <!-- snippet: fragment SwiftUI -->
 /// ```swift
 /// let browser = ExternalUserAgent { url in await UIApplication.shared.open(url) }
 ///
-/// WindowGroup { … }
+/// WindowGroup { ContentView() }
 ///     .onOpenURL { browser.handle($0) }
 /// ```
 ///

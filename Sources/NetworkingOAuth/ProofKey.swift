@@ -14,6 +14,7 @@ import Foundation
 ///
 /// ```swift
 /// let key = ProofKey()
+/// var url = URL(string: "https://login.example.com/authorize")!
 /// url.append(queryItems: [URLQueryItem(name: "code_challenge", value: key.challenge)])
 /// ```
 public struct ProofKey: Sendable, Hashable {

@@ -22,7 +22,8 @@ import Android
 ///
 /// ```swift
 /// try await withUnresponsiveServer { url in
-///     …
+///     let network = URLSession.shared.timeout(connect: .seconds(1))
+///     await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(url: url)) }
 /// }
 /// ```
 ///

@@ -66,6 +66,8 @@ public final class RequestRecorder: Sendable {
     /// Checks which requests were recorded, and in which order.
     ///
     /// ```swift
+    /// let recorder = RequestRecorder()
+    /// // …
     /// try recorder.verify("GET https://api.example.com/users", "DELETE https://api.example.com/users/42")
     /// ```
     ///

@@ -33,7 +33,9 @@ extension NetworkingError {
     /// The mismatch because of which the request failed with ``Kind/tls``; `nil` for any other failure.
     ///
     /// ```swift
-    /// catch let error as NetworkingError where error.pinMismatch != nil {
+    /// do {
+    ///     try await network.data(request)
+    /// } catch let error as NetworkingError where error.pinMismatch != nil {
     ///     showUpdateRequired()
     /// }
     /// ```

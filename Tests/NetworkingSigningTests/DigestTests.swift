@@ -549,13 +549,13 @@ struct DigestTests {
 
     @Test func randomChallengesDoNotTrap() async throws {
         var random = RandomSource.seeded(7)
-        let pieces = [
+        let fragments = [
             "Digest", " ", ",", "=", "\"", "\\", "realm", "nonce", "qop", "auth", "domain", "/", "stale=true", "é",
             "opaque",
             "algorithm", "MD5-sess", "userhash=true", "%", "https://", ":", "[",
         ]
         for _ in 0..<500 {
-            let text = (0..<Int.random(in: 0..<40, using: &random)).map { _ in pieces.randomElement(using: &random)! }
+            let text = (0..<Int.random(in: 0..<40, using: &random)).map { _ in fragments.randomElement(using: &random)! }
             let transport = MockTransport { request in
                 request.headerFields.contains(.authorization) ? .ok() : Self.challenge(text.joined())
             }

@@ -52,9 +52,9 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// network.lines(request, queue: logs) { line in
-    ///     file.write(line)
+    ///     print(line)
     /// } completion: { result in
-    ///     file.close()
+    ///     print(result)
     /// }
     /// ```
     ///

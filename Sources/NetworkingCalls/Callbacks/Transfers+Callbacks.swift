@@ -13,9 +13,9 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// network.upload(.file(url), to: photos, queue: uploads) { progress in
-    ///     log.note(progress.sent.count)
+    ///     print(progress.sent.count)
     /// } completion: { result in
-    ///     log.note(result)
+    ///     print(result)
     /// }
     /// ```
     ///

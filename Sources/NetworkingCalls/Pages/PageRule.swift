@@ -125,7 +125,7 @@ public struct PageRule<Page>: Sendable {
     /// Calls a closure for the request for the next page.
     ///
     /// ```swift
-    /// .custom { page, response, request in
+    /// let rule = PageRule<IssuePage>.custom { page, response, request in
     ///     page.next.map { token in request.with(\.body, .json(["pageToken": token])) }
     /// }
     /// ```

@@ -90,9 +90,11 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// reports nothing.
     ///
     /// ```swift
-    /// func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-    ///     guard stack.isInside(.signing) else { return [] }
-    ///     return [StackDiagnostic("\(self) is inside signed, so it changes a request that is signed.", about: self)]
+    /// struct RequestID: NetworkingModifier {
+    ///     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+    ///         guard stack.isInside(.signing) else { return [] }
+    ///         return [StackDiagnostic("\(self) is inside signed, so it changes signed requests.", about: self)]
+    ///     }
     /// }
     /// ```
     ///

@@ -35,7 +35,7 @@ public struct Request<Response>: Sendable {
     /// Creates a request that decodes its response into a transport object and then converts that into a domain value.
     ///
     /// ```swift
-    /// Request(http, as: UserDTO.self) { try User($0) }
+    /// Request(HTTPRequestData(path: "users/42"), as: UserDTO.self) { try User($0) }
     /// ```
     ///
     /// - Parameters:

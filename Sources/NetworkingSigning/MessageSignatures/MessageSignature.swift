@@ -12,7 +12,7 @@ public import Foundation
 ///
 /// ```swift
 /// let signature = try await verifier.verify(response)
-/// guard signature.covers(.contentDigest), nonces.insert(signature.nonce) else { throw Replayed() }
+/// guard signature.covers(.contentDigest), nonces.insert(signature.nonce).inserted else { throw Replayed() }
 /// ```
 public struct MessageSignature: Sendable, Hashable {
     /// The label, which the signature does not cover.

@@ -13,6 +13,7 @@ public import Foundation
 /// (ecdsa-p256-sha256) and `P384.Signing.PrivateKey` (ecdsa-p384-sha384) conform to it. This key never leaves the
 /// Secure Enclave:
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// struct EnclaveKey: MessageSigningKey {
 ///     let key: SecureEnclave.P256.Signing.PrivateKey

@@ -26,7 +26,8 @@ extension TestResponse {
     /// sends them.
     ///
     /// ```swift
-    /// .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
+    /// let gate = Gate()
+    /// TestResponse.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
     /// ```
     ///
     /// After the last step the connection is closed, unless that step is another ending.

@@ -103,7 +103,7 @@ extension TestServer.TLS {
 /// ```swift
 /// try await withTestServer(tls: .loopback(.http2)) { server in
 ///     server.enqueue(.text("hello"))
-///     …
+///     try await check(server.url)
 /// }
 /// ```
 ///

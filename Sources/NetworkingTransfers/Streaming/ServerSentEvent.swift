@@ -34,8 +34,8 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///
 /// ```swift
 /// var parser = ServerSentEventParser()
-/// for try await chunk in stream {
-///     for event in try parser.parse(chunk) { … }
+/// for try await chunk in try await network.stream(request) {
+///     for event in try parser.parse(chunk) { print(event.type, event.data) }
 /// }
 /// ```
 ///

@@ -93,8 +93,8 @@ public final class Transfer<Value: Sendable>: Sendable {
 ///
 /// ```swift
 /// let uploads = TransferGroup()
-/// for photo in photos {
-///     _ = network.transfer(uploading: .file(photo), to: album, in: uploads)
+/// for file in files {
+///     _ = network.transfer(uploading: .file(file), to: album, in: uploads)
 /// }
 /// // … meanwhile: uploads.progress.sent.fractionCompleted
 /// uploads.cancelAll()

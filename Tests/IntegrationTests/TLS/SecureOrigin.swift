@@ -39,7 +39,7 @@ final class SecureOrigin: Sendable {
         case cutWithinServerHello
     }
 
-    /// What a test may change about the server.
+    /// The settings of the server that a test can change.
     struct Options: Sendable {
         /// The latest version of TLS: `1.1`, `1.2` or `1.3`.
         var maximumVersion = "1.3"
@@ -66,7 +66,7 @@ final class SecureOrigin: Sendable {
     /// The number of connections that the server has accepted.
     var connections: Int { log.connections.withLock { $0 } }
 
-    /// The requests whose head the server has received, such as `GET /version`.
+    /// The requests with a head that the server has received, such as `GET /version`.
     var requests: [String] { log.requests.withLock { $0 } }
 
     /// Starts a server, and stops it when the closure is done.

@@ -105,8 +105,8 @@ struct StreamCallbackTests {
     }
 
     @Test func nextElementIsReadAfterTheClosureHasReturned() async throws {
-        let pieces = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
-        let transport = MockTransport([.chunks(pieces)])
+        let chunks = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
+        let transport = MockTransport([.chunks(chunks)])
         let outcomes = Outcomes<HTTPResponseData>()
         queue.suspend()
         transport.lines(.lawful, queue: queue, onLine: { _ in }, completion: { outcomes.add($0) })
