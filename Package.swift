@@ -2,6 +2,13 @@
 
 import PackageDescription
 
+extension Target.Dependency {
+    /// A product of another package that only a trait needs.
+    static func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
+        .product(name: name, package: package, condition: .when(traits: [trait]))
+    }
+}
+
 let package = Package(
     name: "swift-networking",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -81,10 +88,15 @@ let package = Package(
                 ),
             ]
         ),
+        // One import in place of conditions on the platform. No product, and an app does not see what they re-export.
+        .target(name: "NetworkingCLibrary"),
+        .target(name: "NetworkingFoundation"),
         // What everything else needs. It knows no feature. Tests/Layers/check holds what a feature may know.
         .target(
             name: "NetworkingCore",
             dependencies: [
+                "NetworkingCLibrary",
+                "NetworkingFoundation",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -94,6 +106,7 @@ let package = Package(
             name: "NetworkingAuthentication",
             dependencies: [
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -102,6 +115,7 @@ let package = Package(
             name: "NetworkingBackgroundTransfers",
             dependencies: [
                 "NetworkingCore",
+                "NetworkingFoundation",
                 "NetworkingTransfers",
                 "NetworkingURLSession",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -112,6 +126,7 @@ let package = Package(
             name: "NetworkingCaching",
             dependencies: [
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -120,6 +135,7 @@ let package = Package(
             dependencies: [
                 "NetworkingCaching",
                 "NetworkingCore",
+                "NetworkingFoundation",
                 "NetworkingObservability",
                 "NetworkingTransfers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -128,7 +144,9 @@ let package = Package(
         .target(
             name: "NetworkingConnectivity",
             dependencies: [
+                "NetworkingCLibrary",
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -136,6 +154,7 @@ let package = Package(
             name: "NetworkingCookies",
             dependencies: [
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -143,6 +162,7 @@ let package = Package(
             name: "NetworkingMocking",
             dependencies: [
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -152,6 +172,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingCaching",
                 "NetworkingCore",
+                "NetworkingFoundation",
                 "NetworkingResilience",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -161,7 +182,9 @@ let package = Package(
         .target(
             name: "NetworkingResilience",
             dependencies: [
+                "NetworkingCLibrary",
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -171,16 +194,18 @@ let package = Package(
             name: "NetworkingTransfers",
             dependencies: [
                 "NetworkingCore",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
-        .target(name: "NetworkingTrust", dependencies: ["NetworkingCore"]),
+        .target(name: "NetworkingTrust", dependencies: ["NetworkingCore", "NetworkingFoundation"]),
         .target(
             name: "NetworkingURLSession",
             dependencies: [
                 "NetworkingCookies",
                 "NetworkingCore",
+                "NetworkingFoundation",
                 "NetworkingTrust",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -191,24 +216,18 @@ let package = Package(
             name: "NetworkingAsyncHTTPClient",
             dependencies: [
                 "Networking",
+                "NetworkingCLibrary",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(
-                    name: "NIOHTTPCompression",
-                    package: "swift-nio-extras",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
+                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHPACK", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTPCompression", of: "swift-nio-extras", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP2", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]
         ),
         // What archives and cassettes have in common; no product, since its types are nobody else's.
@@ -216,6 +235,7 @@ let package = Package(
             name: "NetworkingHAR",
             dependencies: [
                 "Networking",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -223,10 +243,11 @@ let package = Package(
             name: "NetworkingInspector",
             dependencies: [
                 "Networking",
+                "NetworkingFoundation",
                 "NetworkingHAR",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
+                .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
             ],
             resources: [
                 .embedInCode("Page/inspector.css"),
@@ -238,9 +259,11 @@ let package = Package(
             name: "NetworkingOAuth",
             dependencies: [
                 "Networking",
+                "NetworkingCLibrary",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["LoopbackRedirect"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("FlyingSocks", of: "FlyingFox", trait: "LoopbackRedirect"),
             ]
         ),
         // Only Apple's platforms know privacy manifests; elsewhere nothing depends on it.
@@ -249,42 +272,39 @@ let package = Package(
             name: "NetworkingSigning",
             dependencies: [
                 "Networking",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(
-                    name: "RawStructuredFieldValues",
-                    package: "swift-http-structured-headers",
-                    condition: .when(traits: ["Crypto"])
-                ),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
+                .product("RawStructuredFieldValues", of: "swift-http-structured-headers", trait: "Crypto"),
             ]
         ),
         .target(
             name: "NetworkingSQLite",
             dependencies: [
                 "Networking",
+                "NetworkingCLibrary",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
-                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
+                .product("GRDBSQLite", of: "GRDB.swift", trait: "SQLite"),
             ]
         ),
         .target(
             name: "NetworkingTelemetry",
             dependencies: [
                 "Networking",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(
-                    name: "Tracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
+                .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
+                .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
             ]
         ),
         .target(
             name: "NetworkingTesting",
             dependencies: [
                 "Networking",
+                "NetworkingFoundation",
                 "NetworkingHAR",
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -295,14 +315,16 @@ let package = Package(
             name: "NetworkingTestServer",
             dependencies: [
                 "Networking",
+                "NetworkingCLibrary",
+                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["SecureTestServer"])),
+                .product("FlyingFox", of: "FlyingFox", trait: "TestServer"),
+                .product("NIOCore", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOEmbedded", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOHTTP2", of: "swift-nio-http2", for: "SecureTestServer"),
+                .product("NIOPosix", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOSSL", of: "swift-nio-ssl", trait: "SecureTestServer"),
             ]
         ),
         // What the test targets share; no product.
@@ -319,13 +341,9 @@ let package = Package(
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(
-                    name: "InMemoryTracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
-                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Telemetry"),
+                .product("MetricsTestKit", of: "swift-metrics", trait: "Telemetry"),
             ]
         ),
         .testTarget(
@@ -343,6 +361,7 @@ let package = Package(
                 "NetworkingConnectivity",
                 "NetworkingCookies",
                 "NetworkingCore",
+                "NetworkingFoundation",
                 "NetworkingMocking",
                 "NetworkingObservability",
                 "NetworkingResilience",
@@ -364,7 +383,7 @@ let package = Package(
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
+                .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
             ]
         ),
         .testTarget(
@@ -382,12 +401,13 @@ let package = Package(
             name: "NetworkingSigningTests",
             dependencies: [
                 "Networking",
+                "NetworkingFoundation",
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
         .testTarget(
@@ -395,6 +415,7 @@ let package = Package(
             dependencies: [
                 "NetworkClient",
                 "Networking",
+                "NetworkingFoundation",
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 "TestSupport",
@@ -417,7 +438,7 @@ let package = Package(
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
             ]
         ),
         .testTarget(
@@ -428,27 +449,20 @@ let package = Package(
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "InMemoryTracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
-                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(
-                    name: "Tracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
+                .product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Telemetry"),
+                .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
+                .product("MetricsTestKit", of: "swift-metrics", trait: "Telemetry"),
+                .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
             ]
         ),
         .testTarget(
             name: "NetworkingTestServerTests",
             dependencies: [
+                "NetworkingFoundation",
                 "NetworkingTestServer",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
+                .product("FlyingSocks", of: "FlyingFox", trait: "TestServer"),
             ]
         ),
         .executableTarget(
@@ -460,14 +474,10 @@ let package = Package(
                 "NetworkingSQLite",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
+                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
             ],
             path: "Tests/Benchmarks"
         ),
@@ -502,28 +512,26 @@ let package = Package(
                 "Downloader",
                 "Networking",
                 "NetworkingAsyncHTTPClient",
+                "NetworkingCLibrary",
+                "NetworkingFoundation",
                 "NetworkingInspector",
                 "NetworkingOAuth",
-                "NetworkingSQLite",
                 "NetworkingSigning",
+                "NetworkingSQLite",
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 "OfflineHelper",
                 "SQLiteWriter",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP2", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]
         ),
     ],

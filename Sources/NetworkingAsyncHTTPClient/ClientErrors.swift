@@ -2,21 +2,12 @@
 import AsyncHTTPClient
 import HTTPTypes
 import Networking
+import NetworkingCLibrary
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The error of an exchange without progress for too long.
 struct Silence: Error {

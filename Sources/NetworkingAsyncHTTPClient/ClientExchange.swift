@@ -2,14 +2,9 @@
 import AsyncHTTPClient
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NIOCore
 import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// One exchange through AsyncHTTPClient.
 ///

@@ -1,10 +1,5 @@
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// Credentials that a server accepts, and the way in which a request carries them.
 ///

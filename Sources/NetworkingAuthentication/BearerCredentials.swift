@@ -1,10 +1,5 @@
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// A token, for `Authorization: Bearer` (RFC 6750).
 public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {

@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// An item of the Keychain that holds the session of a user.
 struct KeychainItem: Hashable, Sendable {

@@ -1,11 +1,6 @@
 public import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// A response in a cache.
 ///

@@ -1,11 +1,6 @@
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension CachedExchange {
     /// Returns the response that an entry gives.

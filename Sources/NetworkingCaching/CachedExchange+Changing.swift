@@ -1,11 +1,6 @@
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension CachedExchange {
     /// Sends an unsafe request, and removes the entries that it makes invalid (RFC 9111 section 4.4).

@@ -1,11 +1,6 @@
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// A GET or HEAD request that passes through a cache.
 struct CachedExchange: Sendable {

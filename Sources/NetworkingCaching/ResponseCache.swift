@@ -1,12 +1,7 @@
 import HTTPTypes
 public import NetworkingCore
+public import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The responses that `cached` stores; stacks that use the same object share them.
 ///

@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import NetworkingFoundation
 
 extension Cookie {
     /// Parses a cookie that a response sets (RFC 6265bis sections 5.6 and 5.7).

@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// A cookie that a server has set (RFC 6265bis).
 ///

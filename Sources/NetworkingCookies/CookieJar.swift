@@ -1,11 +1,6 @@
 public import NetworkingCore
+public import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The cookies that servers have set, for ``NetworkingComponent/cookies(in:)``.
 ///

@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// A place where a ``CookieJar`` stores its cookies between launches.
 ///

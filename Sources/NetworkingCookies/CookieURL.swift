@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import NetworkingFoundation
 
 /// The parts of a request's URL that decide which cookies it sends and may set (RFC 6265bis).
 package struct CookieURL: Sendable, Hashable {

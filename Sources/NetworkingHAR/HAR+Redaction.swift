@@ -1,11 +1,6 @@
 import HTTPTypes
 package import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension HAR {
     /// Returns the archive redacted, for archives written by other tools.

@@ -1,12 +1,7 @@
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A recording of one call, updated as its events arrive.
 ///

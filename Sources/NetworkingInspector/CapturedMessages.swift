@@ -1,12 +1,7 @@
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The rules for storing and showing the messages of a call.
 struct CaptureRules: Sendable {

@@ -1,10 +1,5 @@
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// Records the calls of one or more stacks, and shows them as a report, an HTTP archive, text or a live page.
 ///

@@ -1,11 +1,6 @@
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension MockResponse {
     /// Plays the response to a request with its body in memory.

@@ -1,11 +1,6 @@
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// The response of a ``MockTransport``: immediate, delayed or in pieces, a failure, or none at all.
 ///

@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// An error about unused mocks of a ``MockTransport``, and about requests that it could not respond to.
 public struct UnusedMocks: LocalizedError, CustomStringConvertible {

@@ -1,12 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// A code that the user types on another device to sign in on this one (RFC 8628 section 3.2).
 public struct OAuthDeviceCode: Sendable {

@@ -1,11 +1,6 @@
 #if Crypto
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Returns a proxy that signs in and out through this stack.

@@ -1,12 +1,7 @@
 #if Crypto
 import Networking
+public import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Shows users the page of a provider, and returns the URL that it redirects them to.
 ///

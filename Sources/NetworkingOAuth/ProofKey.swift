@@ -1,12 +1,7 @@
 #if Crypto
 import Crypto
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// A proof that the same app requests and redeems an authorization code: PKCE with SHA-256 (RFC 7636).
 ///

@@ -1,12 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Revokes the tokens of a session (RFC 7009).
 struct Revocation {

@@ -1,12 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// The response of a token endpoint (RFC 6749 sections 5.1 and 5.2).
 struct TokenResponse {

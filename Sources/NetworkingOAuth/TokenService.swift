@@ -1,12 +1,7 @@
 #if Crypto
 import Networking
+import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Obtains, renews and revokes the tokens of one ``OAuthClient``.
 final class TokenService: Sendable {

@@ -1,12 +1,7 @@
 #if Crypto
 public import Crypto
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Returns the digest of the body, for signers.

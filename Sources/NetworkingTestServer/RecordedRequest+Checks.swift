@@ -1,11 +1,7 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-private import FoundationEssentials
-#else
-private import Foundation
-#endif
 public import HTTPTypes
 import Networking
+private import NetworkingFoundation
 
 extension RecordedRequest {
     /// The body as UTF-8 text.

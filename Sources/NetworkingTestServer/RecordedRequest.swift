@@ -1,11 +1,7 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 public import HTTPTypes
 import Networking
+public import NetworkingFoundation
 
 /// A request as it arrived at a ``TestServer``.
 public struct RecordedRequest: Sendable, Hashable {

@@ -1,10 +1,6 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-private import FoundationEssentials
-#else
-private import Foundation
-#endif
 public import HTTPTypes
+private import NetworkingFoundation
 
 extension TestResponse {
     /// An empty response with `200 OK`.

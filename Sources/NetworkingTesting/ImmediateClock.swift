@@ -1,11 +1,6 @@
 public import Networking
+import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkClock {
     /// A clock on which every wait ends immediately: sleeping advances its time to the end of the sleep.

@@ -1,16 +1,11 @@
 #if TestServer
 import HTTPTypes
 import Networking
-import NetworkingTestServer
+import NetworkingFoundation
 import NetworkingTesting
-import TestSupport
+import NetworkingTestServer
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import TestSupport
 
 /// The checks run against transports with one defect each.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,11 +1,6 @@
 public import NetworkingCore
+public import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends requests to a server with a base URL that the app can change while it runs.

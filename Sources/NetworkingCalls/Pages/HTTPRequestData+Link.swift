@@ -1,11 +1,6 @@
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Returns the request for the target of a link in the response to this request.

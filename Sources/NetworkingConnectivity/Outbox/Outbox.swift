@@ -1,11 +1,6 @@
 public import NetworkingCore
+import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.
 ///

@@ -1,11 +1,6 @@
 import NetworkingCore
+public import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A store for the entries of an ``Outbox``.
 ///

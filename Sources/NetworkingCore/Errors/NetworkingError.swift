@@ -1,10 +1,5 @@
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// An error of a request, with everything that is known about it.
 ///

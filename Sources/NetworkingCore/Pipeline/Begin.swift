@@ -1,10 +1,5 @@
 package import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request of a caller, as the outermost part of a stack.

@@ -1,10 +1,5 @@
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns its decoded response, together with the response itself.

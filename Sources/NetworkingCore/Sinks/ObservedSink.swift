@@ -1,10 +1,5 @@
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import NetworkingFoundation
 
 /// A sink that reports to a modifier how the wrapped sink answers a head, and when it is busy.
 package struct ObservedSink: ForwardingSink {

@@ -1,12 +1,7 @@
 import HTTPTypes
 import Networking
+public import NetworkingFoundation
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The page that shows an archive, as a report or live.
 struct InspectorPage {

@@ -1,11 +1,6 @@
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension RequestMatcher {
     /// Matches requests with a method.

@@ -1,11 +1,6 @@
 #if LoopbackRedirect
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// The local address that a redirect URI names.
 struct LoopbackAddress {

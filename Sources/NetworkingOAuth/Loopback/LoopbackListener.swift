@@ -1,21 +1,8 @@
 #if LoopbackRedirect
 import FlyingSocks
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import NetworkingCLibrary
+import NetworkingFoundation
 
 /// Listens on a port of 127.0.0.1.
 ///

@@ -1,13 +1,8 @@
 import NetworkingAuthentication
 public import NetworkingCaching
 public import NetworkingCore
+public import NetworkingFoundation
 public import NetworkingResilience
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The duration of one call, and its breakdown.
 ///

@@ -1,11 +1,6 @@
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Returns a `curl` command that sends the same request from a shell.

@@ -2,16 +2,7 @@
 import Foundation
 import GRDB
 import Networking
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import NetworkingCLibrary
 
 /// The reason why a database file cannot be used.
 enum DatabaseFault: Error, Equatable {

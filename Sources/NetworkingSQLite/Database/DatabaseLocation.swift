@@ -1,16 +1,7 @@
 #if SQLite
 import Foundation
 import Networking
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import NetworkingCLibrary
 
 /// The paths of a store's files: the database, its write-ahead log with an index, and a lock.
 struct DatabaseLocation: Sendable {

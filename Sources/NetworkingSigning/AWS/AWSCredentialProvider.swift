@@ -1,11 +1,6 @@
 #if Crypto
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Provides temporary AWS credentials: fetches them for the first request, and again before they expire.
 ///

@@ -1,9 +1,5 @@
 #if Crypto
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// The access key of an AWS account, a user or a role, for ``AWSSigner``.
 ///

@@ -1,12 +1,7 @@
 #if Crypto
 import Crypto
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// The date, region and service for which a signature is valid.
 struct AWSScope: CustomStringConvertible {

@@ -2,12 +2,7 @@
 import Crypto
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Signs requests to AWS and compatible services with AWS Signature Version 4.
 ///

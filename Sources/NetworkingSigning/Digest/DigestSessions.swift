@@ -1,12 +1,7 @@
 #if Crypto
 import Networking
+import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The known challenges of servers, so that requests can answer them in advance (RFC 7616 section 3.6).
 final class DigestSessions: Sendable {

@@ -1,12 +1,7 @@
 #if Crypto
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Signs requests with `Authorization: Digest` (RFC 7616), which proves knowledge of a password without sending it.
 ///

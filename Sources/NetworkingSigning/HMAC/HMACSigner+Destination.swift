@@ -1,12 +1,7 @@
 #if Crypto
 public import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension HMACSigner {
     /// The field that contains a signature, and the format of its value.

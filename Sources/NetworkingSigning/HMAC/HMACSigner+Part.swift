@@ -1,12 +1,7 @@
 #if Crypto
 public import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension HMACSigner {
     /// A part of the text to sign.

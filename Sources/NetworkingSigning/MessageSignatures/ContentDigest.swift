@@ -2,13 +2,8 @@
 import Crypto
 import HTTPTypes
 public import Networking
+import NetworkingFoundation
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A hash algorithm for a Content-Digest field (RFC 9530).
 public enum ContentDigestAlgorithm: String, Sendable, Hashable, CaseIterable {

@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import NetworkingFoundation
 
 /// A connection of a client, as bytes in both directions.
 package protocol ByteStream: Sendable {

@@ -1,10 +1,6 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 import HTTPTypes
+import NetworkingFoundation
 
 /// Serves the requests of one connection, one after the other.
 struct Connection: Sendable {

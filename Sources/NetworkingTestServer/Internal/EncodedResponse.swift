@@ -1,10 +1,6 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 import HTTPTypes
+import NetworkingFoundation
 
 /// A response encoded as the chunks that are sent.
 struct EncodedResponse: Sendable {

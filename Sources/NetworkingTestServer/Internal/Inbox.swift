@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Parses the bytes of a socket into requests.
 struct Inbox: Sendable {

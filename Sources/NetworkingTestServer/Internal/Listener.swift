@@ -1,14 +1,6 @@
 #if TestServer
 import FlyingSocks
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import NetworkingCLibrary
 
 /// Listens on a loopback port and serves each connection in its own task.
 ///

@@ -1,19 +1,7 @@
 #if TestServer
 package import FlyingSocks
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-#if canImport(Darwin)
-private import Darwin
-#elseif canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#elseif canImport(Android)
-private import Android
-#endif
+private import NetworkingCLibrary
+package import NetworkingFoundation
 
 /// A connected socket that is read, written and closed safely.
 package struct LoopbackSocket: ByteStream {

@@ -1,11 +1,7 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 
 /// Parses HTTP/1.1 requests (RFC 9112) from bytes in chunks of any size.
 struct RequestParser: Sendable {

@@ -1,19 +1,10 @@
 #if SecureTestServer
+import NetworkingCLibrary
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// Listens on a port of loopback with TLS, and serves each connection and each stream of HTTP/2 in its own task.
 struct SecureListener: Listening {

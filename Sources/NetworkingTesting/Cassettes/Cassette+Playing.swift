@@ -1,11 +1,6 @@
 import Networking
+import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Cassette {
     /// The decision about a request.

@@ -1,11 +1,6 @@
 public import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 extension Cassette {
     /// A request and its response, as hooks see and change them.

@@ -1,11 +1,6 @@
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Injects faults here, to simulate an unreliable network or server.

@@ -1,10 +1,5 @@
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// Checks a modifier against the laws for all modifiers, and throws an error if it breaks one.
 ///

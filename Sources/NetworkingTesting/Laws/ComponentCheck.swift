@@ -1,11 +1,6 @@
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Checks the laws of a component from outside.
 struct ComponentCheck {

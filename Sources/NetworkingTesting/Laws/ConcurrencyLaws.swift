@@ -1,10 +1,5 @@
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension LawCheck {
     func goesOn() async throws {

@@ -1,11 +1,6 @@
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension LawCheck {
     func fillsSinks() async throws {

@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// The state of a partial file that an earlier download has left next to its destination.
 ///

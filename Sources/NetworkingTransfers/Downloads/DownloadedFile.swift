@@ -1,10 +1,5 @@
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// A file that was downloaded completely and moved to its destination.
 public struct DownloadedFile: Sendable, Hashable {

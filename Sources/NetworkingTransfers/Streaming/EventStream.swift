@@ -1,11 +1,6 @@
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns the server-sent events of its response as they arrive, reconnecting when necessary.

@@ -1,10 +1,5 @@
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns the JSON documents of its body, decoded one by one as they arrive.

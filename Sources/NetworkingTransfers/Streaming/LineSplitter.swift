@@ -1,10 +1,5 @@
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 /// Splits bytes that arrive in chunks into lines, which end with CR LF, LF or CR.
 ///

@@ -1,10 +1,5 @@
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns the lines of its body as they arrive.

@@ -1,11 +1,6 @@
 public import NetworkingCore
+public import NetworkingFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns its response as soon as the head arrives, with the body as a sequence of chunks.

@@ -1,11 +1,6 @@
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import NetworkingFoundation
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {

@@ -2,14 +2,9 @@
 import Crypto
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NetworkingSigning
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The examples of RFC 9421.
 @Suite(.timeLimit(.minutes(5)))

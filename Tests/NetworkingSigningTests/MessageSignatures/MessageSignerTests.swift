@@ -2,16 +2,11 @@
 import Crypto
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NetworkingSigning
 import NetworkingTesting
 import Synchronization
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite(.timeLimit(.minutes(5)))
 struct MessageSignerTests {

@@ -2,15 +2,10 @@
 import Crypto
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NetworkingSigning
 import NetworkingTesting
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Requests and responses that must not be trusted.
 @Suite(.timeLimit(.minutes(5)))

@@ -3,14 +3,9 @@ import Crypto
 import CryptoExtras
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NetworkingSigning
 import NetworkingTesting
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The keys and messages of RFC 9421 appendix B.
 enum Vectors {

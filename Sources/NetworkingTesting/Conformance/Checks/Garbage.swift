@@ -1,12 +1,7 @@
 #if TestServer
 import Networking
+import NetworkingFoundation
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Random and damaged bytes.

@@ -1,13 +1,8 @@
 #if TestServer
 import HTTPTypes
 import Networking
+import NetworkingFoundation
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Response bodies, in all forms.

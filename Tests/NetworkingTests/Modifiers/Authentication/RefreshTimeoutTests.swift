@@ -1,13 +1,8 @@
 import Networking
+import NetworkingFoundation
 import NetworkingTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The time limit of a token store for refreshes.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
