@@ -1,5 +1,5 @@
 #if Crypto
-import Networking
+public import Networking
 public import NetworkingFoundation
 import Synchronization
 
@@ -43,17 +43,7 @@ public struct OAuthCallback: Sendable {
     }
 }
 
-extension OAuthCallback: CustomStringConvertible, CustomReflectable {
-    /// The type, without the code in the URL.
-    public var description: String {
-        "OAuthCallback(<redacted>)"
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension OAuthCallback: RedactedDescription {}
 
 extension OAuthError {
     /// The error that an ``OAuthUserAgent`` throws when the user declines.

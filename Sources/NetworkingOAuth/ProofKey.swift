@@ -1,6 +1,6 @@
 #if Crypto
 import Crypto
-import Networking
+public import Networking
 import NetworkingFoundation
 
 /// A proof that the same app requests and redeems an authorization code: PKCE with SHA-256 (RFC 7636).
@@ -50,20 +50,5 @@ public struct ProofKey: Sendable, Hashable {
     public static let method = "S256"
 }
 
-extension ProofKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, without the verifier.
-    public var description: String {
-        "ProofKey(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension ProofKey: RedactedDescription {}
 #endif

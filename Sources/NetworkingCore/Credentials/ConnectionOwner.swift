@@ -33,15 +33,7 @@ package struct ConnectionOwner: Hashable, Sendable {
     }
 }
 
-extension ConnectionOwner: CustomStringConvertible, CustomReflectable {
-    package var description: String {
-        "ConnectionOwner(<redacted>)"
-    }
-
-    package var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension ConnectionOwner: RedactedDescription {}
 
 extension HTTPRequestData {
     /// Records the principal that signed the request, so that a transport knows it although every signature differs.

@@ -20,7 +20,7 @@ public import Networking
 public final class SQLiteCookieStorage: CookieStorage {
     /// The file of the database; SQLite and the storage create other files whose names start with its name.
     public let file: URL
-    private let database: DatabaseHandle<CookieFile>
+    let database: DatabaseHandle<CookieFile, CookieStorageError>
 
     /// Creates a storage.
     ///
@@ -32,8 +32,17 @@ public final class SQLiteCookieStorage: CookieStorage {
     static let settings = DatabaseFile.Settings(label: "SQLiteCookieStorage", schema: .cookies, isDurable: true)
 
     init(file: URL, settings: DatabaseFile.Settings) {
-        self.file = file.absoluteURL
-        database = DatabaseHandle(file: file, settings: settings) { try CookieFile(at: $0, settings) }
+        let file = file.absoluteURL
+        self.file = file
+        database = DatabaseHandle(
+            file: file,
+            settings: settings,
+            failure: { fault in
+                if case .damage(let moved?) = fault { return .damaged(movedTo: moved) }
+                return .unusable(reason: fault.reason(file, store: "cookie storage"))
+            },
+            make: { location in try CookieFile(at: location, settings) }
+        )
     }
 
     /// Returns the cookies of the file; `nil` if none were saved.
@@ -41,7 +50,7 @@ public final class SQLiteCookieStorage: CookieStorage {
     /// - Returns: The cookies.
     /// - Throws: `CookieStorageError`.
     public func load() async throws -> CookieArchive? {
-        try await using { try await $0.load() }
+        try await database.using { try await $0.load() }
     }
 
     /// Replaces the cookies of the principals that have changed since this object has loaded or saved them.
@@ -51,23 +60,7 @@ public final class SQLiteCookieStorage: CookieStorage {
     /// - Parameter archive: The cookies.
     /// - Throws: `CookieStorageError`.
     public func save(_ archive: CookieArchive) async throws {
-        try await using { try await $0.save(archive) }
-    }
-
-    private func using<Value: Sendable>(
-        _ work: @Sendable (CookieFile) async throws -> Value
-    ) async throws(CookieStorageError) -> Value {
-        do {
-            return try await database.using(work)
-        } catch {
-            if case .damage(let moved?) = error { throw .damaged(movedTo: moved) }
-            throw .unusable(reason: error.reason(file, store: "cookie storage"))
-        }
-    }
-
-    /// Closes the file for tests that use it by other means.
-    func close() async {
-        await database.close()
+        try await database.using { try await $0.save(archive) }
     }
 }
 #endif

@@ -1,4 +1,5 @@
 #if Crypto
+public import Networking
 public import NetworkingFoundation
 
 /// The access key of an AWS account, a user or a role, for ``AWSSigner``.
@@ -38,20 +39,5 @@ public struct AWSCredentials: Sendable, Hashable {
     }
 }
 
-extension AWSCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, without its contents.
-    public var description: String {
-        "AWSCredentials(<redacted>)"
-    }
-
-    /// The same as the description.
-    public var debugDescription: String {
-        description
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension AWSCredentials: RedactedDescription {}
 #endif
