@@ -328,7 +328,13 @@ let package = Package(
             ]
         ),
         // What the test targets share; no product.
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "Networking", "NetworkingTesting", .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(
             name: "LawsTests",
             dependencies: [

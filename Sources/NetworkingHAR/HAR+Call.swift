@@ -130,20 +130,16 @@ extension HAR.Summary: Codable {
             // Without this field, there is no summary.
             state: try container.decode(HAR.State.self, forKey: .state)
         )
-        number = container.integer(.number)
-        title = container.text(.title)
+        container.read([.number: \.number, .status: \.status], into: &self)
+        container.read([.title: \.title, .cache: \.cache, .cacheReason: \.cacheReason], into: &self)
+        container.read([.attempts: \.attempts, .retries: \.retries, .redirects: \.redirects], into: &self)
+        container.read(
+            [.sentBytes: \.sentBytes, .receivedBytes: \.receivedBytes, .savedBytes: \.savedBytes],
+            into: &self
+        )
         time = container.number(.time).map { max(0, $0) }
-        status = container.integer(.status)
-        error = container.object(.error)
-        cache = container.text(.cache)
-        cacheReason = container.text(.cacheReason)
         isShared = container.flag(.isShared)
-        attempts = container.integer(.attempts) ?? 0
-        retries = container.integer(.retries) ?? 0
-        redirects = container.integer(.redirects) ?? 0
-        sentBytes = container.integer(.sentBytes) ?? 0
-        receivedBytes = container.integer(.receivedBytes) ?? 0
-        savedBytes = container.integer(.savedBytes) ?? 0
+        error = container.object(.error)
         // The recorder never writes more; a larger number would only exhaust memory.
         spans = Array(container.list(.spans).prefix(5_000))
         marks = Array(container.list(.marks).prefix(5_000))

@@ -112,13 +112,13 @@ extension HAR.Request: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(method: container.text(.method) ?? "", url: container.text(.url) ?? "")
-        httpVersion = container.text(.httpVersion) ?? httpVersion
+        bodySize = -1
+        container.read([.httpVersion: \.httpVersion], into: &self)
+        container.read([.headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
         cookies = container.list(.cookies)
         headers = container.list(.headers)
         queryString = container.list(.queryString)
         postData = container.object(.postData)
-        headersSize = container.integer(.headersSize) ?? -1
-        bodySize = container.integer(.bodySize) ?? -1
     }
 }
 
@@ -130,15 +130,14 @@ extension HAR.Response: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        status = container.integer(.status) ?? 0
-        statusText = container.text(.statusText) ?? ""
-        httpVersion = container.text(.httpVersion) ?? httpVersion
+        container.read(
+            [.statusText: \.statusText, .httpVersion: \.httpVersion, .redirectURL: \.redirectURL],
+            into: &self
+        )
+        container.read([.status: \.status, .headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
         cookies = container.list(.cookies)
         headers = container.list(.headers)
         content = container.object(.content) ?? HAR.Content()
-        redirectURL = container.text(.redirectURL) ?? ""
-        headersSize = container.integer(.headersSize) ?? -1
-        bodySize = container.integer(.bodySize) ?? -1
     }
 }
 
@@ -161,11 +160,8 @@ extension HAR.Cookie: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
-        path = container.text(.path)
-        domain = container.text(.domain)
-        expires = container.text(.expires)
-        httpOnly = container.flag(.httpOnly)
-        secure = container.flag(.secure)
+        container.read([.path: \.path, .domain: \.domain, .expires: \.expires], into: &self)
+        container.read([.httpOnly: \.httpOnly, .secure: \.secure], into: &self)
     }
 }
 
@@ -177,11 +173,9 @@ extension HAR.Content: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        size = container.integer(.size) ?? 0
-        mimeType = container.text(.mimeType) ?? ""
-        text = container.text(.text)
-        encoding = container.text(.encoding)
-        comment = container.text(.comment)
+        container.read([.size: \.size], into: &self)
+        container.read([.mimeType: \.mimeType], into: &self)
+        container.read([.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
     }
 }
 
@@ -194,12 +188,10 @@ extension HAR.PostData: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        mimeType = container.text(.mimeType) ?? ""
-        text = container.text(.text)
-        encoding = container.text(.encoding)
+        container.read([.mimeType: \.mimeType], into: &self)
+        container.read([.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
         let parts: [HAR.Part] = container.list(.params)
         params = parts.isEmpty ? nil : parts
-        comment = container.text(.comment)
     }
 }
 

@@ -76,15 +76,6 @@ extension HAR.Log: Codable {
         cassette = container.object(.cassette)
         skippedEntries = entries.count - self.entries.count
     }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(version, forKey: .version)
-        try container.encode(creator, forKey: .creator)
-        try container.encode(pages, forKey: .pages)
-        try container.encode(entries, forKey: .entries)
-        try container.encodeIfPresent(cassette, forKey: .cassette)
-    }
 }
 
 extension HAR.Creator: Decodable {

@@ -206,13 +206,8 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     /// A value decoded from an event.
     public typealias Element = Value
 
-    private let events: EventStream
-    private let decoding: ElementDecoding
-
-    init(events: EventStream, decoding: ElementDecoding) {
-        self.events = events
-        self.decoding = decoding
-    }
+    let events: EventStream
+    let decoding: ElementDecoding
 
     /// The first response, as it was when its head arrived.
     public var response: HTTPResponseData {
@@ -223,37 +218,19 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     ///
     /// Only one iterator receives the events; any other fails.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(events: events.makeAsyncIterator(), decoding: decoding, request: events.response.request)
+        Iterator(reader: DecodingReader(events.makeAsyncIterator(), decoding: decoding, of: events.response.request))
     }
 
     /// Reads the events once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        private var events: EventStream.Iterator?
-        private let decoding: ElementDecoding
-        private let request: HTTPRequestData
-
-        fileprivate init(events: EventStream.Iterator, decoding: ElementDecoding, request: HTTPRequestData) {
-            self.events = events
-            self.decoding = decoding
-            self.request = request
-        }
+        fileprivate var reader: DecodingReader<EventStream.Iterator, Value>
 
         /// Returns the next value; `nil` after the last.
         ///
         /// - Throws: The errors of the iterator of an ``EventStream``, and ``NetworkingError/Kind/decoding`` if an
         ///   event cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
-            do {
-                while let event = try await events?.next() {
-                    let data = Data(event.data.utf8)
-                    if let value = try await decoding.decode(Value.self, from: data, of: request) { return value }
-                }
-                return nil
-            } catch {
-                // Releasing the iterator also ends the transfer.
-                events = nil
-                throw error
-            }
+            try await reader.next { event in StreamDocument(data: Data(event.data.utf8)) }
         }
     }
 }

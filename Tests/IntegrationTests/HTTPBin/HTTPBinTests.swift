@@ -19,7 +19,7 @@ extension Loopback {
         private let network: any NetworkingComponent
 
         init() throws {
-            url = try #require(HTTPBinServer.url)
+            url = try #require(PythonServer.url)
             network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(40)).server(baseURL: url)
         }
 

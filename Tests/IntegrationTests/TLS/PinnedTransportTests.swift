@@ -41,14 +41,9 @@ extension Loopback {
                 )
                 let transport = try AsyncHTTPClientTransport(configuration: configuration, trust: trust)
                 let url = try #require(URL(string: "https://127.0.0.1:\(origin.port)"))
-                let result: Result<Void, any Error>
-                do {
-                    result = .success(try await body(AnyNetworkingComponent(transport.server(baseURL: url)), origin))
-                } catch {
-                    result = .failure(error)
+                try await transport.untilShutDown {
+                    try await body(AnyNetworkingComponent(transport.server(baseURL: url)), origin)
                 }
-                try await transport.shutdown()
-                try result.get()
             }
         }
 

@@ -874,25 +874,6 @@ private struct RestartableSink: ForwardingSink {
     }
 }
 
-/// A sink that resumes after the bytes that it has received.
-private struct ResumingSink: ForwardingSink {
-    let collector: CollectingSink
-
-    var sink: any ResponseSink {
-        collector
-    }
-
-    var canRestart: Bool {
-        true
-    }
-
-    func prepare(_ request: inout HTTPRequestData) {
-        if !collector.data.isEmpty {
-            request.headerFields[.range] = "bytes=\(collector.data.count)-"
-        }
-    }
-}
-
 extension CredentialChange {
     fileprivate var name: String {
         switch self {
