@@ -130,10 +130,15 @@ extension HAR.Summary: Codable {
             // Without this field, there is no summary.
             state: try container.decode(HAR.State.self, forKey: .state)
         )
-        container.read([.number: \.number, .status: \.status], into: &self)
-        container.read([.title: \.title, .cache: \.cache, .cacheReason: \.cacheReason], into: &self)
-        container.read([.attempts: \.attempts, .retries: \.retries, .redirects: \.redirects], into: &self)
+        container.read(container.integer, [.number: \.number, .status: \.status], into: &self)
+        container.read(container.text, [.title: \.title, .cache: \.cache, .cacheReason: \.cacheReason], into: &self)
         container.read(
+            container.integer,
+            [.attempts: \.attempts, .retries: \.retries, .redirects: \.redirects],
+            into: &self
+        )
+        container.read(
+            container.integer,
             [.sentBytes: \.sentBytes, .receivedBytes: \.receivedBytes, .savedBytes: \.savedBytes],
             into: &self
         )
@@ -148,10 +153,6 @@ extension HAR.Summary: Codable {
 }
 
 extension HAR.Span: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case id, parent, kind, name, start, time, own
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -167,10 +168,6 @@ extension HAR.Span: Codable {
 }
 
 extension HAR.Mark: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, at
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", at: container.number(.at) ?? 0)

@@ -96,6 +96,7 @@ extension HAR.Entry: Codable {
             timings: timings
         )
         container.read(
+            container.text,
             [.pageref: \.pageref, .serverIPAddress: \.serverIPAddress, .connection: \.connection, .comment: \.comment],
             into: &self
         )
@@ -122,10 +123,6 @@ private struct Told: Decodable {
 }
 
 extension HAR.Exchange: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case number, isReused
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -136,10 +133,6 @@ extension HAR.Exchange: Codable {
 }
 
 extension HAR.Failure: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case kind, reason
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(kind: container.text(.kind) ?? "failed", reason: container.text(.reason) ?? "")
@@ -147,13 +140,10 @@ extension HAR.Failure: Codable {
 }
 
 extension HAR.Timings: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case blocked, dns, connect, ssl, send, wait, receive
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         container.read(
+            container.number,
             [
                 .blocked: \.blocked, .dns: \.dns, .connect: \.connect, .ssl: \.ssl, .send: \.send, .wait: \.wait,
                 .receive: \.receive,

@@ -105,16 +105,12 @@ extension HAR {
 }
 
 extension HAR.Request: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case method, url, httpVersion, cookies, headers, queryString, postData, headersSize, bodySize
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(method: container.text(.method) ?? "", url: container.text(.url) ?? "")
         bodySize = -1
-        container.read([.httpVersion: \.httpVersion], into: &self)
-        container.read([.headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
+        container.read(container.text, [.httpVersion: \.httpVersion], into: &self)
+        container.read(container.integer, [.headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
         cookies = container.list(.cookies)
         headers = container.list(.headers)
         queryString = container.list(.queryString)
@@ -123,18 +119,19 @@ extension HAR.Request: Codable {
 }
 
 extension HAR.Response: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case status, statusText, httpVersion, cookies, headers, content, redirectURL, headersSize, bodySize
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
         container.read(
+            container.text,
             [.statusText: \.statusText, .httpVersion: \.httpVersion, .redirectURL: \.redirectURL],
             into: &self
         )
-        container.read([.status: \.status, .headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
+        container.read(
+            container.integer,
+            [.status: \.status, .headersSize: \.headersSize, .bodySize: \.bodySize],
+            into: &self
+        )
         cookies = container.list(.cookies)
         headers = container.list(.headers)
         content = container.object(.content) ?? HAR.Content()
@@ -142,10 +139,6 @@ extension HAR.Response: Codable {
 }
 
 extension HAR.Field: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, value
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
@@ -153,29 +146,21 @@ extension HAR.Field: Codable {
 }
 
 extension HAR.Cookie: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, value, path, domain, expires, httpOnly, secure
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
-        container.read([.path: \.path, .domain: \.domain, .expires: \.expires], into: &self)
-        container.read([.httpOnly: \.httpOnly, .secure: \.secure], into: &self)
+        container.read(container.text, [.path: \.path, .domain: \.domain, .expires: \.expires], into: &self)
+        container.read(container.flag, [.httpOnly: \.httpOnly, .secure: \.secure], into: &self)
     }
 }
 
 extension HAR.Content: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case size, mimeType, text, encoding, comment
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        container.read([.size: \.size], into: &self)
-        container.read([.mimeType: \.mimeType], into: &self)
-        container.read([.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
+        container.read(container.integer, [.size: \.size], into: &self)
+        container.read(container.text, [.mimeType: \.mimeType], into: &self)
+        container.read(container.text, [.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
     }
 }
 
@@ -188,18 +173,14 @@ extension HAR.PostData: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        container.read([.mimeType: \.mimeType], into: &self)
-        container.read([.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
+        container.read(container.text, [.mimeType: \.mimeType], into: &self)
+        container.read(container.text, [.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
         let parts: [HAR.Part] = container.list(.params)
         params = parts.isEmpty ? nil : parts
     }
 }
 
 extension HAR.Part: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, value, fileName, contentType
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(

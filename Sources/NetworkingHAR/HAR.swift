@@ -79,10 +79,6 @@ extension HAR.Log: Codable {
 }
 
 extension HAR.Creator: Decodable {
-    private enum CodingKeys: String, CodingKey {
-        case name, version
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", version: container.text(.version) ?? "")
@@ -90,10 +86,6 @@ extension HAR.Creator: Decodable {
 }
 
 extension HAR.Page: Decodable {
-    private enum CodingKeys: String, CodingKey {
-        case id, title, startedDateTime, pageTimings
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(

@@ -7,53 +7,23 @@ struct Lenient<Value: Decodable>: Decodable {
     }
 }
 
-/// A field of an archive that is read leniently.
-protocol LenientField {
-    /// Returns the value of a key; `nil` if there is none, or none that can be understood.
-    static func read<Key>(_ key: Key, from container: KeyedDecodingContainer<Key>) -> Self?
-}
-
-extension String: LenientField {
-    static func read<Key>(_ key: Key, from container: KeyedDecodingContainer<Key>) -> String? {
-        container.text(key)
-    }
-}
-
-extension Double: LenientField {
-    static func read<Key>(_ key: Key, from container: KeyedDecodingContainer<Key>) -> Double? {
-        container.number(key)
-    }
-}
-
-extension Int64: LenientField {
-    static func read<Key>(_ key: Key, from container: KeyedDecodingContainer<Key>) -> Int64? {
-        container.integer(key)
-    }
-}
-
-extension Bool: LenientField {
-    static func read<Key>(_ key: Key, from container: KeyedDecodingContainer<Key>) -> Bool? {
-        container.flag(key)
-    }
-}
-
 extension KeyedDecodingContainer {
     /// A table of fields of one type: the key and the property of each.
     typealias Fields<Root, Value> = KeyValuePairs<Key, WritableKeyPath<Root, Value>>
 
-    /// Reads fields into a value. A property without a field keeps its value.
-    func read<Root, Value: LenientField>(_ fields: Fields<Root, Value>, into root: inout Root) {
+    /// Reads fields into a value; a property without a field keeps its value.
+    func read<Root, Value>(_ read: (Key) -> Value?, _ fields: Fields<Root, Value>, into root: inout Root) {
         for (key, property) in fields {
-            if let value = Value.read(key, from: self) {
+            if let value = read(key) {
                 root[keyPath: property] = value
             }
         }
     }
 
-    /// Reads fields into a value. A property without a field becomes `nil`.
-    func read<Root, Value: LenientField>(_ fields: Fields<Root, Value?>, into root: inout Root) {
+    /// Reads fields into a value; a property without a field becomes `nil`.
+    func read<Root, Value>(_ read: (Key) -> Value?, _ fields: Fields<Root, Value?>, into root: inout Root) {
         for (key, property) in fields {
-            root[keyPath: property] = Value.read(key, from: self)
+            root[keyPath: property] = read(key)
         }
     }
 

@@ -27,7 +27,7 @@ struct PythonServer: SuiteTrait, TestScoping {
 
         """
 
-    /// Serves HTTP/1.1 with kept connections. The names do not occur in the programs.
+    /// Serves HTTP/1.1 with kept connections, under names that the programs do not use.
     private static let end = """
 
         from waitress import create_server

@@ -29,7 +29,7 @@ struct DecodingReader<Elements: AsyncIteratorProtocol, Value: Decodable & Sendab
 
     /// Returns the next value that the policy for failures does not skip; `nil` after the last.
     ///
-    /// - Parameter document: Returns the bytes of an element.
+    /// The closure returns the bytes of an element.
     mutating func next(_ document: (Elements.Element) -> StreamDocument) async throws -> Value? {
         do {
             while let element = try await elements?.next() {

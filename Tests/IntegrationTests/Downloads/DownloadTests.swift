@@ -49,10 +49,7 @@ extension Loopback {
 
         /// Downloads from a server over a client, into a directory of the test.
         ///
-        /// - Parameters:
-        ///   - client: The client.
-        ///   - response: Returns the response to a request; by default, the requested range of the served file.
-        ///   - perform: Receives the file that is served, the server, the client and the place of the download.
+        /// The server sends the requested range of the file, unless `response` returns other responses.
         private static func withDownload(
             over client: Client,
             response: @escaping @Sendable (RecordedRequest) -> TestResponse = { served.response(to: $0) },
