@@ -10,8 +10,8 @@ import Synchronization
 /// The clients of a transport with a ``ServerTrust``: one for hosts without pins and identities, and one for each other
 /// host.
 ///
-/// A connection does not know the host that it was made for, so the client of a host with pins makes connections to that
-/// host alone. All clients share the event loops.
+/// A connection does not know the host that it was made for, so the client of a host with pins makes connections to
+/// that host alone. All clients share the event loops.
 final class TrustedClients: Sendable {
     let common: HTTPClient
 

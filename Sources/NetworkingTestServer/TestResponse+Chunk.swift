@@ -5,7 +5,9 @@ extension TestResponse {
     /// A chunk of a body with its delay and gate.
     ///
     /// ```swift
-    /// .chunks(["first", TestResponse.Chunk("second", gate: gate), TestResponse.Chunk("third", delay: .milliseconds(5))])
+    /// .chunks([
+    ///     "first", TestResponse.Chunk("second", gate: gate), TestResponse.Chunk("third", delay: .milliseconds(5)),
+    /// ])
     /// ```
     public struct Chunk: Sendable {
         /// The bytes.

@@ -128,8 +128,8 @@ extension SwitchableServer: CustomStringConvertible, CustomReflectable {
 }
 
 /// Rewrites requests for the current base URL of a server.
-// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the next
-// request, also one that is resolved without a send.
+// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the
+// next request, also one that is resolved without a send.
 private struct SwitchedServer: ServerNaming, CustomStringConvertible {
     let server: SwitchableServer
 

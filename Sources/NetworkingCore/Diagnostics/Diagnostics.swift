@@ -2,7 +2,8 @@ extension NetworkingComponent {
     /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
     ///
     /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
-    /// in ``NetworkingModifier/diagnostics(in:)``. Those of the transport, such as a host with a single pin, follow. A test of the app can require that there are no diagnostics:
+    /// in ``NetworkingModifier/diagnostics(in:)``. Those of the transport, such as a host with a single pin, follow. A
+    /// test of the app can require that there are no diagnostics:
     ///
     /// ```swift
     /// #expect(network.diagnostics.isEmpty)

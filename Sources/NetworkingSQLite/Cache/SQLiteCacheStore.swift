@@ -11,8 +11,8 @@ public import Networking
 /// ```
 ///
 /// Several processes may use one file, and each of them may end at any moment: an entry is stored when `store` has
-/// returned, and entries are returned completely or not at all. Only the current user of the machine can read the files.
-/// They are not encrypted.
+/// returned, and entries are returned completely or not at all. Only the current user of the machine can read the
+/// files. They are not encrypted.
 ///
 /// The file is opened at its first use, or by ``open()``, so a store that cannot be opened does not stop the app: each
 /// use fails with a ``SQLiteCacheError``, which `cached` reports as an event. A damaged file is renamed and replaced by
@@ -207,7 +207,8 @@ public final class SQLiteCacheStore: CacheStore {
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
         // At the start and at the end, because a response may arrive in between.
         try await database.using { try await $0.changeAll() }
-        // In chunks, because there may be too many keys for the memory. Keys that are added meanwhile have greater numbers.
+        // In chunks, because there may be too many keys for the memory. Keys that are added meanwhile have greater
+        // numbers.
         var last = Int64.min
         while true {
             let after = last

@@ -24,7 +24,8 @@ public final class SQLiteCookieStorage: CookieStorage {
 
     /// Creates a storage.
     ///
-    /// - Parameter file: The file. It and its directory are created when cookies are loaded or saved for the first time.
+    /// - Parameter file: The file. It and its directory are created when cookies are loaded or saved for the first
+    ///   time.
     public convenience init(file: URL) {
         self.init(file: file, settings: Self.settings)
     }
@@ -55,7 +56,8 @@ public final class SQLiteCookieStorage: CookieStorage {
 
     /// Replaces the cookies of the principals that have changed since this object has loaded or saved them.
     ///
-    /// If it has done neither, it replaces all cookies. A save that has started completes even if its task is cancelled.
+    /// If it has done neither, it replaces all cookies. A save that has started completes even if its task is
+    /// cancelled.
     ///
     /// - Parameter archive: The cookies.
     /// - Throws: `CookieStorageError`.

@@ -85,7 +85,8 @@ struct DatabaseLocation: Sendable {
             }
         }
         let name = name(setAside: number)
-        // The log first: without its log, a database is only older; with the log of another database it would be damaged.
+        // The log first: without its log, a database is only older; with the log of another database it would be
+        // damaged.
         for suffix in Self.logs + [""] where Self.status(of: path + suffix) != nil {
             try PrivateFile.move(path + suffix, to: name + suffix)
         }

@@ -10,9 +10,10 @@ import Synchronization
 /// let outbox = Outbox(in: SQLiteOutboxStore(file: folder.appending(path: "outbox.sqlite")), over: network)
 /// ```
 ///
-/// Each change is one transaction, which is on the disk when the change returns. After a crash at any moment, the change
-/// has happened completely or not at all. Several processes may add entries to one file; one of them at a time sends
-/// them. Removed entries are overwritten. The file is not encrypted, and contains the bodies of requests as they are.
+/// Each change is one transaction, which is on the disk when the change returns. After a crash at any moment, the
+/// change has happened completely or not at all. Several processes may add entries to one file; one of them at a time
+/// sends them. Removed entries are overwritten. The file is not encrypted, and contains the bodies of requests as they
+/// are.
 ///
 /// The file is created when it is first used. A damaged row is kept, is reported once with
 /// `OutboxStoreError.damaged(_:)`, and is no longer an entry. A damaged file is renamed, reported once with

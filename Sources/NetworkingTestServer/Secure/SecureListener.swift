@@ -54,7 +54,8 @@ struct SecureListener: Listening {
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-        // Connections that have just ended hold their port for a while. A free port is chosen without it, so that it is free.
+        // Connections that have just ended hold their port for a while. A free port is chosen without it, so that it is
+        // free.
         if port != 0 {
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         }
