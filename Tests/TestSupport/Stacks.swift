@@ -27,6 +27,22 @@ package struct SignedIn: NetworkingModifier {
     }
 }
 
+/// A modifier that is a closure.
+package struct Sending: NetworkingModifier {
+    package typealias Send = @Sendable (HTTPRequestData, AnyNetworkingComponent) async throws -> HTTPResponseData
+
+    private let send: Send
+
+    /// Creates a modifier that receives each request and the component that sends it.
+    package init(_ send: @escaping Send) {
+        self.send = send
+    }
+
+    package func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        try await send(request, AnyNetworkingComponent(upstream))
+    }
+}
+
 /// A sink that requests the bytes after those it has received.
 package struct ResumingSink: ForwardingSink {
     private let collector: CollectingSink

@@ -46,6 +46,17 @@ struct AuthenticatedTests {
         return calls
     }
 
+    /// Starts requests, of which the first calls the delegate, and lets the delegate answer when all of them wait.
+    private func beginTogether(
+        _ count: Int,
+        over network: some NetworkingComponent
+    ) async throws -> [Task<HTTPResponseData, any Error>] {
+        server.delegate.hold()
+        let calls = try await begin(count, over: network)
+        server.delegate.letGo()
+        return calls
+    }
+
     // MARK: Applying
 
     @Test func sendsTheCredentials() async throws {
@@ -68,10 +79,7 @@ struct AuthenticatedTests {
 
     @Test func delegateIsCalledOnceForTheFirstCredentials() async throws {
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
-        server.delegate.hold()
-        let calls = try await begin(10, over: network)
-        server.delegate.letGo()
-        for call in calls {
+        for call in try await beginTogether(10, over: network) {
             #expect(try await call.value.status == .ok)
         }
         #expect(server.authorizations == 1)
@@ -82,10 +90,7 @@ struct AuthenticatedTests {
         struct Broken: Error {}
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.failRefreshes(with: Broken())
-        server.delegate.hold()
-        let calls = try await begin(10, over: network)
-        server.delegate.letGo()
-        for call in calls {
+        for call in try await beginTogether(10, over: network) {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
             #expect(error?.underlying is Broken)
@@ -256,10 +261,7 @@ struct AuthenticatedTests {
 
     @Test func thousandRefusalsStartOneRefresh() async throws {
         server.expire()
-        server.delegate.hold()
-        let calls = try await begin(1_000, over: network)
-        server.delegate.letGo()
-        for call in calls {
+        for call in try await beginTogether(1_000, over: network) {
             #expect(try await call.value.status == .ok)
         }
         #expect(server.refreshes == 1)
@@ -395,10 +397,7 @@ struct AuthenticatedTests {
     @Test func thousandRequestsWithAnExpiredTokenStartOneRefresh() async throws {
         for round in 1...3 {
             store.set(server.session(expiring: clock.date))
-            server.delegate.hold()
-            let calls = try await begin(1_000, over: network)
-            server.delegate.letGo()
-            for call in calls {
+            for call in try await beginTogether(1_000, over: network) {
                 #expect(try await call.value.status == .ok)
             }
             #expect(server.refreshes == round)
@@ -444,10 +443,7 @@ struct AuthenticatedTests {
         struct Broken: Error {}
         server.expire()
         server.failRefreshes(with: Broken())
-        server.delegate.hold()
-        let calls = try await begin(10, over: network)
-        server.delegate.letGo()
-        for call in calls {
+        for call in try await beginTogether(10, over: network) {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
             #expect(error?.underlying is Broken)
