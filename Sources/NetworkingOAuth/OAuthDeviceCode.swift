@@ -58,17 +58,19 @@ struct DeviceFlow {
         let endpoint = TokenEndpoint(system: system, url: url, network: network)
         let response = try await endpoint.answer(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
-        let answer = try? JSONDecoder().decode(Answer.self, from: response.data)
-        guard response.status == .ok, let answer, let page = Self.page(answer.page, namedBy: url),
-            let userCode = answer.userCode, let deviceCode = answer.deviceCode
+        let answer = try? JSONDecoder().decode(LenientFields.self, from: response.data)
+        // Google calls the page `verification_url`.
+        guard response.status == .ok, let answer,
+            let page = Self.page(answer["verification_uri"] ?? answer["verification_url"], namedBy: url),
+            let userCode = answer["user_code"], let deviceCode = answer["device_code"]
         else {
             let refusal = ProviderError(
-                code: answer?.error,
-                explanation: answer?.explanation,
+                code: answer?["error"],
+                explanation: answer?["error_description"],
                 hiding: [system.authentication.secret].compactMap(\.self)
             )
             throw OAuthError(
-                answer?.error == nil ? .invalidResponse : .tokenRefused,
+                answer?["error"] == nil ? .invalidResponse : .tokenRefused,
                 code: refusal.code,
                 statusCode: response.status.code,
                 "The provider issued no device code\(refusal.text), with status \(response.status.code). Check the "
@@ -79,14 +81,14 @@ struct DeviceFlow {
         let seconds = { (value: Double?, standard: Double) in
             value.flatMap { $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
         }
-        let lifetime = seconds(answer.lifetime, 900)
+        let lifetime = seconds(answer.seconds("expires_in"), 900)
         return OAuthDeviceCode(
             userCode: PrintableText.cut(PrintableText.singleLine(userCode), to: 64),
             verificationURL: page,
-            completeURL: Self.page(answer.completePage, namedBy: url),
+            completeURL: Self.page(answer["verification_uri_complete"], namedBy: url),
             expirationDate: now.addingTimeInterval(lifetime),
             deviceCode: deviceCode,
-            interval: .seconds(seconds(answer.interval, 5)),
+            interval: .seconds(seconds(answer.seconds("interval"), 5)),
             lifetime: .seconds(lifetime)
         )
     }
@@ -137,42 +139,6 @@ struct DeviceFlow {
 
     private static var expired: OAuthError {
         OAuthError(.expired, code: "expired_token", "The device code has expired. Sign in again.")
-    }
-
-    private struct Answer: Decodable {
-        let deviceCode: String?
-        let userCode: String?
-        let page: String?
-        let completePage: String?
-        let lifetime: Double?
-        let interval: Double?
-        let error: String?
-        let explanation: String?
-
-        enum CodingKeys: String, CodingKey {
-            case deviceCode = "device_code"
-            case userCode = "user_code"
-            case page = "verification_uri"
-            case completePage = "verification_uri_complete"
-            case lifetime = "expires_in"
-            case interval
-            case error
-            case explanation = "error_description"
-            /// Google's name for the field.
-            case otherPage = "verification_url"
-        }
-
-        init(from decoder: any Decoder) throws {
-            let fields = try decoder.container(keyedBy: CodingKeys.self)
-            deviceCode = fields.text(for: .deviceCode)
-            userCode = fields.text(for: .userCode)
-            page = fields.text(for: .page) ?? fields.text(for: .otherPage)
-            completePage = fields.text(for: .completePage)
-            lifetime = fields.seconds(for: .lifetime)
-            interval = fields.seconds(for: .interval)
-            error = fields.text(for: .error)
-            explanation = fields.text(for: .explanation)
-        }
     }
 }
 

@@ -68,9 +68,7 @@ public final class URLSessionTransport: NetworkingTransport {
         maximumConnectionsPerHost: Int? = nil,
         connectionReuse: ConnectionReuse = .standard
     ) throws(ServerTrustError) {
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
         let trust = try URLSessionTrust(trust, configuring: configuration)
         self.init(configuration, maximumConnectionsPerHost, connectionReuse, trust: trust)
     }

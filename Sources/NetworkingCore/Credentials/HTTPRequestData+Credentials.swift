@@ -55,9 +55,15 @@ extension HTTPRequestData {
     }
 
     /// Returns the reason for refusing to send a secret over plain http.
-    package static func plaintextRefusal(of what: String) -> String {
+    static func plaintextRefusal(of what: String) -> String {
         "\(what) would be sent over plain http, where it can be intercepted. "
             + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+    }
+
+    /// Throws if a secret of the request would be sent over plain http to another machine.
+    package func refusePlaintext(of what: String) throws {
+        guard exposesCredentials else { return }
+        throw NetworkingError(.invalidRequest, request: self, reason: Self.plaintextRefusal(of: what))
     }
 
     // MARK: To the stack's server

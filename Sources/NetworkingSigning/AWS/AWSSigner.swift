@@ -83,13 +83,7 @@ public struct AWSSigner: RequestSigner {
         case .header:
             try await signHeader(of: &request)
         case .query(let lifetime):
-            guard !request.exposesCredentials else {
-                throw NetworkingError(
-                    .invalidRequest,
-                    request: request,
-                    reason: HTTPRequestData.plaintextRefusal(of: "Its signature")
-                )
-            }
+            try request.refusePlaintext(of: "Its signature")
             try await signQuery(of: &request, for: lifetime)
         }
     }
