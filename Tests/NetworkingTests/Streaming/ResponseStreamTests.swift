@@ -206,13 +206,3 @@ struct ResponseStreamTests {
         #expect(journal.entries == ["one", "two", "end"])
     }
 }
-
-extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
-        }
-    }
-}
