@@ -64,7 +64,7 @@ public final class SQLiteCacheStore: CacheStore {
             file: file,
             settings: settings.database,
             onDamage: { fault in onDamage?(SQLiteCacheError(fault, file)) },
-            failure: { fault in SQLiteCacheError(fault, file) },
+            failure: SQLiteCacheError.init,
             make: { [settings] location in try CacheFile(at: location, settings) }
         )
     }

@@ -19,7 +19,10 @@ public import Networking
 /// The last two damaged files are kept.
 public final class SQLiteCookieStorage: CookieStorage {
     /// The file of the database; SQLite and the storage create other files whose names start with its name.
-    public let file: URL
+    public var file: URL {
+        database.file
+    }
+
     let database: DatabaseHandle<CookieFile, CookieStorageError>
 
     /// Creates a storage.
@@ -33,17 +36,9 @@ public final class SQLiteCookieStorage: CookieStorage {
     static let settings = DatabaseFile.Settings(label: "SQLiteCookieStorage", schema: .cookies, isDurable: true)
 
     init(file: URL, settings: DatabaseFile.Settings) {
-        let file = file.absoluteURL
-        self.file = file
-        database = DatabaseHandle(
-            file: file,
-            settings: settings,
-            failure: { fault in
-                if case .damage(let moved?) = fault { return .damaged(movedTo: moved) }
-                return .unusable(reason: fault.reason(file, store: "cookie storage"))
-            },
-            make: { location in try CookieFile(at: location, settings) }
-        )
+        database = DatabaseHandle(file: file, settings: settings, failure: CookieStorageError.init) { location in
+            try CookieFile(at: location, settings)
+        }
     }
 
     /// Returns the cookies of the file; `nil` if none were saved.
@@ -63,6 +58,17 @@ public final class SQLiteCookieStorage: CookieStorage {
     /// - Throws: `CookieStorageError`.
     public func save(_ archive: CookieArchive) async throws {
         try await database.using { try await $0.save(archive) }
+    }
+}
+
+extension CookieStorageError {
+    fileprivate init(_ fault: DatabaseFault, _ file: URL) {
+        self =
+            if case .damage(let moved?) = fault {
+                .damaged(movedTo: moved)
+            } else {
+                .unusable(reason: fault.reason(file, store: "cookie storage"))
+            }
     }
 }
 #endif

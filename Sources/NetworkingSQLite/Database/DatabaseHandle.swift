@@ -18,7 +18,7 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
     private let settings: DatabaseFile.Settings
     private let make: @Sendable (DatabaseLocation) throws -> File
     private let onDamage: @Sendable (DatabaseFault) -> Void
-    private let failure: @Sendable (DatabaseFault) -> Failure
+    private let failure: @Sendable (DatabaseFault, URL) -> Failure
     /// The thread on which files are opened and set aside, which waits for the disk and for other processes.
     private let openings: DispatchQueue
     /// Changed on that queue only.
@@ -30,13 +30,13 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
     ///   - file: The file of the database.
     ///   - settings: The settings of the file.
     ///   - onDamage: Receives the fault after this object has moved a damaged file.
-    ///   - failure: Returns the error of the store for a fault.
+    ///   - failure: Returns the error of the store for a fault of the file.
     ///   - make: Opens the file, while no other process opens or moves it.
     init(
         file: URL,
         settings: DatabaseFile.Settings,
         onDamage: @escaping @Sendable (DatabaseFault) -> Void = { _ in },
-        failure: @escaping @Sendable (DatabaseFault) -> Failure,
+        failure: @escaping @Sendable (DatabaseFault, URL) -> Failure,
         make: @escaping @Sendable (DatabaseLocation) throws -> File
     ) {
         self.file = file.absoluteURL
@@ -52,7 +52,7 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
         do {
             _ = try await current()
         } catch {
-            throw failure(error)
+            throw failure(error, file)
         }
     }
 
@@ -65,7 +65,7 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
         do {
             return try await result(of: work)
         } catch {
-            throw failure(error)
+            throw failure(error, file)
         }
     }
 

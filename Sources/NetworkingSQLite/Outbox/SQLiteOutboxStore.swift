@@ -20,7 +20,10 @@ import Synchronization
 /// `OutboxStoreError.fileDamaged(movedTo:)`, and replaced by an empty one. The last two damaged files are kept.
 public final class SQLiteOutboxStore: OutboxStore {
     /// The file of the database; SQLite and the store create other files whose names start with its name.
-    public let file: URL
+    public var file: URL {
+        database.file
+    }
+
     let database: DatabaseHandle<DatabaseFile, OutboxStoreError>
     private let claimed = Mutex<OpenFile?>(nil)
 
@@ -38,17 +41,9 @@ public final class SQLiteOutboxStore: OutboxStore {
     static let settings = DatabaseFile.Settings(label: "SQLiteOutboxStore", schema: .outbox, isDurable: true)
 
     init(file: URL, settings: DatabaseFile.Settings) {
-        let file = file.absoluteURL
-        self.file = file
-        database = DatabaseHandle(
-            file: file,
-            settings: settings,
-            failure: { fault in
-                if case .damage(let moved) = fault { return .fileDamaged(movedTo: moved) }
-                return .unusable(reason: fault.reason(file, store: "outbox"))
-            },
-            make: { location in try DatabaseFile(at: location, settings) }
-        )
+        database = DatabaseHandle(file: file, settings: settings, failure: OutboxStoreError.init) { location in
+            try DatabaseFile(at: location, settings)
+        }
     }
 
     // MARK: Entries
@@ -189,6 +184,17 @@ public final class SQLiteOutboxStore: OutboxStore {
                 (try? JSONDecoder().decode(OutboxEntry.Progress.self, from: progress)) ?? decoded.progress
             return decoded
         }
+    }
+}
+
+extension OutboxStoreError {
+    fileprivate init(_ fault: DatabaseFault, _ file: URL) {
+        self =
+            if case .damage(let moved) = fault {
+                .fileDamaged(movedTo: moved)
+            } else {
+                .unusable(reason: fault.reason(file, store: "outbox"))
+            }
     }
 }
 
