@@ -338,9 +338,8 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 0)
     }
 
-    /// The sink would receive the body of the 401 followed by that of the next response.
-    @Test(arguments: [true, false])
-    func sinkWithTheBodyOfTheRefusalIsNotUsedAgain(isPreemptive: Bool) async throws {
+    /// Returns a stack whose server refuses the first token.
+    private func refusingStack(preemptive isPreemptive: Bool) -> (MockTransport, AnyNetworkingComponent) {
         let transport = MockTransport { request in
             let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
             // Chunks reach the sink at once.
@@ -348,6 +347,13 @@ struct AuthenticatedTests {
         }
         let network = transport.authenticated(with: store, preemptive: isPreemptive)
             .server(authority: "api.example.com")
+        return (transport, AnyNetworkingComponent(network))
+    }
+
+    /// The sink would receive the body of the 401 followed by that of the next response.
+    @Test(arguments: [true, false])
+    func sinkWithTheBodyOfTheRefusalIsNotUsedAgain(isPreemptive: Bool) async throws {
+        let (transport, network) = refusingStack(preemptive: isPreemptive)
         for (sink, isRestartable) in [(CollectingSink { _ in .take }, false), (CollectingSink { _ in .take }, true)] {
             store.set(server.session())
             let used: any ResponseSink = isRestartable ? RestartableSink(sink: sink) : sink
@@ -364,12 +370,7 @@ struct AuthenticatedTests {
 
     @Test(arguments: [true, false])
     func sinkRequestsTheRemainingBytesWhenTheRequestIsSentAgain(isPreemptive: Bool) async throws {
-        let transport = MockTransport { request in
-            let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
-            return isAccepted ? .pieces([.text("hello")]) : .pieces([.text("refused")], status: .unauthorized)
-        }
-        let network = transport.authenticated(with: store, preemptive: isPreemptive)
-            .server(authority: "api.example.com")
+        let (transport, network) = refusingStack(preemptive: isPreemptive)
         let sink = CollectingSink { _ in .take }
         #expect(try await network.me { $0.sink = ResumingSink(collector: sink) }.status == .ok)
         let ranges = transport.requests.map { $0.headerFields[.range] }
