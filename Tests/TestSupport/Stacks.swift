@@ -1,3 +1,4 @@
+import Foundation
 package import Networking
 package import NetworkingTesting
 package import Testing

@@ -15,25 +15,28 @@ struct DocumentCutOff: Error, CustomStringConvertible {
     }
 }
 
-/// Reads the elements of a stream and decodes them into values.
-struct DecodingReader<Elements: AsyncIteratorProtocol, Value: Decodable & Sendable> {
-    private var elements: Elements?
+/// Reads a stream as documents, one at a time.
+protocol DocumentReader {
+    /// Returns the next document; `nil` after the last.
+    mutating func next() async throws -> StreamDocument?
+}
+
+/// Reads the documents of a stream and decodes them into values.
+struct DecodingReader<Documents: DocumentReader, Value: Decodable & Sendable> {
+    private var documents: Documents?
     private let decoding: ElementDecoding
     private let request: HTTPRequestData
 
-    init(_ elements: Elements, decoding: ElementDecoding, of request: HTTPRequestData) {
-        self.elements = elements
+    init(_ documents: Documents, decoding: ElementDecoding, of request: HTTPRequestData) {
+        self.documents = documents
         self.decoding = decoding
         self.request = request
     }
 
     /// Returns the next value that the policy for failures does not skip; `nil` after the last.
-    ///
-    /// The closure returns the bytes of an element.
-    mutating func next(_ document: (Elements.Element) -> StreamDocument) async throws -> Value? {
+    mutating func next() async throws -> Value? {
         do {
-            while let element = try await elements?.next() {
-                let document = document(element)
+            while let document = try await documents?.next() {
                 if document.isCutOff {
                     try decoding.refuse(Value.self, because: DocumentCutOff(), of: request)
                 } else if let value = try await decoding.decode(Value.self, from: document.data, of: request) {
@@ -43,7 +46,7 @@ struct DecodingReader<Elements: AsyncIteratorProtocol, Value: Decodable & Sendab
             return nil
         } catch {
             // Releasing the iterator also ends the transfer.
-            elements = nil
+            documents = nil
             throw error
         }
     }

@@ -22,7 +22,7 @@ protocol StreamDecoder {
 ///
 /// It keeps one chunk and reads only up to the end of the next element. Decoding all elements of a chunk at once would
 /// take many times its memory.
-struct ElementReader<Decoder: StreamDecoder>: AsyncIteratorProtocol {
+struct ElementReader<Decoder: StreamDecoder> {
     private var decoder: Decoder
     private let request: HTTPRequestData
     private var bytes: ResponseStream.Iterator?

@@ -218,20 +218,30 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     ///
     /// Only one iterator receives the events; any other fails.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: DecodingReader(events.makeAsyncIterator(), decoding: decoding, of: events.response.request))
+        let documents = EventDocuments(events: events.makeAsyncIterator())
+        return Iterator(reader: DecodingReader(documents, decoding: decoding, of: events.response.request))
     }
 
     /// Reads the events once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: DecodingReader<EventStream.Iterator, Value>
+        fileprivate var reader: DecodingReader<EventDocuments, Value>
 
         /// Returns the next value; `nil` after the last.
         ///
         /// - Throws: The errors of the iterator of an ``EventStream``, and ``NetworkingError/Kind/decoding`` if an
         ///   event cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
-            try await reader.next { event in StreamDocument(data: Data(event.data.utf8)) }
+            try await reader.next()
         }
+    }
+}
+
+/// The data of server-sent events as documents.
+struct EventDocuments: DocumentReader {
+    var events: EventStream.Iterator
+
+    mutating func next() async throws -> StreamDocument? {
+        try await events.next().map { event in StreamDocument(data: Data(event.data.utf8)) }
     }
 }
 

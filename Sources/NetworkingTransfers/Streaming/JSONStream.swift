@@ -114,10 +114,12 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         /// - Throws: The errors of the iterator of a ``ResponseStream``, ``NetworkingError/Kind/tooLarge``, and
         ///   ``NetworkingError/Kind/decoding`` if a document cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
-            try await reader.next { document in document }
+            try await reader.next()
         }
     }
 }
+
+extension ElementReader: DocumentReader where Decoder == JSONSplitter {}
 
 /// Splits a stream into documents, without parsing their contents.
 struct JSONSplitter: StreamDecoder {

@@ -52,7 +52,7 @@ extension Loopback {
         /// The server sends the requested range of the file, unless `response` returns other responses.
         private static func withDownload(
             over client: Client,
-            response: @escaping @Sendable (RecordedRequest) -> TestResponse = { served.response(to: $0) },
+            response: @escaping @Sendable (RecordedRequest) -> TestResponse = { DownloadTests.served.response(to: $0) },
             perform: nonisolated(nonsending) (ServedFile, TestServer, AnyNetworkingComponent, URL) async throws -> Void
         ) async throws {
             try await withTemporaryDirectory { directory in

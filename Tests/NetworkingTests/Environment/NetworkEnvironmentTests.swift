@@ -1,6 +1,7 @@
 import Logging
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
