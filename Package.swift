@@ -89,14 +89,16 @@ let package = Package(
             ]
         ),
         // One import in place of conditions on the platform. No product, and an app does not see what they re-export.
-        .target(name: "NetworkingCLibrary"),
-        .target(name: "NetworkingFoundation"),
+        // Their names sort before that of Networking: a file attributes a public type to its first import that has it, and
+        // Networking may re-export Foundation.
+        .target(name: "CLibraryForNetworking"),
+        .target(name: "FoundationForNetworking"),
         // What everything else needs. It knows no feature. Tests/Layers/check holds what a feature may know.
         .target(
             name: "NetworkingCore",
             dependencies: [
-                "NetworkingCLibrary",
-                "NetworkingFoundation",
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -105,8 +107,8 @@ let package = Package(
         .target(
             name: "NetworkingAuthentication",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -114,8 +116,8 @@ let package = Package(
         .target(
             name: "NetworkingBackgroundTransfers",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 "NetworkingTransfers",
                 "NetworkingURLSession",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -125,17 +127,17 @@ let package = Package(
         .target(
             name: "NetworkingCaching",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .target(
             name: "NetworkingCalls",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCaching",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 "NetworkingObservability",
                 "NetworkingTransfers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -144,35 +146,35 @@ let package = Package(
         .target(
             name: "NetworkingConnectivity",
             dependencies: [
-                "NetworkingCLibrary",
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .target(
             name: "NetworkingCookies",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .target(
             name: "NetworkingMocking",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .target(
             name: "NetworkingObservability",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingAuthentication",
                 "NetworkingCaching",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 "NetworkingResilience",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -182,9 +184,9 @@ let package = Package(
         .target(
             name: "NetworkingResilience",
             dependencies: [
-                "NetworkingCLibrary",
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -193,19 +195,19 @@ let package = Package(
         .target(
             name: "NetworkingTransfers",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
-        .target(name: "NetworkingTrust", dependencies: ["NetworkingCore", "NetworkingFoundation"]),
+        .target(name: "NetworkingTrust", dependencies: ["FoundationForNetworking", "NetworkingCore"]),
         .target(
             name: "NetworkingURLSession",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCookies",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 "NetworkingTrust",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -215,9 +217,9 @@ let package = Package(
         .target(
             name: "NetworkingAsyncHTTPClient",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingCLibrary",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
                 .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
@@ -234,16 +236,16 @@ let package = Package(
         .target(
             name: "NetworkingHAR",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .target(
             name: "NetworkingInspector",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingFoundation",
                 "NetworkingHAR",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -258,9 +260,9 @@ let package = Package(
         .target(
             name: "NetworkingOAuth",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingCLibrary",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
                 .product("FlyingSocks", of: "FlyingFox", trait: "LoopbackRedirect"),
@@ -271,8 +273,8 @@ let package = Package(
         .target(
             name: "NetworkingSigning",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
                 .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
@@ -282,9 +284,9 @@ let package = Package(
         .target(
             name: "NetworkingSQLite",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingCLibrary",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
                 .product("GRDBSQLite", of: "GRDB.swift", trait: "SQLite"),
@@ -293,8 +295,8 @@ let package = Package(
         .target(
             name: "NetworkingTelemetry",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
                 .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
@@ -303,8 +305,8 @@ let package = Package(
         .target(
             name: "NetworkingTesting",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingFoundation",
                 "NetworkingHAR",
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -314,9 +316,9 @@ let package = Package(
         .target(
             name: "NetworkingTestServer",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingCLibrary",
-                "NetworkingFoundation",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("FlyingFox", of: "FlyingFox", trait: "TestServer"),
                 .product("NIOCore", of: "swift-nio", trait: "SecureTestServer"),
@@ -359,6 +361,7 @@ let package = Package(
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
@@ -367,7 +370,6 @@ let package = Package(
                 "NetworkingConnectivity",
                 "NetworkingCookies",
                 "NetworkingCore",
-                "NetworkingFoundation",
                 "NetworkingMocking",
                 "NetworkingObservability",
                 "NetworkingResilience",
@@ -406,8 +408,8 @@ let package = Package(
         .testTarget(
             name: "NetworkingSigningTests",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
-                "NetworkingFoundation",
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "TestSupport",
@@ -419,9 +421,9 @@ let package = Package(
         .testTarget(
             name: "NetworkingTestingTests",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkClient",
                 "Networking",
-                "NetworkingFoundation",
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 "TestSupport",
@@ -464,7 +466,7 @@ let package = Package(
         .testTarget(
             name: "NetworkingTestServerTests",
             dependencies: [
-                "NetworkingFoundation",
+                "FoundationForNetworking",
                 "NetworkingTestServer",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -515,11 +517,11 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "CachingProxy",
+                "CLibraryForNetworking",
                 "Downloader",
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingAsyncHTTPClient",
-                "NetworkingCLibrary",
-                "NetworkingFoundation",
                 "NetworkingInspector",
                 "NetworkingOAuth",
                 "NetworkingSigning",

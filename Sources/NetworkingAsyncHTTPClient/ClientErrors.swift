@@ -2,7 +2,7 @@
 import AsyncHTTPClient
 import HTTPTypes
 import Networking
-import NetworkingCLibrary
+import CLibraryForNetworking
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

@@ -2,7 +2,7 @@
 import AsyncHTTPClient
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NIOCore
 import NIOHTTP1
 

@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1

@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NIOCore
 import NIOPosix
 import NIOSSL

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// Credentials that a server accepts, and the way in which a request carries them.
 ///

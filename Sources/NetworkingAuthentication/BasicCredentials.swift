@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-import NetworkingFoundation
 
 /// A user and a password, for `Authorization: Basic` (RFC 7617), in UTF-8.
 ///

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// A token, for `Authorization: Bearer` (RFC 6750).
 public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {

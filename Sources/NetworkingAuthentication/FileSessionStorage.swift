@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// Stores sessions in files that only the current user of the machine can read, one for each user of the app.
 ///

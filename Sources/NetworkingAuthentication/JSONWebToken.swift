@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// Reads claims of a JSON Web Token without trusting it (RFC 7519).
 ///

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// An item of the Keychain that holds the session of a user.
 struct KeychainItem: Hashable, Sendable {

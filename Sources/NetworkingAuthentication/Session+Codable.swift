@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 extension Session: Codable {
     /// Decodes a stored session, or a server's response to a sign-in.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// The tokens of a signed-in user: an access token, and a refresh token that renews it.
 ///

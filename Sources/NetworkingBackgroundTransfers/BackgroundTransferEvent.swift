@@ -1,6 +1,6 @@
 #if URLSession
 public import NetworkingCore
-public import NetworkingFoundation
+public import FoundationForNetworking
 import NetworkingTransfers
 import NetworkingURLSession
 

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 /// A single byte range that a request asks for (RFC 9110 section 14.1.2).
 enum ByteRange: Sendable, Equatable {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 /// The way to handle a request, given the stored entries.
 enum CacheDecision: Sendable {

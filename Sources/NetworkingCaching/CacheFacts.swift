@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 /// The facts in the head of a stored response, parsed once instead of at each use.
 struct CacheFacts: Sendable {

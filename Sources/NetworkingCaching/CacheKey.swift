@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-import NetworkingFoundation
 
 /// The key of entries in a cache: the principal that they were fetched for, and their URL.
 public struct CacheKey: Sendable, Hashable {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-import NetworkingFoundation
 
 /// A description of how a cache handled a request (RFC 9211), which prints as a member of a `Cache-Status` field.
 ///

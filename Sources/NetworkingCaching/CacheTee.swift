@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// A sink that forwards a body to another sink and copies it for the cache, up to the maximum size of an entry.

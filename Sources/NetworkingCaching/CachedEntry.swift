@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
-public import NetworkingFoundation
 
 /// A response in a cache.
 ///

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 extension CachedExchange {
     /// Sends an unsafe request, and removes the entries that it makes invalid (RFC 9111 section 4.4).

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 /// A GET or HEAD request that passes through a cache.
 struct CachedExchange: Sendable {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 /// The latest change of a store at the start of a fetch.
 enum StoreChange: Sendable {

@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-public import NetworkingFoundation
 import Synchronization
 
 /// The responses that `cached` stores; stacks that use the same object share them.

@@ -1,5 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-package import NetworkingFoundation
 
 extension Cookie {
     /// Parses a cookie that a response sets (RFC 6265bis sections 5.6 and 5.7).

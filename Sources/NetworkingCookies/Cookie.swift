@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// A cookie that a server has set (RFC 6265bis).
 ///

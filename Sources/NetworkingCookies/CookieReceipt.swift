@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// Stores the cookies that the responses to one request set, and reports them.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// A place where a ``CookieJar`` stores its cookies between launches.
 ///

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// The user that cookies are kept for.
 struct CookieOwner: Sendable, Hashable {

@@ -1,5 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-package import NetworkingFoundation
 
 /// The parts of a request's URL that decide which cookies it sends and may set (RFC 6265bis).
 package struct CookieURL: Sendable, Hashable {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import NetworkingFoundation
 import Synchronization
 
 /// A recording of one call, updated as its events arrive.

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Reads the body as a server would, and reports its progress.

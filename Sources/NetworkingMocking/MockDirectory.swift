@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-public import NetworkingFoundation
 
 extension MockTransport {
     /// Creates a transport that responds with the files of a directory, as a backend for previews and offline work.

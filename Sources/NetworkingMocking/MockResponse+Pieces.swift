@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
-public import NetworkingFoundation
 
 extension MockResponse {
     /// A piece of a body, or an event between two pieces.

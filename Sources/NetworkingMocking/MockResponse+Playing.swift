@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 extension MockResponse {
     /// Plays the response to a request with its body in memory.

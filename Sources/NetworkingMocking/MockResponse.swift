@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// The response of a ``MockTransport``: immediate, delayed or in pieces, a failure, or none at all.
 ///

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// An error about unused mocks of a ``MockTransport``, and about requests that it could not respond to.
 public struct UnusedMocks: LocalizedError, CustomStringConvertible {

@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension OAuthServer {
     /// Loads the metadata of a provider (RFC 8414), or its OpenID configuration if only that exists.

@@ -1,5 +1,5 @@
 #if Crypto
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// The endpoints and capabilities of a provider (RFC 8414).
 ///

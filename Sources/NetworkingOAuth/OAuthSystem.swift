@@ -1,6 +1,6 @@
 #if Crypto
 public import Networking
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A provider of tokens, and the app's registration there.
 ///

@@ -1,6 +1,6 @@
 #if Crypto
 public import Networking
-public import NetworkingFoundation
+public import FoundationForNetworking
 import Synchronization
 
 /// Shows users the page of a provider, and returns the URL that it redirects them to.

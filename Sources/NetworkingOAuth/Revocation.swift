@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Revokes the tokens of a session (RFC 7009).
 struct Revocation {

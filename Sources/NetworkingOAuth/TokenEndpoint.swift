@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// An endpoint that issues or revokes tokens.
 struct TokenEndpoint {

@@ -1,5 +1,5 @@
 #if !SQLite
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// Replaces the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
 @available(

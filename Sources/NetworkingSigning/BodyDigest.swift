@@ -1,7 +1,7 @@
 #if Crypto
 public import Crypto
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension HTTPRequestData {
     /// Returns the digest of the body, for signers.

@@ -1,7 +1,7 @@
 #if TestServer
 public import HTTPTypes
 import Networking
-private import NetworkingFoundation
+private import FoundationForNetworking
 
 extension RecordedRequest {
     /// The body as UTF-8 text.

@@ -1,5 +1,5 @@
 #if TestServer
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension TestResponse {
     /// The bytes after the head and the way they are sent.

@@ -1,5 +1,5 @@
 #if TestServer
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension TestResponse {
     /// A chunk of a body with its delay and gate.

@@ -1,6 +1,6 @@
 #if TestServer
 public import HTTPTypes
-private import NetworkingFoundation
+private import FoundationForNetworking
 
 extension TestResponse {
     /// An empty response with `200 OK`.

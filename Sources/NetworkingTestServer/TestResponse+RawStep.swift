@@ -1,5 +1,5 @@
 #if TestServer
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension TestResponse {
     /// A step of a raw response: bytes to send, a wait, or an ending.

@@ -1,5 +1,5 @@
 #if TestServer
-public import NetworkingFoundation
+public import FoundationForNetworking
 private import Synchronization
 
 /// A server that sends scripted HTTP/1.1 responses on a loopback socket and records the requests.

@@ -1,5 +1,5 @@
 #if TestServer
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// An error of a ``TestServer`` that cannot start, or of a check that fails.
 public struct TestServerError: Error, Sendable, Hashable {

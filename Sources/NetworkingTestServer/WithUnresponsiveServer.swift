@@ -1,7 +1,7 @@
 #if TestServer
 import FlyingSocks
-import NetworkingCLibrary
-public import NetworkingFoundation
+import CLibraryForNetworking
+public import FoundationForNetworking
 
 /// Runs a closure with the URL of a loopback port that never completes a connection.
 ///

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import Networking
-import NetworkingFoundation
 import Synchronization
 
 extension NetworkClock {

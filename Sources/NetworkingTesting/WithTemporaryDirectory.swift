@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// Runs an operation with a temporary directory, which is removed afterwards with all of its content.
 ///

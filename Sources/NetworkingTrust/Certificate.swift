@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// An X.509 certificate, as an authority to trust or as the source of a pin.
 ///

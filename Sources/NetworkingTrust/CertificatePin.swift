@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// A SHA-256 digest that identifies the key, or the certificate, of a server.
 ///

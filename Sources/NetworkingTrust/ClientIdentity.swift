@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A certificate with its private key, with which a client identifies itself to some hosts (mutual TLS).
 ///

@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// The pins of a host, or of the hosts that match a pattern.
 ///

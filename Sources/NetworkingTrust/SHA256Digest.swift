@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// SHA-256 (FIPS 180-4) of certificates and their public keys.
 ///

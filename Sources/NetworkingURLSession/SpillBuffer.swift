@@ -1,6 +1,6 @@
 import Dispatch
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// A buffer for bytes that wait for their reader: a few in memory, and more in private files.

@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingTestServer
 import Testing
 import TestSupport

@@ -1,5 +1,5 @@
 #if TestServer
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingTestServer
 import Testing
 import TestSupport

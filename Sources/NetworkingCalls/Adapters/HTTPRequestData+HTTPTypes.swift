@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-public import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Creates a request from one of swift-http-types, for clients that describe their requests with that package.

@@ -1,6 +1,6 @@
 public import Dispatch
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 public import NetworkingTransfers
 
 extension NetworkingComponent {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// A sink that reports the head of a response and leaves its body in memory.

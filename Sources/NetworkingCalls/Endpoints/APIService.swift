@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// A client of one API: its base URL, credentials and coders around a network that the APIs of an app share.
 ///

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Returns the request for the target of a link in the response to this request.

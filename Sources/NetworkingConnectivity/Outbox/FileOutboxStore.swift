@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 import Synchronization
 
 /// A store in a directory with one file for each entry, which only the current user of the machine can read.

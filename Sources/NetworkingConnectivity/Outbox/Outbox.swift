@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// A request in an ``Outbox``.
 public struct OutboxEntry: Sendable, Identifiable, Codable {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 
 /// The number of attempts of an ``Outbox``, and the time between them.
 public struct OutboxPolicy: Sendable, Hashable {

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 import Synchronization
 
 /// A store for the entries of an ``Outbox``.

@@ -1,8 +1,8 @@
 #if canImport(Glibc) && !canImport(Network)
 import Dispatch
-import NetworkingCLibrary
+import CLibraryForNetworking
 import NetworkingCore
-import NetworkingFoundation
+import FoundationForNetworking
 import Synchronization
 
 /// An observer of the interfaces and default routes of the system, through a netlink socket.
@@ -221,7 +221,7 @@ private final class NetlinkSocket: Sendable {
                 return getsockname(descriptor, pointer, &length)
             }) == 0
         else {
-            NetworkingCLibrary.close(descriptor)
+            CLibraryForNetworking.close(descriptor)
             return nil
         }
         self.descriptor = descriptor
@@ -229,7 +229,7 @@ private final class NetlinkSocket: Sendable {
     }
 
     func close() {
-        NetworkingCLibrary.close(descriptor)
+        CLibraryForNetworking.close(descriptor)
     }
 
     /// Sends a request to the kernel.

@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// The bytes of a body in chunks, for a transport to send.
 ///

@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension BodyDecoder {
     /// Decodes the body of a response, for typed requests and for `as:`.

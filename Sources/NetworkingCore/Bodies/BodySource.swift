@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 /// A source of the bytes of a body that is not in memory.
 package protocol BodySource: Sendable {

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import HTTPTypes
-public import NetworkingFoundation
 
 extension RequestBody {
     /// Creates a body of named parts: texts, bytes and files, as an HTML form with files sends them (RFC 7578).

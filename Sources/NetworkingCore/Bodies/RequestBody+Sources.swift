@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension RequestBody {
     /// Creates a body from a file, which is sent from disk as it is when the request is sent.

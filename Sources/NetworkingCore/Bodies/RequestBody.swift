@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import HTTPTypes
-public import NetworkingFoundation
 import Synchronization
 
 /// The body of a request, with its length and media type, and whether it can be sent again.

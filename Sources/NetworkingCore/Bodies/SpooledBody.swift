@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// A body that has been stored in a temporary file, which has no name any more.
 package struct SpooledBody: BodySource {

@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 import Synchronization
 
 /// The elements of an asynchronous sequence.

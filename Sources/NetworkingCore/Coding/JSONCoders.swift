@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension BodyDecoder where Self == JSONDecoder {
     /// Creates a JSON decoder with strategies.

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 /// The credentials of a request, by which a transport keeps the connections of different users apart.
 ///

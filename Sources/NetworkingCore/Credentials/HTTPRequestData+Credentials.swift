@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import HTTPTypes
-import NetworkingFoundation
 
 // This file decides where a credential may be sent: to the server that the stack names next to the part that adds it,
 // over https or to the loopback address, and never along with a redirect to another origin.

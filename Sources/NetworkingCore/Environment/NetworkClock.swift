@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A clock for a stack: a monotonic time, a way to sleep, and the date.
 ///

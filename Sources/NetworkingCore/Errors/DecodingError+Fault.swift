@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension NetworkingError {
     /// The error for a body that cannot be decoded.

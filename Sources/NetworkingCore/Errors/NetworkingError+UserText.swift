@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// The texts for the user of the app: short sentences without URL, header or file name.
 ///

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 /// An error of a request, with everything that is known about it.
 ///

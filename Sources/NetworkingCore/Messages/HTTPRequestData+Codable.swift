@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 extension HTTPRequestData: Codable {
     /// Writes the request without credentials, for a store that sends it later.

@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension HTTPRequestData {
     /// The percent-encoded path with its leading slash and without the query; `nil` if it is open.

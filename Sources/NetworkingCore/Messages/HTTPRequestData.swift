@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingFoundation
 import Synchronization
 
 /// A request: the message that HTTP sends, and the options that the modifiers of a stack read.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingFoundation
 
 /// A response: status, header fields and body, and details of the exchange.
 ///

@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A value of a query item: text, a number, a truth value, a date, an optional, an array, or a type of your own.
 ///

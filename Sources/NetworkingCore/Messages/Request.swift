@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A request together with the decoding of its response into a value.
 ///

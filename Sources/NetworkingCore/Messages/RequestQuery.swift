@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 /// The query of a request, with access to its items by name.
 ///

@@ -1,5 +1,5 @@
+package import FoundationForNetworking
 package import HTTPTypes
-package import NetworkingFoundation
 
 extension HTTPResponse {
     /// The time that the server asks clients to wait (RFC 9110 section 10.2.3); `nil` if there is no valid

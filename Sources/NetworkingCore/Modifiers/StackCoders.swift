@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension NetworkingComponent {
     /// Sets the decoder of requests that name none.

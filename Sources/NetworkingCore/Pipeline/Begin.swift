@@ -1,5 +1,5 @@
+import FoundationForNetworking
 package import HTTPTypes
-import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request of a caller, as the outermost part of a stack.

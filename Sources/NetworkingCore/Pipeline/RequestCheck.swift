@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Throws an error for a request that HTTP does not allow or that would expose a secret, before a transport sees

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns its decoded response, together with the response itself.

@@ -1,5 +1,5 @@
-import NetworkingCLibrary
-import NetworkingFoundation
+import CLibraryForNetworking
+import FoundationForNetworking
 
 /// The time between two starts of the machine.
 ///

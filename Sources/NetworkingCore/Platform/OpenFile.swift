@@ -1,5 +1,5 @@
-import NetworkingCLibrary
-package import NetworkingFoundation
+import CLibraryForNetworking
+package import FoundationForNetworking
 
 /// An open regular file, which is closed when the last reference to it is released.
 ///

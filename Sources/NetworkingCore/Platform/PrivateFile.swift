@@ -1,5 +1,5 @@
-import NetworkingCLibrary
-package import NetworkingFoundation
+import CLibraryForNetworking
+package import FoundationForNetworking
 
 /// Reads and replaces small files as a whole, which only this user of the machine may read.
 package enum PrivateFile {

@@ -1,4 +1,4 @@
-import NetworkingCLibrary
+import CLibraryForNetworking
 
 /// The time since the system was started, including sleep, as `ContinuousClock` returns it but without its arithmetic.
 package enum SystemTime {

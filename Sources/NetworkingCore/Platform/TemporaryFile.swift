@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 /// A file that belongs to this process and is removed with the last reference to it.
 ///

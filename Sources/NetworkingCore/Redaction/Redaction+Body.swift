@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 extension Redaction {
     /// The style of bodies in a log: the maximum number of bytes, and whether a body may have several lines.

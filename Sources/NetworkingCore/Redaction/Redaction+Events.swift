@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 /// A line of a stream of server-sent events, which ends only with CR, LF or both.
 private struct EventLine {

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Makes an exchange and those of its redirects.

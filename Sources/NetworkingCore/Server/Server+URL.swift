@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 extension NetworkingComponent {
     /// Sends requests to a server: sets the scheme and the authority, and adds the server's path as a prefix.

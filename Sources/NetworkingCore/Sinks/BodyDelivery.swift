@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingFoundation
 
 /// The body of one response on its way from a transport to the request's sink or into memory.
 ///

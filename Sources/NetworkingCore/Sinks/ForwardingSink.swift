@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingFoundation
 
 /// A sink that forwards to another sink everything that it does not change.
 ///

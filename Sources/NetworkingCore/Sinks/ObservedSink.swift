@@ -1,5 +1,5 @@
+package import FoundationForNetworking
 import HTTPTypes
-package import NetworkingFoundation
 
 /// A sink that reports to a modifier how the wrapped sink answers a head, and when it is busy.
 package struct ObservedSink: ForwardingSink {

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingFoundation
 
 /// A receiver of a response's body that is not collected in memory: a file, a stream, a hash.
 ///

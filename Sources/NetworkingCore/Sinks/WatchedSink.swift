@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A sink that shows each chunk to a closure before another sink receives it, for a hash, a copy or a counter.
 ///

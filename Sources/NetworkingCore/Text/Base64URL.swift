@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 /// The alphabet of base64 that is safe in URLs, without padding (RFC 4648 section 5).
 package enum Base64URL {

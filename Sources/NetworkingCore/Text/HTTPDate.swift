@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 extension Date {
     /// Parses a date in any of HTTP's three formats (RFC 9110 section 5.6.7); `nil` if it is invalid.

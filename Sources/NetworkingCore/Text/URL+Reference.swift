@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 extension URL {
     /// Creates the URL of a reference, without its fragment; `nil` for an empty one, for which Foundation has no URL.

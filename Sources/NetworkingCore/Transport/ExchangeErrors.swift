@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-import NetworkingFoundation
 
 /// Errors of exchanges, with the same texts for every transport.
 extension HTTPRequestData {

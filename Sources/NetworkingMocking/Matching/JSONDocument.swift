@@ -1,5 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-package import NetworkingFoundation
 
 /// A JSON document for comparison: names in any order, numbers by value, and strings by code points.
 package enum JSONDocument: Sendable {

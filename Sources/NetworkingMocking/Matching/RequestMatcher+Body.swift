@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// Bodies from a file, multipart or stream are in memory when a transport's stubs check them.
 extension RequestMatcher {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-import NetworkingFoundation
 
 extension RequestMatcher {
     /// Matches requests with a method.

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// The parts of a request that matchers read, each computed only once.
 struct RequestReading {

@@ -1,6 +1,6 @@
 #if LoopbackRedirect
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// The local address that a redirect URI names.
 struct LoopbackAddress {

@@ -1,8 +1,8 @@
 #if LoopbackRedirect
 import FlyingSocks
 import Networking
-import NetworkingCLibrary
-import NetworkingFoundation
+import CLibraryForNetworking
+import FoundationForNetworking
 
 /// Listens on a port of 127.0.0.1.
 ///

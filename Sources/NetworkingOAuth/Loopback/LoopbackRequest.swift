@@ -1,5 +1,5 @@
 #if LoopbackRedirect
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// The parts of a request head that matter here (RFC 9112).
 struct LoopbackRequest {

@@ -1,7 +1,7 @@
 #if LoopbackRedirect && (os(macOS) || os(Linux))
 public import Foundation
 import Networking
-import NetworkingCLibrary
+import CLibraryForNetworking
 
 extension LoopbackUserAgent {
     /// A user agent that opens pages in the user's browser.

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 package import NetworkingCore
-import NetworkingFoundation
 
 /// The measurement of one call, for `instrument` and for other components that report the timing of a call.
 package struct CallMeasurement: Sendable {

@@ -1,7 +1,7 @@
+public import FoundationForNetworking
 import NetworkingAuthentication
 public import NetworkingCaching
 public import NetworkingCore
-public import NetworkingFoundation
 public import NetworkingResilience
 
 /// The duration of one call, and its breakdown.

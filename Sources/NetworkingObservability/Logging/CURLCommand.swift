@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-import NetworkingFoundation
 
 extension HTTPRequestData {
     /// Returns a `curl` command that sends the same request from a shell.

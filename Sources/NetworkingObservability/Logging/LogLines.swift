@@ -1,7 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import Logging
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// Writes the lines of `logged` for one passage of a request.

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-import NetworkingFoundation
 
 /// One attempt of a request that was retried or that a strategy decides about.
 public struct Attempt: Sendable {

@@ -1,4 +1,4 @@
-import NetworkingCLibrary
+import CLibraryForNetworking
 import NetworkingCore
 
 /// The delay before a retry: a base that may grow, with random jitter, up to a cap.

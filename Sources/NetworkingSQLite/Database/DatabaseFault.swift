@@ -2,7 +2,7 @@
 import Foundation
 import GRDB
 import Networking
-import NetworkingCLibrary
+import CLibraryForNetworking
 
 /// The reason why a database file cannot be used.
 enum DatabaseFault: Error, Equatable {

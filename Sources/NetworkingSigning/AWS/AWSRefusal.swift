@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// The reason for which a service has refused a request.
 struct AWSRefusal {

@@ -2,7 +2,7 @@
 import Crypto
 import HTTPTypes
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Signs requests to AWS and compatible services with AWS Signature Version 4.
 ///

@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import Synchronization
 
 /// The differences between the clocks of hosts and the environment's clock, where a request failed because of them.

@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Signs requests with `Authorization: Digest` (RFC 7616), which proves knowledge of a password without sending it.
 ///

@@ -1,7 +1,7 @@
 #if Crypto
 public import HTTPTypes
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension HMACSigner {
     /// A part of the text to sign.

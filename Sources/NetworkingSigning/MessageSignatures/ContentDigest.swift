@@ -2,7 +2,7 @@
 import Crypto
 import HTTPTypes
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import RawStructuredFieldValues
 
 /// A hash algorithm for a Content-Digest field (RFC 9530).

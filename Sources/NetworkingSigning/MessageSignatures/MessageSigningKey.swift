@@ -1,6 +1,6 @@
 #if Crypto
 public import Crypto
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// A key that signs messages, for ``MessageSigner``.
 ///

@@ -1,6 +1,6 @@
 #if Crypto
 public import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Verifies HTTP Message Signatures (RFC 9421) of responses, and of requests in tests of a signer.
 ///

@@ -1,5 +1,5 @@
 #if TestServer
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 /// A connection of a client, as bytes in both directions.
 package protocol ByteStream: Sendable {

@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Serves the requests of one connection, one after the other.
 struct Connection: Sendable {

@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// A response encoded as the chunks that are sent.
 struct EncodedResponse: Sendable {

@@ -1,5 +1,5 @@
 #if TestServer
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Parses the bytes of a socket into requests.
 struct Inbox: Sendable {

@@ -1,6 +1,6 @@
 #if TestServer
 import FlyingSocks
-import NetworkingCLibrary
+import CLibraryForNetworking
 
 /// Listens on a loopback port and serves each connection in its own task.
 ///

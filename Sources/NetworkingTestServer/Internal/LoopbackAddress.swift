@@ -1,6 +1,6 @@
 #if TestServer
 import FlyingSocks
-import NetworkingCLibrary
+import CLibraryForNetworking
 
 // `Socket` has methods of these names.
 private let systemBind = bind

@@ -1,7 +1,7 @@
 #if TestServer
 package import FlyingSocks
-private import NetworkingCLibrary
-package import NetworkingFoundation
+private import CLibraryForNetworking
+package import FoundationForNetworking
 
 /// A connected socket that is read, written and closed safely.
 package struct LoopbackSocket: ByteStream {

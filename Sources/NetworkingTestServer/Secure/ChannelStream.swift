@@ -1,6 +1,6 @@
 #if SecureTestServer
-import NetworkingCLibrary
-import NetworkingFoundation
+import CLibraryForNetworking
+import FoundationForNetworking
 import NIOCore
 import NIOSSL
 import Synchronization

@@ -1,5 +1,5 @@
 #if SecureTestServer
-import NetworkingCLibrary
+import CLibraryForNetworking
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

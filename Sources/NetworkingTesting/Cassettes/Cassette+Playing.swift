@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import Networking
-import NetworkingFoundation
 import Synchronization
 
 extension Cassette {

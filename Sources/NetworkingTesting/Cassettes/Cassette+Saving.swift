@@ -1,4 +1,4 @@
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingHAR
 
 extension Cassette {

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import Networking
-public import NetworkingFoundation
 import NetworkingHAR
 import Synchronization
 

@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// An error from opening, checking or saving a cassette.
 public struct CassetteError: Error, LocalizedError, CustomStringConvertible {

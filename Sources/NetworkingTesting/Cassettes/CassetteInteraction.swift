@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import Networking
-public import NetworkingFoundation
 
 extension Cassette {
     /// A request and its response, as hooks see and change them.

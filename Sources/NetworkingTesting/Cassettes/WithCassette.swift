@@ -1,4 +1,4 @@
-public import NetworkingFoundation
+public import FoundationForNetworking
 
 /// Opens a cassette for the duration of a closure and finishes it afterwards.
 ///

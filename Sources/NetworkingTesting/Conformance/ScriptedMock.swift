@@ -1,7 +1,7 @@
 #if TestServer
 import HTTPTypes
 package import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 package import NetworkingTestServer
 
 extension MockTransport {

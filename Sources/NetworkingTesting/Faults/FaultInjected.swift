@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Injects faults here, to simulate an unreliable network or server.

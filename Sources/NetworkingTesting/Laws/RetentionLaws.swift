@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import Networking
-import NetworkingFoundation
 
 extension LawCheck {
     func letsGo() async throws {

@@ -1,4 +1,4 @@
-package import NetworkingFoundation
+package import FoundationForNetworking
 
 extension Data {
     /// Bytes that repeat after 251, a prime number, so that consecutive chunks of any usual length differ.

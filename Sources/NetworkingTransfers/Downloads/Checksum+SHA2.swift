@@ -2,7 +2,7 @@ import NetworkingCore
 
 #if Crypto
 import Crypto
-import NetworkingFoundation
+import FoundationForNetworking
 
 extension Checksum {
     /// SHA-256 (FIPS 180-4), as `sha256sum` prints it.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// The checksum that a complete file must have, and the function that computes it.
 ///

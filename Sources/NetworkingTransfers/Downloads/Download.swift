@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-public import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Downloads a file, and resumes an earlier download to the same place if there is one.

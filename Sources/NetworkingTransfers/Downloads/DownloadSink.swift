@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// A sink that writes the body to the partial file, after the kept bytes if they belong to the same file.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-public import NetworkingFoundation
 
 /// The state of a partial file that an earlier download has left next to its destination.
 ///

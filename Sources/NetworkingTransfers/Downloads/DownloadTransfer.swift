@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Starts to download a file and returns a handle to the transfer.

@@ -1,5 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-public import NetworkingFoundation
 
 /// A file that was downloaded completely and moved to its destination.
 public struct DownloadedFile: Sendable, Hashable {

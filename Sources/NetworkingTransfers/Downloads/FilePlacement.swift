@@ -1,5 +1,5 @@
+import FoundationForNetworking
 package import NetworkingCore
-import NetworkingFoundation
 
 /// Moves a complete file to its destination in one step, so that no incomplete file ever appears there.
 package enum FilePlacement {

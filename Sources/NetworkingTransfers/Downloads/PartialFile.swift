@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// The file that a download writes to, next to its destination; only one download at a time uses it.
 final class PartialFile: Sendable {

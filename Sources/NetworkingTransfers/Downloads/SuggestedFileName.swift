@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-import NetworkingFoundation
 
 extension HTTPResponseData {
     /// The name that the server suggests for a file with the body, without a directory and made harmless; `nil` if

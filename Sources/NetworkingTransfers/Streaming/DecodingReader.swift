@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// The bytes of an element of a stream.
 struct StreamDocument: Sendable, Equatable {

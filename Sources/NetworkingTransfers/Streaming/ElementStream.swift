@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// Decodes the elements of a stream from its bytes, one at a time.
 protocol StreamDecoder {

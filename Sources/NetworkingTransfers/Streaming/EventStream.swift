@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns the server-sent events of its response as they arrive, reconnecting when necessary.

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns the JSON documents of its body, decoded one by one as they arrive.

@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-import NetworkingFoundation
 
 /// Splits bytes that arrive in chunks into lines, which end with CR LF, LF or CR.
 ///

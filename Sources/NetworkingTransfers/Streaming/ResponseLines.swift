@@ -1,5 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-import NetworkingFoundation
 
 extension NetworkingComponent {
     /// Sends a request and returns the lines of its body as they arrive.

@@ -1,6 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-public import NetworkingFoundation
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {

@@ -1,6 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingFoundation
 import Synchronization
 
 /// A sink that passes the body of one transfer to one reader.

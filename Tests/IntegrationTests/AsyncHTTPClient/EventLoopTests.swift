@@ -1,7 +1,7 @@
 #if AsyncHTTPClient && TestServer
 import Networking
 import NetworkingAsyncHTTPClient
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingTestServer
 import NIOCore
 import NIOPosix

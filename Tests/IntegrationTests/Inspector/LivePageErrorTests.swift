@@ -1,6 +1,6 @@
 #if Inspector
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingInspector
 import Testing
 

@@ -1,7 +1,7 @@
 #if Crypto
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingSigning
 import Testing
 

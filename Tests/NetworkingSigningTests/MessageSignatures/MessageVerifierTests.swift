@@ -2,7 +2,7 @@
 import Crypto
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingSigning
 import NetworkingTesting
 import Testing

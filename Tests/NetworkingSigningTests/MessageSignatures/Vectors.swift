@@ -3,7 +3,7 @@ import Crypto
 import CryptoExtras
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingSigning
 import NetworkingTesting
 

@@ -1,6 +1,6 @@
 #if TestServer
 import FlyingSocks
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingTestServer
 
 /// A client that sends and receives bytes, so that a test can check the exact bytes on the wire.

@@ -1,5 +1,5 @@
 #if TestServer
-import NetworkingFoundation
+import FoundationForNetworking
 
 /// Compressed bodies, created by programs other than this library.
 enum CodedBody {

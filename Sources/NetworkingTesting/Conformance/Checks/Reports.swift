@@ -1,6 +1,6 @@
 #if TestServer
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingTestServer
 import Synchronization
 

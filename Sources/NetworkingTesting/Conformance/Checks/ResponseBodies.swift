@@ -1,7 +1,7 @@
 #if TestServer
 import HTTPTypes
 import Networking
-import NetworkingFoundation
+import FoundationForNetworking
 import NetworkingTestServer
 
 extension TransportCheck {

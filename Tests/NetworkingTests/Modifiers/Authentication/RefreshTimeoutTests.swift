@@ -1,5 +1,5 @@
+import FoundationForNetworking
 import Networking
-import NetworkingFoundation
 import NetworkingTesting
 import TestSupport
 import Testing
