@@ -1,8 +1,8 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
+import CLibraryForNetworking
 import HTTPTypes
 import Networking
-import CLibraryForNetworking
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

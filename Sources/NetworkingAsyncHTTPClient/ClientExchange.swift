@@ -1,8 +1,8 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NIOCore
 import NIOHTTP1
 

@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
-import Networking
 import FoundationForNetworking
+import Networking
 import NIOCore
 import NIOPosix
 import NIOSSL

@@ -1,6 +1,6 @@
 #if URLSession
-public import NetworkingCore
 public import FoundationForNetworking
+public import NetworkingCore
 import NetworkingTransfers
 import NetworkingURLSession
 

@@ -1,6 +1,6 @@
 #if Crypto
-public import Networking
 public import FoundationForNetworking
+public import Networking
 
 /// The reason why a sign-in failed or a token could not be obtained.
 ///

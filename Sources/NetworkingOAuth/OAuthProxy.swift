@@ -1,6 +1,6 @@
 #if Crypto
-public import Networking
 public import FoundationForNetworking
+public import Networking
 
 extension NetworkingComponent {
     /// Returns a proxy that signs in and out through this stack.

@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-import FoundationForNetworking
 
 extension OAuthServer {
     /// Loads the metadata of a provider (RFC 8414), or its OpenID configuration if only that exists.

@@ -1,6 +1,6 @@
 #if Crypto
-public import Networking
 public import FoundationForNetworking
+public import Networking
 
 extension OAuthSystem {
     /// Returns the system for Spotify, for an app with users that sign in.

@@ -1,6 +1,6 @@
 #if Crypto
-public import Networking
 public import FoundationForNetworking
+public import Networking
 import Synchronization
 
 /// Shows users the page of a provider, and returns the URL that it redirects them to.

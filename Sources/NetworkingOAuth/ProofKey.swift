@@ -1,7 +1,7 @@
 #if Crypto
 import Crypto
-public import Networking
 import FoundationForNetworking
+public import Networking
 
 /// A proof that the same app requests and redeems an authorization code: PKCE with SHA-256 (RFC 7636).
 ///

@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 
 /// Revokes the tokens of a session (RFC 7009).
 struct Revocation {

@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 
 /// An endpoint that issues or revokes tokens.
 struct TokenEndpoint {

@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 
 /// The response of a token endpoint (RFC 6749 sections 5.1 and 5.2).
 struct TokenResponse {

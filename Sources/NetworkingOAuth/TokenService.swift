@@ -1,6 +1,6 @@
 #if Crypto
-import Networking
 import FoundationForNetworking
+import Networking
 import Synchronization
 
 /// Obtains, renews and revokes the tokens of one ``OAuthClient``.

@@ -1,7 +1,7 @@
 #if Crypto
 public import Crypto
-public import Networking
 import FoundationForNetworking
+public import Networking
 
 extension HTTPRequestData {
     /// Returns the digest of the body, for signers.

@@ -1,7 +1,7 @@
 #if TestServer
+private import FoundationForNetworking
 public import HTTPTypes
 import Networking
-private import FoundationForNetworking
 
 extension RecordedRequest {
     /// The body as UTF-8 text.

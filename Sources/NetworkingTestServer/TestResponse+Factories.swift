@@ -1,6 +1,6 @@
 #if TestServer
-public import HTTPTypes
 private import FoundationForNetworking
+public import HTTPTypes
 
 extension TestResponse {
     /// An empty response with `200 OK`.

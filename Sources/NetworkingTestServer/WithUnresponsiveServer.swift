@@ -1,6 +1,6 @@
 #if TestServer
-import FlyingSocks
 import CLibraryForNetworking
+import FlyingSocks
 public import FoundationForNetworking
 
 /// Runs a closure with the URL of a loopback port that never completes a connection.

@@ -1,6 +1,6 @@
 #if TestServer
-import HTTPTypes
 import FoundationForNetworking
+import HTTPTypes
 import NetworkingTestServer
 import Testing
 import TestSupport

@@ -1,8 +1,8 @@
 #if canImport(Glibc) && !canImport(Network)
-import Dispatch
 import CLibraryForNetworking
-import NetworkingCore
+import Dispatch
 import FoundationForNetworking
+import NetworkingCore
 import Synchronization
 
 /// An observer of the interfaces and default routes of the system, through a netlink socket.

@@ -1,6 +1,6 @@
 #if LoopbackRedirect
-import Networking
 import FoundationForNetworking
+import Networking
 
 /// The local address that a redirect URI names.
 struct LoopbackAddress {

@@ -1,8 +1,8 @@
 #if LoopbackRedirect
-import FlyingSocks
-import Networking
 import CLibraryForNetworking
+import FlyingSocks
 import FoundationForNetworking
+import Networking
 
 /// Listens on a port of 127.0.0.1.
 ///

@@ -1,6 +1,6 @@
 #if LoopbackRedirect
-import Networking
 import FoundationForNetworking
+import Networking
 import Synchronization
 
 /// Responds to browsers, and accepts the one request that is the callback of an authorization.

@@ -1,8 +1,8 @@
 #if SQLite
+import CLibraryForNetworking
 import Foundation
 import GRDB
 import Networking
-import CLibraryForNetworking
 
 /// The reason why a database file cannot be used.
 enum DatabaseFault: Error, Equatable {

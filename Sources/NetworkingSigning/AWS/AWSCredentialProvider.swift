@@ -1,6 +1,6 @@
 #if Crypto
-import Networking
 import FoundationForNetworking
+import Networking
 
 /// Provides temporary AWS credentials: fetches them for the first request, and again before they expire.
 ///

@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 
 /// The reason for which a service has refused a request.
 struct AWSRefusal {

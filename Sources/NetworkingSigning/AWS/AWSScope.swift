@@ -1,7 +1,7 @@
 #if Crypto
 import Crypto
-import Networking
 import FoundationForNetworking
+import Networking
 
 /// The date, region and service for which a signature is valid.
 struct AWSScope: CustomStringConvertible {

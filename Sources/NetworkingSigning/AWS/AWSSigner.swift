@@ -1,8 +1,8 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-import FoundationForNetworking
 
 /// Signs requests to AWS and compatible services with AWS Signature Version 4.
 ///

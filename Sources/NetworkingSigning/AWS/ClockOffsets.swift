@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import Synchronization
 
 /// The differences between the clocks of hosts and the environment's clock, where a request failed because of them.

@@ -1,8 +1,8 @@
 #if Crypto
 import Crypto
 import CryptoExtras
-import Networking
 import FoundationForNetworking
+import Networking
 
 /// The hash function of a challenge, and whether its key belongs to a session (RFC 7616 section 3.4.2).
 struct DigestAlgorithm: Sendable, Hashable {

@@ -1,6 +1,6 @@
 #if Crypto
-import Networking
 import FoundationForNetworking
+import Networking
 import Synchronization
 
 /// The known challenges of servers, so that requests can answer them in advance (RFC 7616 section 3.6).

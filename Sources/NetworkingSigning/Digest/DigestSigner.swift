@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-import FoundationForNetworking
 
 /// Signs requests with `Authorization: Digest` (RFC 7616), which proves knowledge of a password without sending it.
 ///

@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 public import HTTPTypes
 public import Networking
-import FoundationForNetworking
 
 extension HMACSigner {
     /// A part of the text to sign.

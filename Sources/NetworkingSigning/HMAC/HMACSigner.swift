@@ -1,7 +1,7 @@
 #if Crypto
 public import Crypto
-public import Networking
 import FoundationForNetworking
+public import Networking
 
 /// Signs requests with a secret shared with the server, by an HMAC (RFC 2104) over configurable parts.
 ///

@@ -1,8 +1,8 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-import FoundationForNetworking
 import RawStructuredFieldValues
 
 /// A hash algorithm for a Content-Digest field (RFC 9530).

@@ -1,6 +1,6 @@
 #if Crypto
-public import Networking
 import FoundationForNetworking
+public import Networking
 import RawStructuredFieldValues
 
 /// Signs requests with HTTP Message Signatures (RFC 9421), in the fields Signature-Input and Signature.

@@ -1,6 +1,6 @@
 #if Crypto
-public import Networking
 import FoundationForNetworking
+public import Networking
 
 /// Verifies HTTP Message Signatures (RFC 9421) of responses, and of requests in tests of a signer.
 ///

@@ -1,6 +1,6 @@
 #if TestServer
-import HTTPTypes
 import FoundationForNetworking
+import HTTPTypes
 
 /// Serves the requests of one connection, one after the other.
 struct Connection: Sendable {

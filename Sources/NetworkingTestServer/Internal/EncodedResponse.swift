@@ -1,6 +1,6 @@
 #if TestServer
-import HTTPTypes
 import FoundationForNetworking
+import HTTPTypes
 
 /// A response encoded as the chunks that are sent.
 struct EncodedResponse: Sendable {

@@ -1,6 +1,6 @@
 #if TestServer
-import FlyingSocks
 import CLibraryForNetworking
+import FlyingSocks
 
 /// Listens on a loopback port and serves each connection in its own task.
 ///

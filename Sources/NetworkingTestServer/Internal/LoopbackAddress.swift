@@ -1,6 +1,6 @@
 #if TestServer
-import FlyingSocks
 import CLibraryForNetworking
+import FlyingSocks
 
 // `Socket` has methods of these names.
 private let systemBind = bind

@@ -1,6 +1,6 @@
 #if TestServer
-package import FlyingSocks
 private import CLibraryForNetworking
+package import FlyingSocks
 package import FoundationForNetworking
 
 /// A connected socket that is read, written and closed safely.

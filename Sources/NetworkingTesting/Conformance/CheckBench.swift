@@ -1,7 +1,7 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NetworkingTestServer
 
 /// The tools of a check: its own server, and the transport under test.

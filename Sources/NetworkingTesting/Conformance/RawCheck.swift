@@ -1,7 +1,7 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NetworkingTestServer
 
 /// The required outcome for a response in raw bytes: a response, a failure, or either of them.

@@ -1,7 +1,7 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 package import Networking
-import FoundationForNetworking
 package import NetworkingTestServer
 
 extension MockTransport {

@@ -1,7 +1,7 @@
 #if AsyncHTTPClient && TestServer
+import FoundationForNetworking
 import Networking
 import NetworkingAsyncHTTPClient
-import FoundationForNetworking
 import NetworkingTestServer
 import NIOCore
 import NIOPosix

@@ -1,6 +1,6 @@
 #if Inspector
-import Networking
 import FoundationForNetworking
+import Networking
 import NetworkingInspector
 import Testing
 

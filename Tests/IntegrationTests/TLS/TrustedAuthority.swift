@@ -1,6 +1,6 @@
 #if canImport(FoundationNetworking)
-import Foundation
 import CLibraryForNetworking
+import Foundation
 import Synchronization
 
 /// An authority that URLSession on Linux trusts while a test runs.

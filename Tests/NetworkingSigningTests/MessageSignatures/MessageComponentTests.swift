@@ -1,7 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NetworkingSigning
 import Testing
 

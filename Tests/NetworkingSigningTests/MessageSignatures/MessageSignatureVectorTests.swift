@@ -1,8 +1,8 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NetworkingSigning
 import Testing
 

@@ -1,9 +1,9 @@
 #if Crypto
 import Crypto
 import CryptoExtras
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NetworkingSigning
 import NetworkingTesting
 

@@ -1,7 +1,7 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-import FoundationForNetworking
 import NetworkingTestServer
 
 extension TransportCheck {

@@ -1,6 +1,6 @@
 #if TestServer
-import Networking
 import FoundationForNetworking
+import Networking
 import NetworkingTestServer
 import Synchronization
 
