@@ -204,7 +204,8 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 }
 
 extension AsyncHTTPClientTransport: ConnectionCounting {
-    package func connectionShortage(for request: HTTPRequestData) -> String? {
+    /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
+    public func connectionShortage(for request: HTTPRequestData) -> String? {
         streams.shortage(for: request)
     }
 }

@@ -112,7 +112,7 @@ final class ClientExchange: Sendable {
                 limit.reach()
                 throw CancellationError()
             }
-            throw request.unanswered(error, sending: upload, after: watch.elapsed)
+            throw request.withoutResponse(error, sending: upload, after: watch.elapsed)
         }
     }
 
@@ -134,7 +134,7 @@ final class ClientExchange: Sendable {
         var isRefused = true
         // The sink may take its time to accept the response and to finish the body.
         setSinkBusy(true)
-        let answer = try await request.deliver(body.head) { delivery in
+        let response = try await request.deliver(body.head) { delivery in
             setSinkBusy(false)
             isRefused = false
             try await deliver(&body, from: &bytes, to: &delivery)
@@ -146,7 +146,7 @@ final class ClientExchange: Sendable {
             try await upload.waitUntilTaken()
         }
         watch.end(received: body.count)
-        return answer
+        return response
     }
 
     /// Records whether the request's sink is busy, if there is one.
@@ -162,10 +162,10 @@ final class ClientExchange: Sendable {
         to delivery: inout BodyDelivery
     ) async throws {
         guard delivery.limit == nil else { return try await collect(&body, from: &bytes, to: &delivery) }
-        while let pieces = try await next(&body, from: &bytes) {
-            guard !pieces.isEmpty else { continue }
+        while let buffers = try await next(&body, from: &bytes) {
+            guard !buffers.isEmpty else { continue }
             watch.isSinkBusy = true
-            try await delivery.receive(Data(pieces))
+            try await delivery.receive(Data(buffers))
             watch.isSinkBusy = false
         }
     }
@@ -179,8 +179,8 @@ final class ClientExchange: Sendable {
         var collected: [ByteBuffer] = []
         // Fails at once if the announced length exceeds the limit.
         try delivery.checkLength(body.expected ?? 0)
-        while let pieces = try await next(&body, from: &bytes) {
-            collected += pieces
+        while let buffers = try await next(&body, from: &bytes) {
+            collected += buffers
             try delivery.checkLength(body.count)
         }
         try await delivery.receive(Data(collected))
@@ -198,9 +198,9 @@ final class ClientExchange: Sendable {
                 try body.finish()
                 return nil
             }
-            let pieces = try body.receive(buffer)
+            let buffers = try body.receive(buffer)
             watch.receive(body.count)
-            return pieces
+            return buffers
         } catch {
             try Task.checkCancellation()
             throw body.failure(error)
@@ -209,7 +209,7 @@ final class ClientExchange: Sendable {
 }
 
 extension HTTPRequestData {
-    /// The maximum size of a body that is passed in one piece.
+    /// The maximum size of a body that is passed as a whole.
     private static let maximumAtOnce = 32 << 10
 
     /// The body if it must be read while it is sent, because it is long or its progress is observed.

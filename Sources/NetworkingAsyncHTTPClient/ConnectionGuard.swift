@@ -10,7 +10,7 @@ import NIOHTTP1
 /// - A reused connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so
 ///   that the request can be sent again.
 /// - A status below 100 is rejected. AsyncHTTPClient treats it as an interim status and traps at the next part.
-/// - A response that ends before its request does is reported as ``EarlyAnswer``.
+/// - A response that ends before its request does is reported as ``EarlyResponse``.
 final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -24,7 +24,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     private(set) var isBroken = false
 
     private var isKept = false
-    private var isAnswering = false
+    private var isReceivingResponse = false
     private var isSending = false
     /// The response to a request that AsyncHTTPClient has stopped sending.
     private var refusal: UnforwardedBytes?
@@ -75,7 +75,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         case .head(let head):
-            isAnswering = true
+            isReceivingResponse = true
             boundary.receive(head)
             refusal = isSending && head.status.code >= 300 ? UnforwardedBytes() : nil
         case .body(let bytes):
@@ -89,13 +89,13 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
 
     private func end(_ data: NIOAny, _ context: ChannelHandlerContext) {
-        isAnswering = false
+        isReceivingResponse = false
         isKept = true
         boundary.endResponse()
         if isSending, refusal != nil {
             isBroken = true
             channelReadComplete(context: context)
-            if let error = refusal?.earlyAnswer {
+            if let error = refusal?.earlyResponse {
                 context.fireErrorCaught(error)
             }
             refusal = nil
@@ -115,7 +115,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if isKept, !isAnswering {
+        if isKept, !isReceivingResponse {
             context.fireErrorCaught(KeptConnectionClosed(underlying: nil))
         }
         context.fireChannelInactive()
@@ -125,7 +125,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
         let isOtherProtocol = error is OtherProtocol
         let cause: any Error = isOtherProtocol ? HTTPParserError.invalidConstant : error
         context.fireErrorCaught(
-            isKept && !isAnswering && (error is IOError || isOtherProtocol)
+            isKept && !isReceivingResponse && (error is IOError || isOtherProtocol)
                 ? KeptConnectionClosed(underlying: cause) : cause
         )
     }

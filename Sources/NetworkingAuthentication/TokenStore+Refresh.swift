@@ -57,7 +57,7 @@ extension TokenStore {
                 throw failure
             } catch {
                 let failure = RefreshFailure.delegate(error)
-                if giveUp(renewal, failure) { throw failure }
+                if endFailed(renewal, failure) { throw failure }
             }
         }
     }
@@ -124,7 +124,7 @@ extension TokenStore {
 
     /// Ends a refresh that exceeds its time limit.
     private func expire(_ renewal: Renewal, with failure: RefreshFailure) {
-        if giveUp(renewal, failure) {
+        if endFailed(renewal, failure) {
             renewal.end(with: .failure(failure))
         }
     }
@@ -135,7 +135,7 @@ extension TokenStore {
     ///
     /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed in the
     ///   meantime.
-    private func giveUp(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
+    private func endFailed(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
         let isExpired = credentials?.isExpired ?? true
         return state.withLock { state in
             guard state.renewal === renewal else { return false }

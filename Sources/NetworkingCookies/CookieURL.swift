@@ -4,13 +4,13 @@ import NetworkingCore
 /// The parts of a request's URL that decide which cookies it sends and may set (RFC 6265bis).
 package struct CookieURL: Sendable, Hashable {
     /// The host, in lower case and without the brackets of an IPv6 address.
-    package let host: String
+    let host: String
     /// The path, percent-encoded and without the query.
-    package let path: String
+    let path: String
     /// Whether cookies with `Secure` may be sent and set.
     package let isSecure: Bool
     /// Whether the host is an IP address, which has no domains.
-    package let isAddress: Bool
+    let isAddress: Bool
 
     /// Creates the value for a URL; `nil` if the URL has no host.
     package init?(_ url: URL) {
@@ -39,7 +39,7 @@ package struct CookieURL: Sendable, Hashable {
     ///   - path: The path without the query.
     ///   - isLoopback: Whether the host counts as secure even over plain http. URLSession on Apple's platforms has no
     ///     such exception.
-    package init(scheme: String, host: String, path: String, isLoopback: Bool = false) {
+    init(scheme: String, host: String, path: String, isLoopback: Bool = false) {
         let name = host.lowercased()
         self.host = name.hasPrefix("[") ? String(name.dropFirst().prefix { $0 != "]" }) : name
         self.path = path
@@ -48,7 +48,7 @@ package struct CookieURL: Sendable, Hashable {
     }
 
     /// The path of a cookie without a path attribute: the directory of the URL (RFC 6265bis section 5.1.4).
-    package var defaultPath: String {
+    var defaultPath: String {
         let bytes = path.utf8
         guard bytes.first == UInt8(ascii: "/"), let slash = bytes.lastIndex(of: UInt8(ascii: "/")),
             slash != bytes.startIndex
@@ -59,7 +59,7 @@ package struct CookieURL: Sendable, Hashable {
     // MARK: Matching
 
     /// Returns whether the host is the given domain or a subdomain of it (RFC 6265bis section 5.1.3).
-    package func isWithin(domain: String) -> Bool {
+    func isWithin(domain: String) -> Bool {
         Self.host(host, isWithin: domain)
     }
 

@@ -40,7 +40,7 @@ public struct PublicSuffixes: Sendable {
     }
 
     /// Returns the site of a host: the public suffix and one more label, or the host itself if it has no such name.
-    package func site(of host: String) -> String {
+    func site(of host: String) -> String {
         guard !CookieURL.isAddress(host) else { return host }
         var domain = host[...]
         var site = domain

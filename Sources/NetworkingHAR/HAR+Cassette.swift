@@ -1,6 +1,6 @@
 extension HAR {
     /// The metadata of a cassette.
-    package struct Cassette: Sendable, Hashable {
+    package struct CassetteFormat: Sendable, Hashable {
         /// The version of the format.
         package var format: Int64
 
@@ -25,7 +25,7 @@ extension HAR {
     }
 }
 
-extension HAR.Cassette: Codable {
+extension HAR.CassetteFormat: Codable {
     private enum CodingKeys: String, CodingKey {
         case format
     }

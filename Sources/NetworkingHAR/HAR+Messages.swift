@@ -48,9 +48,9 @@ extension HAR {
         var value: String
         package var path: String?
         var domain: String?
-        package var expires: String?
-        package var httpOnly: Bool?
-        package var secure: Bool?
+        var expires: String?
+        var httpOnly: Bool?
+        var secure: Bool?
 
         package init(name: String, value: String) {
             self.name = name

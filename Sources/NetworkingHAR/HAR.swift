@@ -15,7 +15,7 @@ package struct HAR: Sendable, Hashable, Codable {
         package var pages: [Page]
         package var entries: [Entry]
         /// The metadata of a cassette; `nil` in other archives.
-        package var cassette: Cassette?
+        package var cassette: CassetteFormat?
         /// The number of entries that could not be read; it is not written.
         package var skippedEntries = 0
 
@@ -33,11 +33,6 @@ package struct HAR: Sendable, Hashable, Codable {
 
         /// This library.
         package static let library = Creator(name: "swift-networking", version: "0.1.0")
-
-        package init(name: String, version: String) {
-            self.name = name
-            self.version = version
-        }
     }
 
     /// A group of entries; here, a session.

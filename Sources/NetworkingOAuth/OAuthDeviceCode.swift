@@ -56,7 +56,7 @@ struct DeviceFlow {
         }
         let now = NetworkEnvironment.current.clock.date
         let endpoint = TokenEndpoint(system: system, url: url, network: network)
-        let response = try await endpoint.answer(to: fields)
+        let response = try await endpoint.response(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         let answer = try? JSONDecoder().decode(LenientFields.self, from: response.data)
         // Google calls the page `verification_url`.

@@ -46,7 +46,7 @@ public struct HostPattern: Sendable, Hashable {
 
     /// Whether the pattern is more specific than another one: a host before `*.`, and a longer name before a shorter
     /// one.
-    package func isMoreSpecific(than other: HostPattern) -> Bool {
+    func isMoreSpecific(than other: HostPattern) -> Bool {
         reach == other.reach ? name.count > other.name.count : reach.rawValue > other.reach.rawValue
     }
 

@@ -1,7 +1,7 @@
 #if URLSession && canImport(FoundationNetworking)
 import Foundation
 import FoundationNetworking
-package import NetworkingCore
+public import NetworkingCore
 import Synchronization
 
 extension URLSession {
@@ -77,7 +77,8 @@ extension URLSession {
 }
 
 extension URLSession: ConnectionCounting {
-    package func connectionShortage(for request: HTTPRequestData) -> String? {
+    /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
+    public func connectionShortage(for request: HTTPRequestData) -> String? {
         Companions.shared.pool(of: self).connectionShortage(for: request)
     }
 }

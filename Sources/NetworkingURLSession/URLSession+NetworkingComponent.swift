@@ -94,13 +94,15 @@ extension URLSession: Outlined {
 }
 
 extension URLSession: ExchangeLimiting {
-    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    /// Returns whether this transport ends the exchange of a request at a time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         request.isLimitedByURLSessionExchange
     }
 }
 
 extension URLSessionTransport: ExchangeLimiting {
-    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    /// Returns whether this transport ends the exchange of a request at a time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         request.isLimitedByURLSessionExchange
     }
 }

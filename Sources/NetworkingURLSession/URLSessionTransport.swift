@@ -112,7 +112,8 @@ public final class URLSessionTransport: NetworkingTransport {
 }
 
 extension URLSessionTransport: ConnectionCounting {
-    package func connectionShortage(for request: HTTPRequestData) -> String? {
+    /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
+    public func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)
     }
 }

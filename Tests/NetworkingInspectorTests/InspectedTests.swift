@@ -1,11 +1,11 @@
 import Foundation
 import HTTPTypes
 import Networking
-import NetworkingHAR
 import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingHAR
 @testable import NetworkingInspector
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

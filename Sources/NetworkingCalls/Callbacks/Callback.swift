@@ -104,11 +104,11 @@ final class Callback<Value: Sendable>: Sendable {
 }
 
 extension Request {
-    /// Returns the request with another progress handler; `nil` keeps the existing one.
+    /// Returns the request with one more progress handler; `nil` adds none.
     func reporting(to handler: ProgressHandler?) -> Request {
         guard let handler else { return self }
         var request = self
-        request.http.progressHandler = handler
+        request.http.addProgressHandler(handler)
         return request
     }
 }

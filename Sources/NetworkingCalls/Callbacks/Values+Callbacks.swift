@@ -17,7 +17,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - queue: The queue for the closures. It may be concurrent.
-    ///   - progress: Receives the progress, in place of the request's own handler. A busy queue gets the newest state.
+    ///   - progress: Receives the progress, in addition to the request's own handlers. A busy queue gets the newest state.
     ///   - completion: Receives the response, or the error that `data` throws.
     /// - Returns: A handle that can cancel the call. Releasing it does not cancel the call.
     @discardableResult
@@ -36,7 +36,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -57,7 +57,7 @@ extension NetworkingComponent {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -83,7 +83,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -104,7 +104,7 @@ extension NetworkingComponent {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -136,7 +136,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in place of the request's own handler. A busy queue gets the newest state.
+    ///   - progress: Receives the progress, in addition to the request's own handlers. A busy queue gets the newest state.
     ///   - completion: Receives the response, or the error that `data` throws.
     /// - Returns: A handle that can cancel the call. Releasing it does not cancel the call.
     @discardableResult
@@ -160,7 +160,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult
@@ -185,7 +185,7 @@ extension NetworkingComponent {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult
@@ -211,7 +211,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult
@@ -236,7 +236,7 @@ extension NetworkingComponent {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult

@@ -166,11 +166,7 @@ final class CallExchange: Sendable {
         let (hasHeadHandlers, reports) = state.withLock { (!$0.headHandlers.isEmpty, $0.reports) }
         var request = request
         if !reports.isEmpty {
-            let handler = request.progressHandler
-            request.progressHandler = { [weak self] progress in
-                handler?(progress)
-                self?.report(progress)
-            }
+            request.addProgressHandler { [weak self] in self?.report($0) }
         }
         if hasHeadHandlers {
             let report: HeadHandler = { [weak self] head in self?.arrived(head) }

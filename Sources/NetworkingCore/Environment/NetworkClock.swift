@@ -69,8 +69,16 @@ public struct NetworkClock: Sendable {
 
     /// Runs an action at a moment, unless the alarm is cancelled before.
     ///
-    /// The action runs on a thread of the clock.
-    package func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    /// ```swift
+    /// let alarm = clock.alarm(at: clock.now + .seconds(5)) { connection.cancel() }
+    /// defer { alarm.cancel() }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - deadline: The moment, on this clock.
+    ///   - action: Runs on a thread of the clock. It does not block.
+    /// - Returns: The alarm.
+    public func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
         engine.alarm(at: deadline, action)
     }
 }
@@ -104,8 +112,8 @@ extension Duration {
     }
 }
 
-/// An action that runs at a moment.
-package struct Alarm: Sendable {
+/// An action that runs at a moment of a ``NetworkClock``, unless it is cancelled before.
+public struct Alarm: Sendable {
     private let owner: any AlarmOwner
     private let id: UInt64
 
@@ -115,7 +123,7 @@ package struct Alarm: Sendable {
     }
 
     /// Cancels the alarm; does nothing if its action has already started.
-    package func cancel() {
+    public func cancel() {
         owner.cancelAlarm(id)
     }
 }

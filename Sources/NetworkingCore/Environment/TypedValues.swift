@@ -29,7 +29,7 @@ package struct TypedValues: Sendable {
 
     // Inlinable, so that reading a value from another module costs no more than from this one.
     @inlinable
-    func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
+    package func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
         let key = ObjectIdentifier(key)
         // By index, because copying an entry takes as long as all the rest.
         for index in entries.indices where entries[index].identifier == key {

@@ -5,7 +5,7 @@ import Foundation
 /// The texts of an error for the user of the app, in English, and the key under which an app translates them.
 ///
 /// `Documentation/Networking.xcstrings` contains the same texts. A test compares the two.
-package struct UserText: Sendable, Hashable {
+struct UserText: Sendable, Hashable {
     /// The start of the keys of the three texts: `offline` or `status.404`.
     let key: String
     /// What happened, in one short sentence.

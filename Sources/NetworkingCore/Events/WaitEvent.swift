@@ -17,12 +17,16 @@ public enum WaitEvent: NetworkEvent {
 
 /// The reason why a request waits.
 ///
-/// Each modifier that waits declares its own. So can a package of yours:
+/// Each modifier that waits declares its own, and so can a package of yours. `HTTPRequestData.wait(_:for:on:)` waits and
+/// reports the wait to the listeners:
 ///
 /// ```swift
 /// extension Wait {
 ///     static let confirmation = Wait("confirmation")
+///     static let courtesy = Wait("courtesy", isTimed: true)
 /// }
+///
+/// try await request.wait(.courtesy, for: .seconds(1))
 /// ```
 ///
 /// Waits with equal names are the same wait.
@@ -30,16 +34,14 @@ public struct Wait: Sendable, Hashable, CustomStringConvertible {
     /// The name of the wait, one of a bounded set, so that it can label a metric.
     public let name: String
     /// Whether the wait lasts as long as it announces at its start, so that a log needs no line at its end.
-    package let isTimed: Bool
+    public let isTimed: Bool
 
     /// Creates a reason to wait.
     ///
-    /// - Parameter name: The name, which is different from those of other waits.
-    public init(_ name: String) {
-        self.init(name, isTimed: false)
-    }
-
-    package init(_ name: String, isTimed: Bool) {
+    /// - Parameters:
+    ///   - name: The name, which is different from those of other waits.
+    ///   - isTimed: Whether the wait lasts as long as it announces at its start. A log then has no line for its end.
+    public init(_ name: String, isTimed: Bool = false) {
         self.name = name
         self.isTimed = isTimed
     }
@@ -64,16 +66,48 @@ public struct Wait: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension HTTPRequestData {
-    /// Waits for a duration, and reports the wait to the listeners.
-    package func wait(_ wait: Wait, for duration: Duration, on clock: NetworkClock) async throws {
+    /// Waits for a duration, and reports the start and the end of the wait to the listeners.
+    ///
+    /// ```swift
+    /// extension Wait {
+    ///     static let courtesy = Wait("courtesy", isTimed: true)
+    /// }
+    ///
+    /// try await request.wait(.courtesy, for: .seconds(1))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - wait: The reason.
+    ///   - duration: The duration.
+    ///   - clock: The clock that measures it; by default, that of the environment.
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    public func wait(
+        _ wait: Wait,
+        for duration: Duration,
+        on clock: NetworkClock = NetworkEnvironment.current.clock
+    ) async throws {
         try await waiting(wait, upTo: duration, on: clock) { try await clock.sleep(for: duration) }
     }
 
-    /// Waits for an operation, and reports the wait to the listeners.
-    package func waiting<Value>(
+    /// Waits for an operation, and reports the start and the end of the wait to the listeners.
+    ///
+    /// ```swift
+    /// let isAllowed = await request.waiting(.confirmation) { await dialog.answer() }
+    /// ```
+    ///
+    /// Without listeners, it only runs the operation. The end is also reported if the operation throws.
+    ///
+    /// - Parameters:
+    ///   - wait: The reason.
+    ///   - limit: The longest that the wait can take; `nil` if that is not known.
+    ///   - clock: The clock that measures the wait; by default, that of the environment.
+    ///   - operation: The operation, which runs on the caller's actor.
+    /// - Returns: The result of the operation.
+    /// - Throws: The error of the operation.
+    public func waiting<Value>(
         _ wait: Wait,
         upTo limit: Duration? = nil,
-        on clock: @autoclosure () -> NetworkClock,
+        on clock: @autoclosure () -> NetworkClock = NetworkEnvironment.current.clock,
         _ operation: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
         guard hasListeners else { return try await operation() }

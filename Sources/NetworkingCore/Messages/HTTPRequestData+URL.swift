@@ -9,18 +9,18 @@ extension HTTPRequestData {
     /// in it changes the URL. Use ``with(path:)`` for such a path.
     public var path: String? {
         get {
-            let path = Self.split(target ?? "").path
+            let path = RequestTarget.split(target ?? "").path
             return path.isEmpty ? nil : String(path)
         }
         set {
-            let query = Self.split(target ?? "").query
+            let query = RequestTarget.split(target ?? "").query
             guard let newValue else {
-                target = Self.join(path: "", query: query.map { String($0) })
+                target = RequestTarget.join(path: "", query: query.map { String($0) })
                 return
             }
             let replaced = Self.target(path: newValue)
-            let hasQuery = Self.split(replaced).query != nil
-            target = hasQuery ? replaced : Self.join(path: replaced[...], query: query.map { String($0) })
+            let hasQuery = RequestTarget.split(replaced).query != nil
+            target = hasQuery ? replaced : RequestTarget.join(path: replaced[...], query: query.map { String($0) })
         }
     }
 
@@ -103,15 +103,5 @@ extension HTTPRequestData {
     package static func target(path: String) -> String {
         let encoded = PercentEncoding.encodeTarget(path)
         return encoded.hasPrefix("/") || encoded == "*" ? encoded : "/" + encoded
-    }
-
-    package static func split(_ target: String) -> (path: Substring, query: Substring?) {
-        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target[...], nil) }
-        return (target[..<mark], target[target.index(after: mark)...])
-    }
-
-    static func join(path: Substring, query: String?) -> String? {
-        guard let query else { return path.isEmpty ? nil : String(path) }
-        return "\(path)?\(query)"
     }
 }

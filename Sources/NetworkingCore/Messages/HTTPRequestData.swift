@@ -82,8 +82,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     /// The limiters with a permit for the request.
     var heldLimits: HeldLimits?
-    /// The time limit that the component next to `timeout` or `deadline` enforces for it.
-    package var exchangeLimit: ExchangeLimit?
+    /// The time limit that an ``ExchangeLimiting`` component enforces; `nil` if `timeout` and `deadline` do so themselves.
+    public package(set) var exchangeLimit: ExchangeLimit?
     /// The options; `nil` if none has been set.
     ///
     /// Read single options through this property, so that only the one option is copied.
@@ -233,8 +233,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     /// The query, with access to its items by name.
     public var query: RequestQuery {
-        get { RequestQuery(encoded: Self.split(target ?? "").query) }
-        set { target = Self.join(path: Self.split(target ?? "").path, query: newValue.encoded) }
+        get { RequestQuery(encoded: RequestTarget.split(target ?? "").query) }
+        set { target = RequestTarget.join(path: RequestTarget.split(target ?? "").path, query: newValue.encoded) }
     }
 }
 

@@ -111,7 +111,11 @@ public struct HTTPResponseData: Sendable {
     }
 
     /// Whether the request's sink was offered the head of this response.
-    package var wasOfferedToSink: Bool {
+    ///
+    /// ``HTTPRequestData/deliver(_:body:)`` and `deliver(to:for:)` set it. A response in memory whose head was not
+    /// offered goes to the sink in the outermost part of the stack. A modifier that needs it there before calls
+    /// `deliver(to:for:)`.
+    public package(set) var wasOfferedToSink: Bool {
         get { box.value.wasOfferedToSink }
         set { box.value.wasOfferedToSink = newValue }
     }

@@ -9,8 +9,8 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - progress: Receives the progress of the transfer, on a thread of the transport, in place of the request's own
-    ///     progress handler.
+    ///   - progress: Receives the progress of the transfer, on a thread of the transport, in addition to the request's
+    ///     own progress handlers.
     /// - Returns: The response. Its body is in ``HTTPResponseData/data``, or went to the request's sink.
     /// - Throws: `CancellationError` if the caller was cancelled, or a ``NetworkingError``.
     @discardableResult
@@ -20,7 +20,7 @@ extension NetworkingComponent {
     ) async throws -> HTTPResponseData {
         var request = request
         if let progress {
-            request.progressHandler = progress
+            request.addProgressHandler(progress)
         }
         return try await begin(request)
     }

@@ -6,7 +6,7 @@ extension HTTPRequestData {
     /// it.
     ///
     /// A valid request is checked again only after it has been changed.
-    package mutating func check() throws {
+    mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
         try checkBody()
         if let reason = invalidity() {

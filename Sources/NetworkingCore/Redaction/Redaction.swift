@@ -149,17 +149,10 @@ public struct Redaction: Sendable {
         mask == nil ? self : with { $0.mask = mask }
     }
 
-    /// Returns this redaction with the secrets of a request.
-    package func hidingSecrets(of request: HTTPRequestData) -> Redaction {
-        // Field by field, because reading the settings as a whole would copy them.
-        guard let box = request.box, !box.value.secretQueryItems.isEmpty || !box.value.secretValues.isEmpty else {
-            return self
-        }
-        let names = box.value.secretQueryItems
-        let values = box.value.secretValues
+    /// Returns this redaction with the secrets of a request, in addition to those of earlier requests of its call.
+    func hiding(queryItems names: Set<String>, values: SecretValues) -> Redaction {
         guard rules.value.secretQueryItems != names || rules.value.secretValues != values else { return self }
         return with { rules in
-            // The secrets of earlier requests of the same call stay hidden.
             rules.secretQueryItems.formUnion(names)
             rules.secretValues.formUnion(values)
         }

@@ -138,31 +138,3 @@ package struct SecretValues: Sendable, Hashable {
         return high << 4 | low
     }
 }
-
-extension HTTPRequestData {
-    /// Redacts a text wherever it occurs in descriptions, logs, commands and errors of this request.
-    ///
-    /// ```swift
-    /// var request = HTTPRequestData(path: "reset/\(token)")
-    /// request.markSecret(token)
-    /// print(request)   // GET /reset/<redacted>
-    /// ```
-    ///
-    /// Redaction works by names, and a path has no names. A marked text is redacted in the path, the query, the values
-    /// of header fields, bodies and the reasons of errors, for the request and for its response. It is also found if it
-    /// is percent-encoded or has JSON escapes. Mark only texts that are long enough to be unique. The mark belongs to
-    /// the request: a `query` or `headerFields` value that was copied from it and is printed separately is not
-    /// redacted.
-    ///
-    /// - Parameter value: The text before any encoding; an empty text changes nothing.
-    public mutating func markSecret(_ value: String) {
-        guard !value.isEmpty else { return }
-        settings.secretValues.insert(value)
-    }
-
-    /// Returns a text without the texts that were marked on this request.
-    package func hidingMarkedSecrets(in text: String) -> String {
-        guard let box, !box.value.secretValues.isEmpty else { return text }
-        return box.value.secretValues.hidden(in: text)
-    }
-}

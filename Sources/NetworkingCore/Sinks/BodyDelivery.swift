@@ -153,11 +153,19 @@ extension HTTPRequestData {
 extension HTTPResponseData {
     /// Delivers a collected body to a sink, unless the sink was offered the head of the response before.
     ///
+    /// The outermost part of a stack does so for every response. A modifier calls it if it has put a sink of its own
+    /// around the request's sink, and a part further in returned a response in memory, such as a cache:
+    ///
+    /// ```swift
+    /// var response = try await upstream.send(counted)
+    /// try await response.deliver(to: countingSink, for: counted)
+    /// ```
+    ///
     /// - Parameters:
     ///   - sink: The sink.
     ///   - request: The request.
     /// - Throws: The error of the sink, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
-    package mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
+    public mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
         guard !wasOfferedToSink else { return }
         wasOfferedToSink = true
         guard case .collected(let data) = body else { return }

@@ -6,7 +6,7 @@ import Synchronization
 /// let tracker = ProgressTracker()
 /// async let first = network.data(one, trackedBy: tracker)
 /// async let second = network.data(two, trackedBy: tracker)
-/// // … meanwhile: tracker.overall.fractionCompleted
+/// // … meanwhile: tracker.progress.received.fractionCompleted
 /// ```
 ///
 /// A tracked call counts while it is in progress. If it succeeds, it continues to count for as long as the tracker
@@ -45,14 +45,9 @@ public final class ProgressTracker: Sendable {
         state.withLock { $0.finish(id) }
     }
 
-    /// The bytes that all tracked requests have received together.
+    /// The bytes that all tracked requests have received together, which is the `received` part of ``progress``.
     public var overall: BytesReceived {
         progress.received
-    }
-
-    /// The bytes that all tracked requests have sent together.
-    public var overallSent: BytesSent {
-        progress.sent
     }
 
     /// The combined progress of all tracked requests, in both directions.
@@ -74,13 +69,11 @@ public final class ProgressTracker: Sendable {
     ) async throws -> Value {
         // A new identifier for the call, because one request may be sent more than once.
         let id = HTTPRequestData.ID()
-        let handler = request.progressHandler
         update(TransferProgress(sent: request.bytesToSend), for: id)
         var tracked = request
-        tracked.progressHandler = { [self] progress in
+        tracked.addProgressHandler { [self] progress in
             // A report that arrives after the call does not add the request again.
             state.withLock { $0.updateExisting(progress, for: id) }
-            handler?(progress)
         }
         do {
             let value = try await call(tracked)

@@ -1,7 +1,7 @@
 /// Hexadecimal digits (RFC 4648 section 8).
 package enum Hexadecimal {
     /// Returns the digit for the low four bits of a number.
-    package static func digit(for number: UInt8, uppercase: Bool = false) -> UInt8 {
+    static func digit(for number: UInt8, uppercase: Bool = false) -> UInt8 {
         let bits = number & 15
         return bits < 10 ? UInt8(ascii: "0") + bits : UInt8(ascii: uppercase ? "A" : "a") + bits - 10
     }

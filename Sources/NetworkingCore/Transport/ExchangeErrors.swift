@@ -4,7 +4,7 @@ import HTTPTypes
 /// Errors of exchanges, with the same texts for every transport.
 extension HTTPRequestData {
     /// The error for a response that is not HTTP.
-    package var invalidAnswer: NetworkingError {
+    package var invalidResponse: NetworkingError {
         NetworkingError(.invalidResponse, request: self)
     }
 
@@ -69,7 +69,7 @@ extension HTTPRequestData {
 
 extension HTTPResponse {
     /// Whether a body may follow this head (RFC 9112 section 6.3).
-    package func hasBody(inAnswerTo method: HTTPRequest.Method) -> Bool {
+    package func hasBody(inResponseTo method: HTTPRequest.Method) -> Bool {
         method != .head && status.code >= 200 && status.code != 204 && status.code != 304
     }
 }

@@ -1,15 +1,58 @@
-/// A component that can enforce ``HTTPRequestData/exchangeLimit`` itself.
+/// A component that can end an exchange at a time limit itself, so that `timeout` and `deadline` need no task for it.
 ///
-/// At the limit it ends the exchange as if the calling task had been cancelled: it calls ``ExchangeLimit/reach()`` and
-/// throws `CancellationError`.
-package protocol ExchangeLimiting: NetworkingComponent {
+/// A transport conforms to it if it can end every phase of an exchange from another thread:
+///
+/// ```swift
+/// extension SocketTransport: ExchangeLimiting {
+///     func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+///         request.sink == nil   // a sink that waits does not notice that the socket is closed
+///     }
+/// }
+///
+/// // In `exchange(_:)`:
+/// let alarm = request.exchangeLimit?.alarm { socket.close() }
+/// defer { alarm?.cancel() }
+/// ```
+///
+/// At the limit, the transport ends the exchange as if the calling task had been cancelled, and throws any error.
+/// ``ExchangeLimit/isReached`` is then `true`, and `timeout` or `deadline` throws its own error in place of that one. A
+/// response that is complete just then is returned.
+public protocol ExchangeLimiting: NetworkingComponent {
     /// Returns whether the component enforces the limit of a request on a clock.
+    ///
+    /// If it does, the request is sent with an ``HTTPRequestData/exchangeLimit``. If it does not, nothing changes.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - clock: The clock of the limit.
+    /// - Returns: `true` if each part of the exchange ends at the limit.
     func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool
 }
 
 /// A modifier that can enforce ``HTTPRequestData/exchangeLimit`` itself, or leaves it to its upstream.
-package protocol ExchangeLimitingModifier: NetworkingModifier {
+///
+/// Without it, `timeout` and `deadline` outside of the modifier run it in a task. A modifier that waits for nothing but its
+/// upstream returns the answer of its upstream:
+///
+/// ```swift
+/// extension Stamped: ExchangeLimitingModifier {
+///     func enforcesLimit(
+///         of request: HTTPRequestData,
+///         on clock: NetworkClock,
+///         over upstream: some NetworkingComponent
+///     ) -> Bool {
+///         (upstream as? any ExchangeLimiting)?.enforcesLimit(of: request, on: clock) ?? false
+///     }
+/// }
+/// ```
+public protocol ExchangeLimitingModifier: NetworkingModifier {
     /// Returns whether the modifier, or its upstream, enforces the limit of a request on a clock.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - clock: The clock of the limit.
+    ///   - upstream: The component that the modifier sends to.
+    /// - Returns: `true` if each part of the exchange ends at the limit.
     func enforcesLimit(
         of request: HTTPRequestData,
         on clock: NetworkClock,

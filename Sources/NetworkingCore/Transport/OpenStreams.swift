@@ -139,9 +139,15 @@ package final class OpenStreams: Sendable {
     }
 }
 
-/// A component that can explain why a request waited for a connection.
-package protocol ConnectionCounting {
-    /// Returns the reason why a request may have waited for a connection; `nil` if it is not known.
+/// A transport with a limited number of connections, which can explain why a request waited for one.
+///
+/// The error of a `timeout` contains the explanation. A transport of yours also reports the wait, with
+/// `request.waiting(.connection) { … }`.
+public protocol ConnectionCounting {
+    /// Returns the reason why a request may have waited for a connection, and a way to solve it.
+    ///
+    /// - Parameter request: The request, which has exceeded a time limit.
+    /// - Returns: The reason; `nil` if it is not known.
     func connectionShortage(for request: HTTPRequestData) -> String?
 }
 
@@ -152,7 +158,8 @@ extension Modified: ConnectionCounting {
 }
 
 extension AnyNetworkingComponent: ConnectionCounting {
-    package func connectionShortage(for request: HTTPRequestData) -> String? {
+    /// Returns the reason that the component inside gives; `nil` if it gives none.
+    public func connectionShortage(for request: HTTPRequestData) -> String? {
         (base as? any ConnectionCounting)?.connectionShortage(for: request)
     }
 }

@@ -43,7 +43,7 @@ extension RequestMatcher {
     /// - Returns: The matcher.
     /// - Precondition: The parameter names are unique.
     public static func path(_ path: String) -> RequestMatcher {
-        let (path, query) = HTTPRequestData.split(path)
+        let (path, query) = RequestTarget.split(path)
         let pattern = PathPattern(stub: path)
         let matcher = RequestMatcher(
             pattern.text,

@@ -24,17 +24,17 @@ final class CallRecorder: CallRecording {
     /// Records that a component of the stack receives the request.
     ///
     /// - Returns: The number for the matching `leave(_:)`.
-    package func enter(_ part: any Any.Type) -> Int32 {
+    func enter(_ part: any Any.Type) -> Int32 {
         log.withLock { $0.add(.enter(part), at: now) }
     }
 
     /// Records that the component has returned or thrown.
-    package func leave(_ number: Int32) {
+    func leave(_ number: Int32) {
         guard number >= 0 else { return }
         log.withLock { _ = $0.add(.leave(number), at: now) }
     }
 
-    package func record(_ event: any NetworkEvent) {
+    func record(_ event: any NetworkEvent) {
         guard let change = CallLog.Change(event) else { return }
         _ = log.withLock { log in
             log.tally.add(change)
@@ -43,12 +43,12 @@ final class CallRecorder: CallRecording {
     }
 
     /// Returns a recorder for concurrent work, which may outlive this call.
-    package func branch() -> any CallRecording {
+    func branch() -> any CallRecording {
         CallRecorder(on: clock)
     }
 
     /// Adds the entries that a branch has recorded so far; its later entries do not belong to this call.
-    package func join(_ branch: any CallRecording) {
+    func join(_ branch: any CallRecording) {
         guard let branch = branch as? CallRecorder else { return }
         let part = branch.log.withLock { $0 }
         _ = log.withLock { log in

@@ -108,5 +108,5 @@ extension NetworkEnvironment {
 extension HTTPField.Name {
     // The names are valid, so the initializers return values.
     package static let traceParent = HTTPField.Name("traceparent")!
-    package static let traceState = HTTPField.Name("tracestate")!
+    static let traceState = HTTPField.Name("tracestate")!
 }

@@ -68,8 +68,9 @@ final class DeduplicationKey: Hashable, Sendable {
             // Closures and strategies cannot be compared, nor can credentials without an identity.
             guard settings.redirects?.decide == nil, !settings.custom.hasAnonymousCredentials else { return nil }
             durations = [
-                settings.timeout, settings.deadline, settings.connectTimeout, settings.headTimeout,
-                settings.idleTimeout,
+                settings.timeout, settings.deadline, settings.idleTimeout,
+                settings.custom.value(for: ConnectTimeout.self, as: Duration?.self) ?? nil,
+                settings.custom.value(for: HeadTimeout.self, as: Duration?.self) ?? nil,
             ]
             acceptedStatuses = settings.acceptedStatuses
             maximumResponseBytes = settings.maximumResponseBytes

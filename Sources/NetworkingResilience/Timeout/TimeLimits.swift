@@ -24,8 +24,8 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         guard let box = request.box else { return self }
         return TimeLimits(
             whole: box.value.timeout ?? whole,
-            connect: box.value.connectTimeout ?? connect,
-            head: box.value.headTimeout ?? head,
+            connect: request.connectTimeout ?? connect,
+            head: request.headTimeout ?? head,
             idle: box.value.idleTimeout ?? idle
         )
     }
@@ -34,7 +34,7 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         connect != nil || head != nil || idle != nil
     }
 
-    var longest: Duration? {
+    var maximum: Duration? {
         guard hasPhases else { return whole }
         return [whole, head.map { $0 + (connect ?? .zero) } ?? connect, idle].lazy.compactMap { $0 }.max()
     }

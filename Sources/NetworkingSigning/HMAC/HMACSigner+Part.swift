@@ -37,9 +37,9 @@ extension HMACSigner {
         /// The host, and the port if the URL names one, as in the Host field.
         public static let authority = value { $0.authority ?? "" }
         /// The path as sent, percent-encoded, without the query.
-        public static let path = value { String(HTTPRequestData.split($0.requestTarget).path) }
+        public static let path = value { String(RequestTarget.split($0.requestTarget).path) }
         /// The query as sent, percent-encoded, without its question mark; empty if there is none.
-        public static let query = value { HTTPRequestData.split($0.requestTarget).query.map { String($0) } ?? "" }
+        public static let query = value { RequestTarget.split($0.requestTarget).query.map { String($0) } ?? "" }
         /// The path and the query as sent.
         public static let target = value { $0.requestTarget }
         /// The bytes of the body.

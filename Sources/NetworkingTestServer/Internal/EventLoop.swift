@@ -1,19 +1,19 @@
 #if TestServer
-package import FlyingSocks
+import FlyingSocks
 
 /// Watches the sockets of every test server in the process.
 ///
 /// FlyingSocks offers such a pool for clients. But two tasks that request it first at the same time start it twice and
 /// can wait forever, and a pool for each server would leak a file descriptor each.
-package enum EventLoop {
+enum EventLoop {
     #if canImport(Darwin)
-    package typealias Pool = SocketPool<kQueue>
+    typealias Pool = SocketPool<kQueue>
     #else
-    package typealias Pool = SocketPool<ePoll>
+    typealias Pool = SocketPool<ePoll>
     #endif
 
     /// The pool, once it has started.
-    package static var pool: Pool {
+    static var pool: Pool {
         get async throws { try await starting.value }
     }
 

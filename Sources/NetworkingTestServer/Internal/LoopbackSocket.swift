@@ -1,14 +1,14 @@
 #if TestServer
 private import CLibraryForNetworking
-package import FlyingSocks
-package import FoundationForNetworking
+import FlyingSocks
+import FoundationForNetworking
 
 /// A connected socket that is read, written and closed safely.
-package struct LoopbackSocket: ByteStream {
+struct LoopbackSocket: ByteStream {
     private let socket: AsyncSocket
     private let pool: EventLoop.Pool
 
-    package init(_ socket: AsyncSocket, pool: EventLoop.Pool) {
+    init(_ socket: AsyncSocket, pool: EventLoop.Pool) {
         self.socket = socket
         self.pool = pool
         // The head and the first chunk are two small writes. Nagle's algorithm would delay the second until the first
@@ -16,7 +16,7 @@ package struct LoopbackSocket: ByteStream {
         try? socket.socket.setValue(true, for: BoolSocketOption(level: Int32(IPPROTO_TCP), name: TCP_NODELAY))
     }
 
-    package func read(atMost count: Int) async throws -> [UInt8]? {
+    func read(atMost count: Int) async throws -> [UInt8]? {
         do {
             return try await socket.read(atMost: min(count, 65_536))
         } catch SocketError.disconnected {
@@ -24,21 +24,21 @@ package struct LoopbackSocket: ByteStream {
         }
     }
 
-    package func write(_ data: Data) async throws {
+    func write(_ data: Data) async throws {
         try await socket.write(data)
     }
 
-    package func resetAtClose() {
+    func resetAtClose() {
         // With a linger time of zero, closing drops unsent bytes and resets. Setting the option fails on a broken
         // connection.
         try? socket.socket.setValue(linger(l_onoff: 1, l_linger: 0), for: LingerOption())
     }
 
-    package func closeForWriting() {
+    func closeForWriting() {
         shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
     }
 
-    package func close() async {
+    func close() async {
         await socket.end(in: pool, isReset: LingerOption().isSet(for: socket.socket))
     }
 }
@@ -66,7 +66,7 @@ extension AsyncSocket {
     /// Ends and closes the socket.
     ///
     /// No task may be waiting for it.
-    package func end(in pool: EventLoop.Pool, isReset: Bool = false) async {
+    func end(in pool: EventLoop.Pool, isReset: Bool = false) async {
         // The pool resumes a waiter *before* it removes the socket from its list. Closing the socket in between would
         // leave its number on the list, and the next socket with that number would never be woken.
         await pool.finishCurrentJob()

@@ -125,23 +125,21 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
         try checkDestination()
         let part = try storing { try PartialFile(at: partPath, for: resource, options.partialFile) }
-        let handler = request.progressHandler
-        let isObserved = handler != nil || progress != nil
-        let report: @Sendable (TransferProgress) -> Void = { transfer in
-            handler?(transfer)
-            progress?(transfer)
+        var request = request
+        if let progress {
+            request.addProgressHandler(progress)
         }
+        let report = request.progressHandler
         let toSend = request.bytesToSend
         let sent = LastValue<BytesSent>()
         let sink = DownloadSink(into: part, for: request, resource, options.changedFile) { received in
-            report(TransferProgress(sent: sent.value ?? toSend, received: received))
+            report?(TransferProgress(sent: sent.value ?? toSend, received: received))
         }
-        var request = request
         request.sink = sink
         // A 416 means that the kept bytes do not belong to the server's file. The download then requests the whole
         // file, so no component of the stack may throw for this status.
         request.acceptedStatuses = request.acceptedStatuses.union([416])
-        if request.body != nil, isObserved {
+        if request.body != nil, let report {
             request.progressHandler = { transfer in
                 // Received bytes count only when they are written, and then the sink reports them.
                 guard sent.replace(with: transfer.sent) else { return }

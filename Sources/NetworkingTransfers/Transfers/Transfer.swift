@@ -36,21 +36,17 @@ public final class Transfer<Value: Sendable>: Sendable {
         // The task retains neither the handle nor the group, so that their owners decide how long it runs.
         let outcome = outcome
         outcome.report(TransferProgress(sent: request.bytesToSend))
-        let handler = request.progressHandler
-        var request = request
-        request.progressHandler = { progress in
-            outcome.report(progress)
-            handler?(progress)
-        }
-        let watched = request
+        var watched = request
+        watched.addProgressHandler { outcome.report($0) }
+        let request = watched
         let membership = group?.join()
         work = .immediate { [weak group, tracker = group?.tracker] in
             let result: Result<Value, any Error>
             do {
                 if let tracker {
-                    result = .success(try await tracker.track(watched, call))
+                    result = .success(try await tracker.track(request, call))
                 } else {
-                    result = .success(try await call(watched))
+                    result = .success(try await call(request))
                 }
             } catch {
                 result = .failure(error)

@@ -100,11 +100,9 @@ extension Request {
         var request = self
         request.http = http.uploading(body)
         if let progress {
-            let handler = request.http.progressHandler
             // A transport may report the same state several times.
             let last = LastValue<TransferProgress>()
-            request.http.progressHandler = { transfer in
-                handler?(transfer)
+            request.http.addProgressHandler { transfer in
                 if last.replace(with: transfer) {
                     progress(transfer)
                 }

@@ -1,7 +1,7 @@
 #if TestServer
 import FlyingSocks
 import FoundationForNetworking
-import NetworkingTestServer
+@testable import NetworkingTestServer
 
 /// A client that sends and receives bytes, so that a test can check the exact bytes on the wire.
 struct RawClient: Sendable {

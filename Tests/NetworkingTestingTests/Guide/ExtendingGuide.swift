@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
@@ -86,6 +87,83 @@ struct SlowCallsNoted: NetworkingModifier {
             request.emit(NetworkNote("slow: \(clock.now - start)"))
         }
         return response
+    }
+}
+
+extension Wait {
+    static let courtesy = Wait("courtesy", isTimed: true)
+}
+
+struct Courteous: NetworkingModifier {
+    let pause: Duration
+
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        try await request.wait(.courtesy, for: pause)
+        return try await upstream.send(request)
+    }
+}
+
+struct NumberedTrace: RequestTrace, NetworkEventObserver {
+    let number: Int
+
+    var id: (any CustomStringConvertible & Sendable)? { number }
+
+    func startNewTrace(_ request: inout HTTPRequestData) {
+        let trace = NumberedTrace(number: Int.random(in: 1...999_999))
+        request.mark(asTracedBy: trace)
+        request.addObserver(trace)
+    }
+
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
+
+    func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
+        [HTTPField.Name("X-Trace")!: "\(number)"]
+    }
+}
+
+struct NumberTraced: NetworkingModifier {
+    let number: Int
+
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        guard request.trace == nil else { return try await upstream.send(request) }
+        var traced = request
+        let trace = NumberedTrace(number: number)
+        traced.mark(asTracedBy: trace)
+        traced.addObserver(trace)
+        return try await upstream.send(traced)
+    }
+}
+
+final class Line: Sendable {
+    private let (replies, continuation) = AsyncStream<Data>.makeStream()
+
+    func reply() async throws -> Data {
+        for await reply in replies { return reply }
+        throw CancellationError()
+    }
+
+    func hangUp() {
+        continuation.finish()
+    }
+}
+
+struct LineTransport: NetworkingTransport, ExchangeLimiting {
+    let line: Line
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let alarm = request.exchangeLimit?.alarm { line.hangUp() }
+        defer { alarm?.cancel() }
+        return HTTPResponseData(request: request, data: try await line.reply())
+    }
+
+    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        true
     }
 }
 
@@ -288,5 +366,39 @@ private final class Notes: NetworkEventObserver {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         guard let note = event as? NetworkNote else { return }
         state.withLock { $0.append(note.text) }
+    }
+
+    @Test func courteousReportsItsWait() async throws {
+        let recorder = EventRecorder()
+        let network = MockTransport().modified(Courteous(pause: .seconds(2)))
+            .observed(by: recorder)
+            .environment(\.clock, .immediate())
+
+        _ = try await network.data(HTTPRequestData(authority: "api.example.com"))
+        let waits = recorder.events.filter { $0 is WaitEvent }
+        #expect(waits.map(\.description) == ["waiting(courtesy, 2.0 seconds)", "waited(courtesy, 2.0 seconds)"])
+    }
+
+    @Test func outermostTraceApplies() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let network = transport.traced().retry(.immediate()).modified(NumberTraced(number: 7))
+
+        _ = try await network.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(transport.requests.map { $0.headerFields[HTTPField.Name("X-Trace")!] } == ["7", "7"])
+        #expect(transport.requests.allSatisfy { $0.headerFields[HTTPField.Name("traceparent")!] == nil })
+    }
+
+    @Test func lineTransportHangsUpAtItsTimeLimit() async throws {
+        let clock = ManualClock()
+        let network = LineTransport(line: Line()).timeout(.seconds(5)).environment(\.clock, .manual(clock))
+
+        async let response = network.data(HTTPRequestData(authority: "api.example.com"))
+        try await clock.advance(by: .seconds(5), afterSleepers: 1)
+        do {
+            _ = try await response
+            Issue.record("The call returned a response after its time limit.")
+        } catch let error as NetworkingError {
+            #expect(error.kind == .timeout)
+        }
     }
 }

@@ -20,7 +20,7 @@ struct StreamCallbackTests {
     private let queue = DispatchQueue(label: "StreamCallbackTests")
 
     private static func tokens(_ texts: String...) -> MockResponse {
-        .events(MockResponse.Piece.text(texts.map { "data: {\"text\":\"\($0)\"}\n\n" }.joined() + "data: [DONE]\n\n"))
+        .events(MockResponse.Chunk.text(texts.map { "data: {\"text\":\"\($0)\"}\n\n" }.joined() + "data: [DONE]\n\n"))
     }
 
     /// Starts a stream, and returns a text of each element and the outcome.
@@ -39,7 +39,7 @@ struct StreamCallbackTests {
     }
 
     @Test func passesEachLineAndThenTheResponse() async throws {
-        let transport = MockTransport([.pieces(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
+        let transport = MockTransport([.chunks(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
         let received = try await received(\.self) { add, complete in
             transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
@@ -58,7 +58,7 @@ struct StreamCallbackTests {
 
     @Test func lostConnectionEndsTheStreamWithItsError() async throws {
         let failure = NetworkingError(.connectionLost, request: .lawful)
-        let transport = MockTransport([.pieces(["one\n", .failure(failure)])])
+        let transport = MockTransport([.chunks(["one\n", .failure(failure)])])
         let received = try await received(\.self) { add, complete in
             transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
@@ -68,7 +68,7 @@ struct StreamCallbackTests {
 
     @Test func closureThatCancelsItsStreamGetsNoFurtherElement() async throws {
         let gate = MockGate()
-        let transport = MockTransport([.pieces([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
+        let transport = MockTransport([.chunks([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
         let lines = Locked<[String]>([])
         let call = Locked<CallHandle?>(nil)
         let outcomes = Outcomes<HTTPResponseData>()
@@ -88,7 +88,7 @@ struct StreamCallbackTests {
     }
 
     @Test func cancelEndsTheTransferWhileTheQueueIsBlocked() async throws {
-        let transport = MockTransport([.pieces(["one\n", .hang])])
+        let transport = MockTransport([.chunks(["one\n", .hang])])
         let outcomes = Outcomes<HTTPResponseData>()
         let lines = Locked<[String]>([])
         queue.suspend()
@@ -97,7 +97,7 @@ struct StreamCallbackTests {
         } completion: { result in
             outcomes.add(result)
         }
-        try await transport.waitForPortions(1)
+        try await transport.waitForChunks(1)
         call.cancel()
         try await eventually("the transfer has ended") { transport.active == 0 }
         #expect(outcomes.count == 0)
@@ -107,13 +107,13 @@ struct StreamCallbackTests {
     }
 
     @Test func nextElementIsReadAfterTheClosureHasReturned() async throws {
-        let pieces = (0..<10).map { MockResponse.Piece.text("\($0)\n") }
-        let transport = MockTransport([.pieces(pieces)])
+        let pieces = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
+        let transport = MockTransport([.chunks(pieces)])
         let outcomes = Outcomes<HTTPResponseData>()
         queue.suspend()
         transport.lines(.lawful, queue: queue, onLine: { _ in }, completion: { outcomes.add($0) })
-        try await transport.waitForPortions(1)
-        #expect(transport.deliveredPortions < 10)
+        try await transport.waitForChunks(1)
+        #expect(transport.deliveredChunks < 10)
         #expect(transport.ended == 0)
         queue.resume()
         #expect(try await outcomes.first().error == nil)
@@ -157,7 +157,7 @@ struct StreamCallbackTests {
     }
 
     @Test func decodesTheDocumentsOfABody() async throws {
-        let transport = MockTransport { _ in .pieces([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
+        let transport = MockTransport { _ in .chunks([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
         let received = try await received(\.text) { add, complete in
             transport.values(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
         }

@@ -2,6 +2,8 @@ import Networking
 import TestSupport
 import Testing
 
+@testable import NetworkingCore
+
 @Suite(.tags(.memory)) struct HexadecimalTests {
     @Test func everyByteHasTwoDigits() {
         for byte in UInt8.min ... .max {

@@ -45,7 +45,7 @@ struct ProgressTrackerTests {
             TransferProgress(sent: BytesSent(count: 1, expected: 2), received: BytesReceived(count: 3, expected: 4)),
             for: HTTPRequestData().id
         )
-        #expect(tracker.overallSent == BytesSent(count: 1, expected: 2))
+        #expect(tracker.progress.sent == BytesSent(count: 1, expected: 2))
         #expect(tracker.overall == BytesReceived(count: 3, expected: 4))
     }
 
@@ -81,7 +81,7 @@ struct ProgressTrackerTests {
         first.progressHandler = { progress in receivedCounts.withLock { $0.append(progress.received.count) } }
         try await transport.data(first, trackedBy: tracker)
         #expect(tracker.overall == BytesReceived(count: 5, expected: 5))
-        #expect(tracker.overallSent == BytesSent(count: 2, expected: 2))
+        #expect(tracker.progress.sent == BytesSent(count: 2, expected: 2))
         // The handler of the request is called too.
         #expect(receivedCounts.withLock { $0 } == [0, 0, 1, 2, 3, 4, 5])
         try await transport.data(HTTPRequestData(authority: "example.com"), trackedBy: tracker)

@@ -4,6 +4,8 @@ import Networking
 import NetworkingTesting
 import Testing
 
+@testable import NetworkingCore
+
 @Suite(.timeLimit(.minutes(5)))
 struct RequestCheckTests {
     /// Sends a request and checks that it is rejected before it reaches a transport.

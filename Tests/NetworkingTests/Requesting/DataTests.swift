@@ -33,17 +33,27 @@ struct DataTests {
         #expect(progressReports.withLock { $0?.sent } == BytesSent(count: 7, expected: 7))
     }
 
-    @Test func handlerOfTheCallReplacesThatOfTheRequest() async throws {
+    @Test func handlerOfTheCallIsAddedToThatOfTheRequest() async throws {
         let own = Mutex(0)
         let other = Mutex(0)
         var request = request
         request.progressHandler = { _ in own.withLock { $0 += 1 } }
         let transport = MockTransport { _ in .ok() }
         try await transport.data(request) { _ in other.withLock { $0 += 1 } }
-        #expect(own.withLock { $0 } == 0)
+        #expect(own.withLock { $0 } == 2)
         #expect(other.withLock { $0 } == 2)
         try await transport.data(request)
-        #expect(own.withLock { $0 } == 2)
+        #expect(own.withLock { $0 } == 4)
+        #expect(other.withLock { $0 } == 2)
+    }
+
+    @Test func progressHandlerThatWasAddedLastIsCalledFirst() async throws {
+        let order = Mutex<[String]>([])
+        var request = request
+        request.addProgressHandler { _ in order.withLock { $0.append("first") } }
+        request.addProgressHandler { _ in order.withLock { $0.append("second") } }
+        request.progressHandler?(TransferProgress())
+        #expect(order.withLock { $0 } == ["second", "first"])
     }
 
     @Test func failsAtItsTimeout() async throws {

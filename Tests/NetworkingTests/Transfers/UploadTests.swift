@@ -128,7 +128,7 @@ struct UploadTests {
         async let one = network.upload(.data(Data(count: 10)), to: photos, trackedBy: tracker)
         async let other = network.upload(.data(Data(count: 30)), to: photos, trackedBy: tracker)
         _ = try await (one, other)
-        #expect(tracker.overallSent == BytesSent(count: 40, expected: 40))
+        #expect(tracker.progress.sent == BytesSent(count: 40, expected: 40))
         let failing = MockTransport { _ in .status(.notFound) }.server(authority: "example.com")
         await #expect(throws: NetworkingError.self) {
             try await failing.upload(.data(Data(count: 5)), to: photos, trackedBy: tracker)

@@ -31,43 +31,43 @@ struct ThrottledHammerTests {
     @Test(arguments: [Int.max, 3])
     func everyCallerGetsAPermitAndAllAreReturned(queue: Int) async {
         let hammer = Hammer()
-        let slots = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
+        let limiter = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
         let running = Locked(Running())
         await hammer.run(tasks: 16, rounds: 1_000) { random, _, _ in
             let host = "\(Int.random(in: 0..<4, using: &random))"
-            guard await takePermit(slots, host, &random) else { return }
+            guard await takePermit(limiter, host, &random) else { return }
             running.withLock { $0.begin(host) }
             await random.yield(upTo: 3)
             running.withLock { $0.end(host) }
-            slots.giveBack(host)
+            limiter.giveBack(host)
         }
         #expect(running.value.maximum == Self.limit, "\(hammer)")
-        #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
+        #expect((limiter.inFlight, limiter.waiting, limiter.hosts) == (0, 0, 0), "\(hammer)")
     }
 
     /// Returns whether the caller has a permit.
-    private func takePermit(_ slots: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
-        if slots.takeIfFree(host) { return true }
+    private func takePermit(_ limiter: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
+        if limiter.takeIfFree(host) { return true }
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
-        guard let place = slots.enqueue(priority, host, refusal: Refusal()) else { return false }
+        guard let place = limiter.enqueue(priority, host, refusal: Refusal()) else { return false }
         if random.once(in: 3) {
             // The cancellation ends the wait at once, and the caller leaves the queue later.
             await random.yield(upTo: 3)
             if place.wait.resume(with: .failure(CancellationError())) {
                 await random.yield(upTo: 5)
-                slots.left(place, host)
+                limiter.left(place, host)
             } else if (try? await place.wait.value()) != nil {
-                slots.giveBack(host)
+                limiter.giveBack(host)
             }
             return false
         }
         if random.once(in: 4) {
             // The maximum wait is over.
             await random.yield(upTo: 3)
-            slots.leave(place, host, with: Refusal())
+            limiter.leave(place, host, with: Refusal())
         }
         do {
-            try await place.wait.value { slots.left(place, host) }
+            try await place.wait.value { limiter.left(place, host) }
             return true
         } catch {
             return false
@@ -77,7 +77,7 @@ struct ThrottledHammerTests {
     /// The same test through the modifier, with cancelled tasks as callers.
     @Test func everyCallEnds() async {
         let hammer = Hammer()
-        let slots = ConcurrencyLimiter(maxPerHost: Self.limit)
+        let limiter = ConcurrencyLimiter(maxPerHost: Self.limit)
         let running = Locked(Running())
         let network = MockTransport { request in
             let host = request.authority ?? ""
@@ -86,7 +86,7 @@ struct ThrottledHammerTests {
             await Task.yield()
             return .ok()
         }
-        .throttled(by: slots)
+        .throttled(by: limiter)
         await hammer.run(tasks: 16, rounds: 150) { random, _, _ in
             let request = HTTPRequestData(authority: "\(Int.random(in: 0..<3, using: &random)).example")
             let call = Task { try await network.data(request) }
@@ -102,7 +102,7 @@ struct ThrottledHammerTests {
             }
         }
         #expect(running.value.maximum <= Self.limit, "\(hammer)")
-        #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
+        #expect((limiter.inFlight, limiter.waiting, limiter.hosts) == (0, 0, 0), "\(hammer)")
     }
 }
 

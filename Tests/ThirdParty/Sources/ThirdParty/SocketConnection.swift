@@ -1,4 +1,5 @@
 import Foundation
+import Networking
 
 #if canImport(Glibc)
 import Glibc
@@ -19,7 +20,12 @@ final class SocketConnection: Sendable {
     }
 
     /// Connects to the first address of a host that accepts.
-    static func open(host: String, port: Int, allowedSilence: Duration?) async throws -> SocketConnection {
+    static func open(
+        host: String,
+        port: Int,
+        allowedSilence: Duration?,
+        limit: ExchangeLimit?
+    ) async throws -> SocketConnection {
         try Task.checkCancellation()
         let addresses = try await onThread { try SocketAddress.all(of: host, port: port) }
         for address in addresses {
@@ -29,16 +35,23 @@ final class SocketConnection: Sendable {
             if let allowedSilence {
                 connection.limitSilence(to: allowedSilence)
             }
+            let alarm = limit?.alarm { connection.shutDown() }
+            defer { alarm?.cancel() }
             do {
                 try await connection.run { descriptor in
                     guard address.connect(descriptor) else { throw SocketFailure.refused }
                 }
                 return connection
-            } catch is SocketFailure {
+            } catch is SocketFailure where limit?.isReached != true {
                 try Task.checkCancellation()
             }
         }
         throw SocketFailure.refused
+    }
+
+    /// Ends all calls of the socket.
+    func shutDown() {
+        _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
     private func limitSilence(to limit: Duration) {
@@ -87,7 +100,7 @@ final class SocketConnection: Sendable {
         let value = try await withTaskCancellationHandler {
             try await onThread { [self] in try call(descriptor) }
         } onCancel: {
-            _ = shutdown(descriptor, Int32(SHUT_RDWR))
+            shutDown()
         }
         try Task.checkCancellation()
         return value

@@ -25,6 +25,15 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
         }
     }
 
+    /// The transport ends an exchange by closing its socket, so it needs no task to be cancelled.
+    ///
+    /// Neither the lookup of a name nor a sink or the source of a body notices that.
+    private static func endsWithItsSocket(_ request: HTTPRequestData) -> Bool {
+        let host = request.host ?? ""
+        let isAddress = host.hasPrefix("[") || host.allSatisfy { $0 == "." || $0.isNumber }
+        return isAddress && request.sink == nil && (request.body == nil || request.body?.data != nil)
+    }
+
     private func connect(for request: HTTPRequestData) async throws -> SocketConnection {
         guard request.scheme == "http", let host = request.host else {
             throw NetworkingError(
@@ -35,13 +44,20 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
         }
         // The stack may limit the silence itself. If it does not, a socket must not wait forever.
         let silence = request.isSilenceLimited ? nil : request.allowedSilence
-        return try await SocketConnection.open(host: host, port: request.port ?? 80, allowedSilence: silence)
+        return try await SocketConnection.open(
+            host: host,
+            port: request.port ?? 80,
+            allowedSilence: silence,
+            limit: request.exchangeLimit
+        )
     }
 
     private func exchange(
         _ request: HTTPRequestData,
         over connection: SocketConnection
     ) async throws -> HTTPResponseData {
+        let alarm = request.exchangeLimit?.alarm { connection.shutDown() }
+        defer { alarm?.cancel() }
         var progress = TransferProgress(
             sent: BytesSent(expected: request.body.map { $0.length } ?? 0),
             received: BytesReceived()
@@ -78,6 +94,13 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
             progress.received = BytesReceived(count: delivery.byteCount, expected: delivery.byteCount)
             request.progressHandler?(progress)
         }
+    }
+}
+
+extension SocketTransport: ExchangeLimiting {
+    /// Returns whether closing the socket ends each part of the exchange.
+    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        Self.endsWithItsSocket(request)
     }
 }
 

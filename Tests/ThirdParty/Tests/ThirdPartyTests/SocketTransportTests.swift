@@ -13,7 +13,7 @@ struct SocketTransportTests {
         "no TLS": "It speaks plain http only.",
         "connection reuse": "Each request has a connection of its own.",
         "interleaved echo": "It sends the whole request before it reads the response.",
-        "early answer": "It sends the whole request before it reads the response.",
+        "early response": "It sends the whole request before it reads the response.",
     ]
 
     @Test(arguments: TransportCheck.all.filter { exceptions[$0.name] == nil })
@@ -29,17 +29,47 @@ struct SocketTransportTests {
     }
 
     /// The outermost part of the stack does not offer the head again to a sink that has refused the body.
-    @Test(arguments: [SinkAnswer.take, .collect(upTo: 100), .refuse])
-    func sinkIsOfferedTheHeadOnce(answer: SinkAnswer) async throws {
+    @Test(arguments: [SinkDecision.take, .collect(upTo: 100), .refuse])
+    func sinkIsOfferedTheHeadOnce(decision: SinkDecision) async throws {
         try await withTestServer { server in
             server.route("/") { _ in TestResponse(body: .chunks(["one", "two"])) }
-            let sink = CollectingSink { _ in answer }
+            let sink = CollectingSink { _ in decision }
             var request = HTTPRequestData(url: server.url)
             request.sink = sink
             try await SocketTransport().retry().timeout(.seconds(10)).data(request)
             #expect(sink.heads.map(\.status) == [.ok])
-            #expect(sink.finished == (answer == .take ? 1 : 0))
+            #expect(sink.finished == (decision == .take ? 1 : 0))
         }
+    }
+
+    /// The transport ends the exchange itself, so `timeout` starts no task for it.
+    @Test func closesItsSocketAtTheTimeLimit() async throws {
+        let clock = ManualClock()
+        try await withTestServer { server in
+            server.enqueueConnections(.stall)
+            let request = HTTPRequestData(url: server.url)
+            #expect(SocketTransport().enforcesLimit(of: request, on: .manual(clock)))
+            let network = SocketTransport().timeout(.seconds(5)).environment(\.clock, .manual(clock))
+            async let response = network.data(request)
+            try await clock.advance(by: .seconds(5), afterSleepers: 1)
+            do {
+                _ = try await response
+                Issue.record("The call returned a response after its time limit.")
+            } catch let error as NetworkingError {
+                #expect(error.kind == .timeout)
+            }
+            try await server.waitForOpenConnections()
+        }
+    }
+
+    @Test func leavesToTheStackTheLimitsThatASocketCannotEnforce() throws {
+        let clock = NetworkClock.continuous
+        var request = HTTPRequestData(method: .post, scheme: "http", authority: "127.0.0.1", body: .data(Data([1])))
+        #expect(SocketTransport().enforcesLimit(of: request, on: clock))
+        request.sink = CollectingSink()
+        #expect(!SocketTransport().enforcesLimit(of: request, on: clock))
+        let named = HTTPRequestData(scheme: "http", authority: "example.com")
+        #expect(!SocketTransport().enforcesLimit(of: named, on: clock))
     }
 
     /// The transport ends a silent exchange itself only if no modifier of the stack does.

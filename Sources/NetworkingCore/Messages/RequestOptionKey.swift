@@ -60,10 +60,6 @@ public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
 extension RequestOptionKey {
     /// ``HTTPRequestData/timeout``.
     public static let timeout = RequestOptionKey("timeout")
-    /// ``HTTPRequestData/connectTimeout``.
-    public static let connectTimeout = RequestOptionKey("connectTimeout")
-    /// ``HTTPRequestData/headTimeout``.
-    public static let headTimeout = RequestOptionKey("headTimeout")
     /// ``HTTPRequestData/idleTimeout``.
     public static let idleTimeout = RequestOptionKey("idleTimeout")
     /// ``HTTPRequestData/deadline``.
@@ -83,8 +79,6 @@ extension RequestSettings {
     var changedOptions: [RequestOptionKey] {
         let fields: [(RequestOptionKey, Bool)] = [
             (.timeout, timeout != nil),
-            (.connectTimeout, connectTimeout != nil),
-            (.headTimeout, headTimeout != nil),
             (.idleTimeout, idleTimeout != nil),
             (.deadline, deadline != nil),
             (.priority, priority != .normal),

@@ -2,6 +2,15 @@
 import CLibraryForNetworking
 import FlyingSocks
 
+/// Accepts connections on a port of loopback.
+protocol Listening: Sendable {
+    /// The port, which the system has chosen if it was 0.
+    var port: Int { get }
+
+    /// Serves until the task is cancelled, and returns when all connections are closed and their handlers have ended.
+    func serve(_ switchboard: Switchboard) async
+}
+
 /// Listens on a loopback port and serves each connection in its own task.
 ///
 /// The listener uses the sockets of FlyingFox but not its `HTTPServer`. That one keeps only the last of repeated

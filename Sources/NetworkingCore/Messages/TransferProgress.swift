@@ -53,6 +53,29 @@ extension HTTPRequestData {
     package var bytesToSend: BytesSent {
         BytesSent(expected: body == nil ? 0 : body?.length)
     }
+
+    /// Adds a closure that receives the progress of the transfer.
+    ///
+    /// The closures that the request already has stay. The one that was added last is called first. A transport
+    /// reports to ``progressHandler``, which calls all of them.
+    ///
+    /// ```swift
+    /// request.addProgressHandler { progress in
+    ///     print(progress.received.fractionCompleted ?? 0)
+    /// }
+    /// ```
+    ///
+    /// - Parameter handler: The closure. The transport calls it on a thread of its choice and waits for it.
+    public mutating func addProgressHandler(_ handler: @escaping @Sendable (TransferProgress) -> Void) {
+        guard let others = progressHandler else {
+            progressHandler = handler
+            return
+        }
+        progressHandler = { progress in
+            handler(progress)
+            others(progress)
+        }
+    }
 }
 
 /// The progress of an exchange in both directions.

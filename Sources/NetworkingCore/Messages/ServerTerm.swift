@@ -13,7 +13,7 @@ package final class ServerTerm: Sendable {
     ///
     /// A caller that reads credentials checks it afterwards: credentials that were set after the change are then
     /// recognized.
-    package var isOver: Bool {
+    var isOver: Bool {
         hasEnded.load(ordering: .acquiring)
     }
 

@@ -6,28 +6,6 @@ extension Redaction {
     /// The maximum number of header fields in a log.
     private static let maximumFields = 200
 
-    /// Returns the method and URL of a request.
-    package func line(for request: HTTPRequestData) -> String {
-        let (open, query) = target(of: request)
-        return open + query
-    }
-
-    /// Returns the method and the URL up to the path, and separately the query with its question mark.
-    package func target(of request: HTTPRequestData) -> (open: String, query: String) {
-        let redaction = hidingSecrets(of: request)
-        let (path, query) = HTTPRequestData.split(request.closedTarget)
-        var open = "\(request.method) "
-        if let authority = request.authority {
-            open += "\(request.scheme ?? "https")://\(redaction.authority(authority))\(path == "*" ? " " : "")"
-        }
-        open += path
-        let shown = query.map { "?\(redaction.pairs($0, hiding: redaction.hidesQueryItem))" } ?? ""
-        return (
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.maximumValue),
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.maximumValue)
-        )
-    }
-
     /// Returns header fields as lines, with hidden values replaced.
     func lines(for fields: HTTPFields) -> [String] {
         fields.map { line(for: $0) }
@@ -58,14 +36,6 @@ extension Redaction {
         }
     }
 
-    /// Returns the reason of a failure.
-    ///
-    /// Errors of other libraries may print secrets, so only this library's errors are printed with their own text.
-    package func reason(of error: any Error) -> String {
-        let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
-        return PrintableText.cut(PrintableText.singleLine(hidingValues(in: reason)), to: Self.maximumValue)
-    }
-
     /// Returns an absolute or relative URL with its userinfo and the hidden values of its query and fragment replaced.
     package func reference(_ text: String) -> String {
         let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
@@ -82,7 +52,7 @@ extension Redaction {
 
     /// Returns the path and query with only the hidden values replaced.
     package func target(_ target: String) -> String {
-        let (path, query) = HTTPRequestData.split(target)
+        let (path, query) = RequestTarget.split(target)
         guard let query else { return hidingValues(in: target) }
         return hidingValues(in: "\(path)?\(pairs(query, hiding: hidesQueryItem))")
     }
@@ -93,15 +63,15 @@ extension Redaction {
     /// it.
     func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
         text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-            .map { piece in
-                let piece = Substring(piece)
-                guard let equals = piece.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+            .map { part in
+                let part = Substring(part)
+                guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else {
                     // Without a name, the text could be a value.
-                    return piece.isEmpty ? piece : mask.map { $0[...] } ?? piece
+                    return part.isEmpty ? part : mask.map { $0[...] } ?? part
                 }
-                let name = piece[..<equals]
+                let name = part[..<equals]
                 if isHidden(PercentEncoding.decode(name)) { return "\(name)=\(Self.placeholder)" }
-                return mask.map { "\(name)=\($0)" } ?? hidingInner(piece, after: equals, isHidden)
+                return mask.map { "\(name)=\($0)" } ?? hidingInner(part, after: equals, isHidden)
             }
             .joined(separator: "&")
     }
@@ -110,19 +80,18 @@ extension Redaction {
     ///
     /// The value may contain another query, or a second pair after a semicolon.
     private func hidingInner(
-        _ piece: Substring,
+        _ part: Substring,
         after equals: Substring.Index,
         _ isHidden: (String) -> Bool
     ) -> Substring {
         var start = equals
-        while let mark = piece.utf8[start...].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") })
-        {
-            start = piece.utf8.index(after: mark)
-            guard let inner = piece.utf8[start...].firstIndex(of: UInt8(ascii: "=")) else { break }
-            let name = piece[start..<inner].drop { $0 == " " }
-            if isHidden(PercentEncoding.decode(name)) { return "\(piece[...inner])\(Self.placeholder)" }
+        while let mark = part.utf8[start...].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") }) {
+            start = part.utf8.index(after: mark)
+            guard let inner = part.utf8[start...].firstIndex(of: UInt8(ascii: "=")) else { break }
+            let name = part[start..<inner].drop { $0 == " " }
+            if isHidden(PercentEncoding.decode(name)) { return "\(part[...inner])\(Self.placeholder)" }
         }
-        return piece
+        return part
     }
 
     /// Returns an authority with its userinfo replaced.

@@ -95,37 +95,4 @@ extension RequestBody {
         }
         return collected
     }
-
-    /// The reason why a body cannot be read completely.
-    ///
-    /// A transport does not need to catch it. It becomes a ``NetworkingError`` of its kind that names the request.
-    public struct Failure: Error, LocalizedError, CustomStringConvertible {
-        /// The kind of the resulting ``NetworkingError``.
-        public let kind: NetworkingError.Kind
-        /// The failure and a way to solve it.
-        public let reason: String
-        /// The unchanged error of the stream or the encoder.
-        public let underlying: (any Error)?
-
-        init(_ kind: NetworkingError.Kind, reason: String, underlying: (any Error)? = nil) {
-            self.kind = kind
-            self.reason = reason
-            self.underlying = underlying
-        }
-
-        /// The reason.
-        public var description: String {
-            reason
-        }
-
-        /// One sentence for the user of the app, which `localizedDescription` returns.
-        public var errorDescription: String? {
-            kind.userText
-        }
-
-        /// Returns the error for the request with this body.
-        package func error(of request: HTTPRequestData, response: HTTPResponseData? = nil) -> NetworkingError {
-            NetworkingError(kind, request: request, response: response, underlying: underlying, reason: reason)
-        }
-    }
 }

@@ -6,8 +6,6 @@ package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()
 
     package var timeout: Duration?
-    package var connectTimeout: Duration?
-    package var headTimeout: Duration?
     package var idleTimeout: Duration?
     /// The longest limit of the stack's `timeout` modifiers.
     var allowedSilence: Duration?
@@ -66,22 +64,10 @@ extension HTTPRequestData {
         set { settings.timeout = newValue }
     }
 
-    /// The maximum time that an attempt may take to connect; `nil` leaves it to the stack's `timeout`.
-    ///
-    /// It needs a `timeout` modifier in the stack, as do `headTimeout` and `idleTimeout`. The documentation of that
-    /// modifier says which of these limits a transport supports.
-    public var connectTimeout: Duration? {
-        get { box?.value.connectTimeout }
-        set { settings.connectTimeout = newValue }
-    }
-
-    /// The maximum time until the head of a response arrives; `nil` leaves it to the stack's `timeout`.
-    public var headTimeout: Duration? {
-        get { box?.value.headTimeout }
-        set { settings.headTimeout = newValue }
-    }
-
     /// The maximum time without progress while a body is transferred; `nil` leaves it to the stack's `timeout`.
+    ///
+    /// It needs a `timeout` modifier in the stack. The documentation of that modifier says whether a transport supports
+    /// it.
     public var idleTimeout: Duration? {
         get { box?.value.idleTimeout }
         set { settings.idleTimeout = newValue }
@@ -199,10 +185,11 @@ extension HTTPRequestData {
         set { settings.number = newValue }
     }
 
-    /// A closure that receives the progress of the transfer.
+    /// The closure to which a transport reports the progress of the transfer.
     ///
     /// The transport calls it on a thread of its choice. Keep it short, because the transfer waits for it. It is not
-    /// part of the request's identity.
+    /// part of the request's identity. Setting it removes the closures that the request has;
+    /// ``addProgressHandler(_:)`` keeps them. Each `progress:` parameter and each `trackedBy:` adds one.
     public var progressHandler: (@Sendable (TransferProgress) -> Void)? {
         get { box?.value.progressHandler }
         set { settings.progressHandler = newValue }

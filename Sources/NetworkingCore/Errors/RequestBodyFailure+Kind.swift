@@ -1,0 +1,23 @@
+public import FoundationForNetworking
+
+extension RequestBody.Failure: LocalizedError {
+    /// The kind of the resulting ``NetworkingError``.
+    public var kind: NetworkingError.Kind {
+        switch cause {
+        case .bodyNotReplayable: .bodyNotReplayable
+        case .storage: .storage
+        case .tooLarge: .tooLarge
+        case .unencodableBody: .unencodableBody
+        }
+    }
+
+    /// One sentence for the user of the app, which `localizedDescription` returns.
+    public var errorDescription: String? {
+        kind.userText
+    }
+
+    /// Returns the error for the request with this body.
+    package func error(of request: HTTPRequestData, response: HTTPResponseData? = nil) -> NetworkingError {
+        NetworkingError(kind, request: request, response: response, underlying: underlying, reason: reason)
+    }
+}

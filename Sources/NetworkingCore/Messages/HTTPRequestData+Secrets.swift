@@ -1,0 +1,60 @@
+extension HTTPRequestData {
+    /// Redacts a text wherever it occurs in descriptions, logs, commands and errors of this request.
+    ///
+    /// ```swift
+    /// var request = HTTPRequestData(path: "reset/\(token)")
+    /// request.markSecret(token)
+    /// print(request)   // GET /reset/<redacted>
+    /// ```
+    ///
+    /// Redaction works by names, and a path has no names. A marked text is redacted in the path, the query, the values
+    /// of header fields, bodies and the reasons of errors, for the request and for its response. It is also found if it
+    /// is percent-encoded or has JSON escapes. Mark only texts that are long enough to be unique. The mark belongs to
+    /// the request: a `query` or `headerFields` value that was copied from it and is printed separately is not
+    /// redacted.
+    ///
+    /// - Parameter value: The text before any encoding; an empty text changes nothing.
+    public mutating func markSecret(_ value: String) {
+        guard !value.isEmpty else { return }
+        settings.secretValues.insert(value)
+    }
+
+    /// Returns a text without the texts that were marked on this request.
+    package func hidingMarkedSecrets(in text: String) -> String {
+        guard let box, !box.value.secretValues.isEmpty else { return text }
+        return box.value.secretValues.hidden(in: text)
+    }
+}
+
+extension Redaction {
+    /// Returns this redaction with the secrets of a request.
+    package func hidingSecrets(of request: HTTPRequestData) -> Redaction {
+        // Field by field, because reading the settings as a whole would copy them.
+        guard let box = request.box, !box.value.secretQueryItems.isEmpty || !box.value.secretValues.isEmpty else {
+            return self
+        }
+        return hiding(queryItems: box.value.secretQueryItems, values: box.value.secretValues)
+    }
+
+    /// Returns the method and URL of a request.
+    package func line(for request: HTTPRequestData) -> String {
+        let (open, query) = target(of: request)
+        return open + query
+    }
+
+    /// Returns the method and the URL up to the path, and separately the query with its question mark.
+    package func target(of request: HTTPRequestData) -> (open: String, query: String) {
+        let redaction = hidingSecrets(of: request)
+        let (path, query) = RequestTarget.split(request.closedTarget)
+        var open = "\(request.method) "
+        if let authority = request.authority {
+            open += "\(request.scheme ?? "https")://\(redaction.authority(authority))\(path == "*" ? " " : "")"
+        }
+        open += path
+        let shown = query.map { "?\(redaction.pairs($0, hiding: redaction.hidesQueryItem))" } ?? ""
+        return (
+            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.maximumValue),
+            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.maximumValue)
+        )
+    }
+}
