@@ -1,16 +1,11 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
+import FoundationForNetworking
 import Networking
 import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The clients of a transport with a ``ServerTrust``: one for hosts without pins and identities, and one for each other
 /// host.

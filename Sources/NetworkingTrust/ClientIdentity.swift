@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A certificate with its private key, with which a client identifies itself to some hosts (mutual TLS).
 ///

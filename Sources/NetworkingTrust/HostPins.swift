@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// The pins of a host, or of the hosts that match a pattern.
 ///

@@ -80,9 +80,7 @@ final class URLSessionPool: Sendable {
         trust: URLSessionTrust? = nil,
         calls: URLSessionCalls = .shared
     ) {
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
         if let maximumConnectionsPerHost {
             configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
         }

@@ -34,22 +34,12 @@ public final class URLSessionTransport: NetworkingTransport {
     ///     which is 6 unless it was set.
     ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
     ///     requests with the same credentials on Linux, and all requests on Apple's platforms.
-    public init(
+    public convenience init(
         configuration: URLSessionConfiguration = .default,
         maximumConnectionsPerHost: Int? = nil,
         connectionReuse: ConnectionReuse = .standard
     ) {
-        if let maximumConnectionsPerHost {
-            precondition(
-                maximumConnectionsPerHost > 0,
-                "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
-            )
-        }
-        pool = URLSessionPool(
-            configuration,
-            maximumConnectionsPerHost: maximumConnectionsPerHost,
-            reuse: connectionReuse
-        )
+        self.init(configuration, maximumConnectionsPerHost, connectionReuse, trust: nil)
     }
 
     /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
@@ -75,15 +65,23 @@ public final class URLSessionTransport: NetworkingTransport {
     ///   - maximumConnectionsPerHost: As in the other initializer.
     ///   - connectionReuse: As in the other initializer.
     /// - Throws: ``ServerTrustError`` if this transport cannot enforce `trust`, or an identity cannot be read.
-    public init(
+    public convenience init(
         configuration: URLSessionConfiguration = .default,
         trust: ServerTrust,
         maximumConnectionsPerHost: Int? = nil,
         connectionReuse: ConnectionReuse = .standard
     ) throws(ServerTrustError) {
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
+        let trust = try URLSessionTrust(trust, configuring: configuration)
+        self.init(configuration, maximumConnectionsPerHost, connectionReuse, trust: trust)
+    }
+
+    private init(
+        _ configuration: URLSessionConfiguration,
+        _ maximumConnectionsPerHost: Int?,
+        _ connectionReuse: ConnectionReuse,
+        trust: URLSessionTrust?
+    ) {
         if let maximumConnectionsPerHost {
             precondition(
                 maximumConnectionsPerHost > 0,
@@ -94,7 +92,7 @@ public final class URLSessionTransport: NetworkingTransport {
             configuration,
             maximumConnectionsPerHost: maximumConnectionsPerHost,
             reuse: connectionReuse,
-            trust: try URLSessionTrust(trust, configuring: configuration)
+            trust: trust
         )
     }
 

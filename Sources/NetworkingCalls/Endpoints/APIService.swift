@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A client of one API: its base URL, credentials and coders around a network that the APIs of an app share.
 ///

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A request: the message that HTTP sends, and the options that the modifiers of a stack read.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A request together with the decoding of its response into a value.
 ///

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {

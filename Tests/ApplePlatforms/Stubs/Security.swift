@@ -1,4 +1,5 @@
-// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase, TypeNamesShouldBeCapitalized
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase
+// swift-format-ignore-file: TypeNamesShouldBeCapitalized
 
 // The declarations of Security that the library uses, with the signatures that Apple documents. The types of Core
 // Foundation are aliases of the Foundation types that they are bridged to.

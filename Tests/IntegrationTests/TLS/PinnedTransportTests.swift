@@ -59,14 +59,9 @@ extension Loopback {
                 }
                 let transport = try AsyncHTTPClientTransport(configuration: configuration, trust: trust)
                 let url = try #require(URL(string: "https://\(host):\(server.port)"))
-                let result: Result<Void, any Error>
-                do {
-                    result = .success(try await body(AnyNetworkingComponent(transport.server(baseURL: url)), server))
-                } catch {
-                    result = .failure(error)
+                try await transport.untilShutDown {
+                    try await body(AnyNetworkingComponent(transport.server(baseURL: url)), server)
                 }
-                try await transport.shutdown()
-                try result.get()
             }
         }
 
