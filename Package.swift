@@ -201,7 +201,10 @@ let package = Package(
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
-        .target(name: "NetworkingTrust", dependencies: ["FoundationForNetworking", "NetworkingCore"]),
+        .target(
+            name: "NetworkingTrust",
+            dependencies: ["CLibraryForNetworking", "FoundationForNetworking", "NetworkingCore"]
+        ),
         .target(
             name: "NetworkingURLSession",
             dependencies: [
