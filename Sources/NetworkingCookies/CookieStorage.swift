@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A place where a ``CookieJar`` stores its cookies between launches.
 ///
@@ -44,13 +39,17 @@ public struct CookieArchive: Sendable, Hashable, Codable {
     /// The cookies of one principal.
     package struct Session: Sendable, Hashable, Codable {
         package let principal: String?
-        let id: String
+        let identity: CookieIdentity
         package let cookies: [Cookie]
 
-        package init(principal: String?, id: String, cookies: [Cookie]) {
+        init(principal: String?, identity: CookieIdentity, cookies: [Cookie]) {
             self.principal = principal
-            self.id = id
+            self.identity = identity
             self.cookies = cookies
+        }
+
+        package init(principal: String?, id: String, cookies: [Cookie]) {
+            self.init(principal: principal, identity: CookieIdentity(id), cookies: cookies)
         }
     }
 

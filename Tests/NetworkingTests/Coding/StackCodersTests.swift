@@ -51,6 +51,17 @@ struct StackCodersTests {
         #expect(try await network.request(named) == "Emily")
     }
 
+    @Test func optionsOfOneRequestDoNotReachAnother() {
+        let network = network(MockTransport())
+        var first = network.resolved(.get("users/1"))
+        first.timeout = .seconds(1)
+        let second = network.resolved(.get("users/2"))
+        #expect(first.decoder != nil && first.timeout == .seconds(1))
+        #expect(second.decoder != nil && second.timeout == nil)
+        let third = network.resolved(HTTPRequestData.get("users/3").with(\.timeout, .seconds(3)))
+        #expect(third.decoder != nil && third.timeout == .seconds(3))
+    }
+
     @Test func decoderOfTheRequestTakesPrecedence() async throws {
         let network = network(MockTransport { _ in .text(#"{"firstName":"Emily","joinedAt":0}"#) })
         let plain = JSONDecoder()
