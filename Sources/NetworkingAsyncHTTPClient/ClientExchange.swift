@@ -1,15 +1,10 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NIOCore
 import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// One exchange through AsyncHTTPClient.
 ///
@@ -77,7 +72,7 @@ final class ClientExchange: Sendable {
         }
     }
 
-    /// The moment at which the time limit or silence ends the wait for the head.
+    /// Returns when the wait for the head ends, and whether the time limit of the stack ends it, or silence.
     private func headDeadline() -> (moment: NIODeadline, isLimit: Bool) {
         let limit = request.exchangeLimit.map { $0.deadline - $0.clock.now }
         let silence = request.isSilenceLimited ? nil : request.allowedSilence
@@ -86,7 +81,9 @@ final class ClientExchange: Sendable {
         return (.now() + TimeAmount(min(time, Self.farthest)), isLimit)
     }
 
-    /// Runs a part of the exchange in a separate task, which the time limit or silence cancels, but not the caller.
+    /// Runs a part of the exchange in a separate task.
+    ///
+    /// If the time limit expires, or no byte arrives for too long, that task is cancelled and the caller is not.
     private func limited(
         _ operation: sending @escaping @isolated(any) () async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {

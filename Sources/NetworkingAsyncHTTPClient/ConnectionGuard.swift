@@ -131,11 +131,11 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
 }
 
-/// Passes the bytes of a response on to the decoder of a connection, and closes the connection at any other bytes.
+/// Passes the bytes of responses to the decoder of a connection, and closes the connection if other bytes arrive.
 ///
-/// Bytes that arrive when no request is waiting belong to no response, and neither do bytes that follow a response. The
-/// decoder would treat both as the start of the next response. Bytes that arrive after the next request was written
-/// look like its response. If they do not start with `HTTP/`, the connection counts as a reused one that was closed.
+/// Bytes after a response, or while no request waits for a response, belong to no response. The decoder would treat them
+/// as the start of the next one. If such bytes arrive after the next request was written, they look like its response.
+/// If they do not start with `HTTP/`, the request fails as if the server had closed the reused connection.
 final class SurplusGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -167,12 +167,12 @@ final class SurplusGuard: ChannelInboundHandler {
     }
 }
 
-/// A reused connection was closed where the next response was due, if one was.
+/// A reused connection was closed before the first byte of a response arrived on it.
 struct KeptConnectionClosed: Error {
     let underlying: (any Error)?
 }
 
-/// The request was not written, because its connection must not be used any more.
+/// The request was not written, because its connection can no longer be used.
 struct UnusableConnection: Error {}
 
 /// A response does not start with `HTTP/`.

@@ -47,13 +47,7 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
             guard !request.headerFields.contains(name) else { return }
             request.setCredential(key, for: name)
         case .query(let name):
-            guard !request.exposesCredentials else {
-                throw NetworkingError(
-                    .invalidRequest,
-                    request: request,
-                    reason: HTTPRequestData.plaintextRefusal(of: "Its key")
-                )
-            }
+            try request.refusePlaintext(of: "Its key")
             request.setCredential(request.query[name] ?? key, forQueryItem: name)
         }
     }

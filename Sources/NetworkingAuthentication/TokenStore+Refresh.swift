@@ -116,7 +116,7 @@ extension TokenStore {
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
                 // longer valid. If they are valid for less than the leeway, a refresh ahead of time would follow at
                 // each request.
-                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
+                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .untilLeeway
                 return true
             }
         }

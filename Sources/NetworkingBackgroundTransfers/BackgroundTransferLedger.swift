@@ -31,7 +31,7 @@ final class BackgroundTransferLedger: Sendable {
         self.temporaryDirectory = temporaryDirectory
     }
 
-    /// A task that has ended, or a download with a file that has arrived.
+    /// A task that has completed, or a download whose file is complete.
     struct EndOfTask {
         var number: Int
         var description: String?
@@ -43,30 +43,31 @@ final class BackgroundTransferLedger: Sendable {
 
     private struct Transfer {
         var body = Data()
-        /// The outcome of a download after its file has arrived.
+        /// The event that a download will report, once its file is complete.
         var outcome: BackgroundTransferEvent?
     }
 
     // MARK: Records
 
-    /// Returns the description for a task.
+    /// Returns the text that the system stores with a task, from which a later process reads the record.
     func description(for record: BackgroundTransferRecord) throws -> String {
         try record.text(home: home)
     }
 
-    /// Returns the app's id of a transfer; `nil` for a task that this library did not start.
+    /// Returns the id that the app gave a transfer; `nil` for a task that this library did not start.
     func id(of description: String?) -> String? {
         try? BackgroundTransferRecord(description, home: home).id
     }
 
-    /// Returns the data for resuming a download; `nil` if the system provides none, or if the record of the task is
-    /// missing.
+    /// Returns the data from which a later call resumes a download.
+    ///
+    /// It is `nil` if the system provides none, or if the record of the task is missing.
     func resumeData(_ systemData: Data?, of description: String?) -> Data? {
         guard let systemData, let record = try? BackgroundTransferRecord(description, home: home) else { return nil }
         return try? BackgroundResumption(record: record, systemData: systemData).data(home: home)
     }
 
-    /// Returns the stored resume data, with a description for the given id.
+    /// Returns the system's part of resume data, with a description for the given id.
     func resumption(of id: String, from data: Data) throws -> (systemData: Data, description: String) {
         do {
             var resumption = try BackgroundResumption(data, home: home)

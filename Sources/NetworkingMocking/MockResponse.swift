@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The response of a ``MockTransport``: immediate, delayed or in chunks, a failure, or none at all.
 ///

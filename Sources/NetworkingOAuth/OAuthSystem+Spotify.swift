@@ -1,11 +1,6 @@
 #if Crypto
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension OAuthSystem {
     /// Returns the system for Spotify, for an app with users that sign in.

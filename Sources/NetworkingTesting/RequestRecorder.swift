@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Records the requests at one place in a stack, with their results and how many were in flight at once.
 ///

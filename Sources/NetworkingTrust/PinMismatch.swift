@@ -44,8 +44,14 @@ extension NetworkingError {
         set { self[metadata: PinMismatchKey.self] = newValue }
     }
 
-    /// Creates the error of a request to a server that has none of the pinned keys.
-    package init(_ mismatch: PinMismatch, request: HTTPRequestData) {
+    /// Creates the error of a request to a server that has none of the pinned keys, for a transport of your own.
+    ///
+    /// Its kind is ``Kind/tls``, and its ``pinMismatch`` is the mismatch.
+    ///
+    /// - Parameters:
+    ///   - mismatch: The mismatch.
+    ///   - request: The request that was not sent.
+    public init(_ mismatch: PinMismatch, request: HTTPRequestData) {
         self.init(
             .tls,
             request: request,

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension HTTPRequestData {
     /// Creates a request from one of swift-http-types, for clients that describe their requests with that package.

@@ -1,12 +1,7 @@
 public import Dispatch
+public import FoundationForNetworking
 public import NetworkingCore
 public import NetworkingTransfers
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a body and passes the response to a closure on a queue, if the request accepts its status.

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A receiver of a response's body that is not collected in memory: a file, a stream, a hash.
 ///

@@ -75,6 +75,14 @@ struct Server: ServerNaming, CustomStringConvertible {
         mutate(&request)
     }
 
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        upstream.enforcesLimit(of: request, on: clock)
+    }
+
     var roles: Set<StackRole> {
         credential == .authorization ? [.server, .authorizationField] : [.server]
     }

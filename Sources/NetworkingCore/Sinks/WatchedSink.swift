@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A sink that shows each chunk to a closure before another sink receives it, for a hash, a copy or a counter.
 ///

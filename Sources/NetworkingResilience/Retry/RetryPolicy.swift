@@ -69,7 +69,8 @@ public struct RetryPolicy: Sendable {
     ///
     /// If an attempt failed without a response and ``NetworkEnvironment/connectivity`` reports no network that the
     /// request may use, the next attempt starts as soon as there is one, or when this time is over. `whenOffline` sets
-    /// the connectivity for the `retry` inside of it; without one the backoff applies. The default is `nil`.
+    /// the connectivity for the `retry` inside of it; without one the backoff applies, and the diagnostics of the stack
+    /// report it. The default is `nil`.
     public var connectivityWait: Duration? {
         didSet {
             precondition(

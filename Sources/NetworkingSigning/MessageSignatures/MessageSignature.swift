@@ -1,12 +1,7 @@
 #if Crypto
+public import FoundationForNetworking
 import Networking
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The metadata of a signature: the components it covers, its date and its key (RFC 9421 section 2.3).
 ///

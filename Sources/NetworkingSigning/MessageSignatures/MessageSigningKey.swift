@@ -1,11 +1,6 @@
 #if Crypto
 public import Crypto
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A key that signs messages, for ``MessageSigner``.
 ///

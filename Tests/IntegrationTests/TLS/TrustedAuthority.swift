@@ -1,12 +1,7 @@
 #if canImport(FoundationNetworking)
+import CLibraryForNetworking
 import Foundation
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// An authority that URLSession on Linux trusts while a test runs.
 ///

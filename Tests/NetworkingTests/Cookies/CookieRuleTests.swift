@@ -99,6 +99,7 @@ struct CookieRuleTests {
         ("a.example.org", "example.org.", false), ("127.0.0.1", "127.0.0.1", true), ("127.0.0.1", "0.0.1", false),
         ("1.2.3.4", "4", false), ("a.1", "1", false), ("0x7f.1", "1", false), ("a.0xff", "0xff", false),
         ("::1", "::1", true), ("fe80::a.b", "b", false), ("a.\u{301}b.org", "\u{301}b.org", true),
+        ("evil.com%00.example.com", "example.com", false), ("evil.com%2f.example.com", "example.com", false),
         ("xn--mnchen-3ya.de", "de", true), ("a..org", "org", true), (".org", "org", true),
     ])
     func matchesDomains(host: String, domain: String, isWithin: Bool) {
