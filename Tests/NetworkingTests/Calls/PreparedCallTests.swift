@@ -227,7 +227,7 @@ struct PreparedCallTests {
     }
 
     @Test func handlerForTheHeadMayCancelItsOwnCall() async throws {
-        let transport = MockTransport([.pieces(["one", .hang])])
+        let transport = MockTransport([.chunks(["one", .hang])])
         let heads = Locked(0)
         let outcomes = Outcomes<HTTPResponseData>()
         let call = transport.prepare(request)
@@ -246,7 +246,7 @@ struct PreparedCallTests {
     }
 
     @Test func handlerForTheProgressMayCancelItsOwnCall() async throws {
-        let transport = MockTransport([.pieces(["one", .hang])])
+        let transport = MockTransport([.chunks(["one", .hang])])
         let reports = Locked(0)
         let outcomes = Outcomes<HTTPResponseData>()
         let call = transport.prepare(request)
@@ -283,7 +283,7 @@ struct PreparedCallTests {
     }
 
     @Test func cancelEndsTheExchangeWhileTheQueueIsBlocked() async throws {
-        let transport = MockTransport([.pieces(["one", .hang])])
+        let transport = MockTransport([.chunks(["one", .hang])])
         let order = Locked<[String]>([])
         queue.suspend()
         let call = transport.prepare(request)
@@ -292,7 +292,7 @@ struct PreparedCallTests {
             .onProgress { _ in order.withLock { $0.append("progress") } }
             .onCompletion { result in order.withLock { $0.append("\(result.error is CancellationError)") } }
             .start()
-        try await transport.waitForPortions(1)
+        try await transport.waitForChunks(1)
         handle.cancel()
         try await eventually("the exchange has ended") { transport.active == 0 }
         await #expect(throws: CancellationError.self) { try await call.value }

@@ -51,7 +51,7 @@ struct StackDecoderTests {
     }
 
     @Test func documentsOfAStreamAreDecoded() async throws {
-        let network = network(.pieces([.text("\(json)\n\(json)\n")]))
+        let network = network(.chunks([.text("\(json)\n\(json)\n")]))
         #expect(try await collect(network.values(.get("people"), as: Person.self)) == [emily, emily])
         let people = Locked<[Person]>([])
         let outcomes = Outcomes<HTTPResponseData>()

@@ -202,7 +202,7 @@ struct StreamCallbackTests {
     }
 
     @Test func passesEachChunkAndThenTheResponse() async throws {
-        let transport = MockTransport([.pieces(["one", "two"], headerFields: [.contentType: "audio/aac"])])
+        let transport = MockTransport([.chunks(["one", "two"], headerFields: [.contentType: "audio/aac"])])
         let chunks = Locked<[Data]>([])
         let outcomes = Outcomes<HTTPResponseData>()
         transport.stream(.lawful, queue: queue) { chunk in
@@ -215,7 +215,7 @@ struct StreamCallbackTests {
     }
 
     @Test func cancelledStreamPassesNoFurtherChunk() async throws {
-        let transport = MockTransport([.pieces(["one", .hang])])
+        let transport = MockTransport([.chunks(["one", .hang])])
         let chunks = Locked(0)
         let outcomes = Outcomes<HTTPResponseData>()
         let call = transport.stream(.lawful, queue: queue) { _ in
