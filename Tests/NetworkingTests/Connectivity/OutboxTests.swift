@@ -587,7 +587,7 @@ struct OutboxTests {
     }
 }
 
-/// A store whose first removal waits for a gate.
+/// A store that holds its first removal until a gate opens.
 private final class HeldStore: OutboxStore {
     let gate = MockGate()
     private let store: MemoryOutboxStore
