@@ -3,8 +3,8 @@ public import NetworkingCore
 extension ServerTrust {
     /// Returns the probable mistakes in the pins of a transport.
     ///
-    /// The mistakes are a single pin, expired pins, two entries for a host, and a stack with a server without pins although
-    /// other hosts have pins.
+    /// The mistakes are a single pin, expired pins, two entries for a host, and a stack with a server without pins
+    /// although other hosts have pins.
     ///
     /// A custom transport returns them from `transportDiagnostics(below:)`:
     ///
