@@ -58,19 +58,19 @@ struct DeviceFlow {
         let endpoint = TokenEndpoint(system: system, url: url, network: network)
         let response = try await endpoint.response(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
-        let answer = try? JSONDecoder().decode(LenientFields.self, from: response.data)
+        let content = try? JSONDecoder().decode(LenientFields.self, from: response.data)
         // Google calls the page `verification_url`.
-        guard response.status == .ok, let answer,
-            let page = Self.page(answer["verification_uri"] ?? answer["verification_url"], namedBy: url),
-            let userCode = answer["user_code"], let deviceCode = answer["device_code"]
+        guard response.status == .ok, let content,
+            let page = Self.page(content["verification_uri"] ?? content["verification_url"], namedBy: url),
+            let userCode = content["user_code"], let deviceCode = content["device_code"]
         else {
             let refusal = ProviderError(
-                code: answer?["error"],
-                explanation: answer?["error_description"],
+                code: content?["error"],
+                explanation: content?["error_description"],
                 hiding: [system.authentication.secret].compactMap(\.self)
             )
             throw OAuthError(
-                answer?["error"] == nil ? .invalidResponse : .tokenRefused,
+                content?["error"] == nil ? .invalidResponse : .tokenRefused,
                 code: refusal.code,
                 statusCode: response.status.code,
                 "The provider issued no device code\(refusal.text), with status \(response.status.code). Check the "
@@ -81,14 +81,14 @@ struct DeviceFlow {
         let seconds = { (value: Double?, standard: Double) in
             value.flatMap { $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
         }
-        let lifetime = seconds(answer.seconds("expires_in"), 900)
+        let lifetime = seconds(content.seconds("expires_in"), 900)
         return OAuthDeviceCode(
             userCode: PrintableText.cut(PrintableText.singleLine(userCode), to: 64),
             verificationURL: page,
-            completeURL: Self.page(answer["verification_uri_complete"], namedBy: url),
+            completeURL: Self.page(content["verification_uri_complete"], namedBy: url),
             expirationDate: now.addingTimeInterval(lifetime),
             deviceCode: deviceCode,
-            interval: .seconds(seconds(answer.seconds("interval"), 5)),
+            interval: .seconds(seconds(content.seconds("interval"), 5)),
             lifetime: .seconds(lifetime)
         )
     }

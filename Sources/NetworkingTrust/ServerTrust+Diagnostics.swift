@@ -3,10 +3,10 @@ public import NetworkingCore
 extension ServerTrust {
     /// Returns the probable mistakes in the pins of a transport.
     ///
-    /// The mistakes are a single pin, expired pins, two entries for a host, and a stack whose server has no pins although
-    /// other hosts do.
+    /// The mistakes are a single pin, expired pins, two entries for a host, and a stack with a server without pins
+    /// although other hosts have pins.
     ///
-    /// A transport of your own returns them from `transportDiagnostics(below:)`:
+    /// A custom transport returns them from `transportDiagnostics(below:)`:
     ///
     /// ```swift
     /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {

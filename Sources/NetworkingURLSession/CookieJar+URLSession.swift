@@ -36,8 +36,8 @@ extension CookieJar {
 
     /// Adds the cookies of a principal to one of URLSession's storages, for example for a web view.
     ///
-    /// It writes on a separate thread, because the storage may have to write a file. `SameSite` is kept as far as the
-    /// platform's storage knows it, see ``importCookies(from:for:)``.
+    /// It writes on a separate thread, because the storage may have to write a file. `SameSite` is kept if the
+    /// platform's storage supports it, see ``importCookies(from:for:)``.
     ///
     /// - Parameters:
     ///   - storage: The storage.

@@ -25,7 +25,7 @@ enum TrustDecision: Equatable {
     ///
     /// - Parameters:
     ///   - evaluation: The result of the validation.
-    ///   - hasOwnRoots: Whether the trust has authorities besides the system's, or instead of them.
+    ///   - hasOwnRoots: Whether the trust has authorities in addition to the system's, or instead of them.
     ///   - host: The pins and the identity of the host; `nil` if it has neither.
     init(_ evaluation: Evaluation, hasOwnRoots: Bool, host: HostTrust?) {
         switch evaluation {

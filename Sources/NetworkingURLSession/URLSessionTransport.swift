@@ -42,7 +42,7 @@ public final class URLSessionTransport: NetworkingTransport {
         self.init(configuration, maximumConnectionsPerHost, connectionReuse, trust: nil)
     }
 
-    /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
+    /// Creates a transport that checks pins, trusts custom authorities, or presents client identities.
     ///
     /// ```swift
     /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])
@@ -53,7 +53,7 @@ public final class URLSessionTransport: NetworkingTransport {
     /// mismatch fails with ``NetworkingError/Kind/tls`` and a ``NetworkingError/pinMismatch``. A request without TLS to
     /// a host with enforced pins fails with ``NetworkingError/Kind/invalidRequest``.
     ///
-    /// Each host that has pins or an identity has connections of its own, in a session of its own.
+    /// Each host with pins or an identity has its own session with separate connections.
     ///
     /// On Linux, URLSession can enforce none of it, so any value but the default one throws. Use
     /// `AsyncHTTPClientTransport` there.

@@ -14,7 +14,7 @@ final class URLSessionTrust: Sendable {
     #if !canImport(FoundationNetworking)
     /// The identities of the client, in the order of the trust.
     let credentials: [URLCredential]
-    /// The authorities besides the system's, or instead of them; `nil` for the system's alone.
+    /// The authorities in addition to the system's, or instead of them; `nil` for the system's alone.
     private let anchors: Anchors?
     #endif
 
@@ -122,7 +122,7 @@ extension URLSessionTrust {
     }
 }
 
-/// The authorities of a trust besides the system's, or instead of them.
+/// The authorities of a trust, in addition to the system's or instead of them.
 ///
 /// Certificates of Security never change, but are not declared as sendable.
 private struct Anchors: @unchecked Sendable {

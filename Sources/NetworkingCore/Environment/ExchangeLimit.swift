@@ -24,7 +24,8 @@ public final class ExchangeLimit: Sendable {
 
     /// Records that the exchange is ended because of this limit.
     ///
-    /// A transport whose client has time limits of its own calls it when the client's limit ends the exchange.
+    /// If the client of a transport has its own time limits, the transport calls this when such a limit ends the
+    /// exchange.
     public func reach() {
         reached.store(true, ordering: .releasing)
     }

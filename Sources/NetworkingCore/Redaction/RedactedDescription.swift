@@ -1,4 +1,4 @@
-/// A value with secrets, whose descriptions, dumps and mirrors show none of its contents.
+/// A value that redacts its contents in descriptions, dumps and mirrors.
 ///
 /// ```swift
 /// struct Ticket: RedactedDescription {
@@ -8,7 +8,7 @@
 /// print(Ticket(number: "17"))  // Ticket(<redacted>)
 /// ```
 ///
-/// Credentials and signers conform to it. A type may have descriptions of its own.
+/// Credentials and signers conform to it. A type may implement its own descriptions.
 public protocol RedactedDescription: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension RedactedDescription {

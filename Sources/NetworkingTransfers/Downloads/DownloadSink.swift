@@ -147,7 +147,7 @@ final class DownloadSink: ResponseSink {
             try await begin(with: head)
             return .take
         }
-        return try await goOn(with: head) ? .take : .refuse
+        return try await resume(with: head) ? .take : .refuse
     }
 
     func receive(_ chunk: Data) async throws {
@@ -223,7 +223,7 @@ extension DownloadSink {
         try checkSpace(for: (record.length ?? 0) - count)
         let begun = record
         if isSame {
-            record = try await storing { () throws(FileFault) in try await part.goOn(with: begun, after: count) }
+            record = try await storing { () throws(FileFault) in try await part.resume(with: begun, after: count) }
         } else {
             try await storing { () throws(FileFault) in try await part.begin(begun) }
         }
@@ -239,7 +239,7 @@ extension DownloadSink {
     }
 
     /// Starts to receive the rest of the file, and returns whether the response belongs to the kept bytes.
-    private func goOn(with head: HTTPResponse) async throws -> Bool {
+    private func resume(with head: HTTPResponse) async throws -> Bool {
         let (known, count, asked) = state.withLock { ($0.record, $0.count, $0.asked) }
         guard let content = head.contentRange, asked != nil, let record = known, let length = record.length else {
             throw failure(
@@ -266,7 +266,7 @@ extension DownloadSink {
         }
         try checkSpace(for: length - count)
         // Bytes after the count were not received, or are not known to be valid.
-        let resumed = try await storing { () throws(FileFault) in try await part.goOn(with: record, after: count) }
+        let resumed = try await storing { () throws(FileFault) in try await part.resume(with: record, after: count) }
         state.withLock { state in
             state.record = resumed
             state.resumedCount = min(state.resumedCount, content.range.lowerBound)

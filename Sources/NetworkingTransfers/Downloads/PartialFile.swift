@@ -125,7 +125,7 @@ final class PartialFile: Sendable {
     }
 
     /// Prepares for the bytes after the kept ones, and returns the updated metadata.
-    func goOn(with record: DownloadRecord, after count: Int64) async throws(FileFault) -> DownloadRecord {
+    func resume(with record: DownloadRecord, after count: Int64) async throws(FileFault) -> DownloadRecord {
         try await DiskQueue.run { [self] () throws(FileFault) in
             try file.truncate(to: count)
             guard record.bootSession != BootSession.current else { return record }

@@ -20,7 +20,7 @@ extension Loopback {
         static let other = "elsewhere.example"
         static let third = "www.bank.example"
 
-        /// Two servers, a stack for the first of them, and what the stack has stored and reported.
+        /// Two servers, a stack for the first of them, and the values that the stack has stored and reported.
         struct Scene {
             let shop: TestServer
             let other: TestServer
@@ -148,7 +148,7 @@ extension Loopback {
             }
         }
 
-        /// The other server poses as one of the shop's, whose cookies and pins apply, with its own certificate.
+        /// The other server poses as a server of the shop, with its own certificate; the shop's cookies and pins apply.
         @Test(arguments: versions)
         func serverWithTheCertificateOfAnotherHostReceivesNothing(
             version: TestServer.TLS.ApplicationProtocol
@@ -178,7 +178,7 @@ extension Loopback {
             }
         }
 
-        /// Each redirect goes to another name below a pattern with pins, and each name needs a client of its own.
+        /// Each redirect goes to another name below a pattern with pins, and each name needs a separate client.
         @Test func namesBelowAPatternLeaveAtMost64Clients() async throws {
             let names = (0..<80).map { "a\($0).shop.example" }
             try await run(.http1, resolving: names) { scene in

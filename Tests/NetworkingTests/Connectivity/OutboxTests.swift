@@ -479,9 +479,9 @@ struct OutboxTests {
     }
 
     @Test func cancelledEntryDoesNotWaitForAnotherAttempt() async throws {
-        let answer = MockGate()
+        let gate = MockGate()
         let transport = MockTransport { _ in
-            try await answer.wait()
+            try await gate.wait()
             return .status(.serviceUnavailable)
         }
         let held = HeldStore(store)
@@ -494,7 +494,7 @@ struct OutboxTests {
             try await transport.waitForRequests(1)
             async let isCancelled = outbox.cancel(id)
             try await eventually("the store removes the entry") { held.removals == 1 }
-            answer.open()
+            gate.open()
             _ = try await left
             held.gate.open()
             #expect(try await isCancelled)
@@ -587,7 +587,7 @@ struct OutboxTests {
     }
 }
 
-/// A store whose first removal waits for a gate.
+/// A store that holds its first removal until a gate opens.
 private final class HeldStore: OutboxStore {
     let gate = MockGate()
     private let store: MemoryOutboxStore

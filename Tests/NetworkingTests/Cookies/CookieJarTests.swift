@@ -235,7 +235,7 @@ struct CookieJarTests {
         }
         #expect(!removals.cover(cookie, of: owner, since: removals.count))
         #expect(!removals.cover(cookie, of: owner, since: removals.count - 400))
-        // What was forgotten may have concerned the cookie.
+        // A forgotten removal may have concerned the cookie.
         #expect(removals.cover(cookie, of: owner, since: removals.count - 2_000))
 
         var identity = CookieIdentity("first")

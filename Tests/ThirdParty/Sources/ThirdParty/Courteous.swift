@@ -12,7 +12,7 @@ extension Wait {
     public static let courtesy = Wait("courtesy", isTimed: true)
 }
 
-/// A modifier with a wait of its own, which logs, metrics and the inspector show by its name.
+/// A modifier with a custom wait, which logs, metrics and the inspector show by its name.
 public struct Courteous: NetworkingModifier, CustomStringConvertible {
     private let pause: Duration
 

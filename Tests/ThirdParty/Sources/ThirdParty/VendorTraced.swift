@@ -29,7 +29,7 @@ public struct VendorTraced: NetworkingModifier, CustomStringConvertible {
         return try await upstream.send(traced)
     }
 
-    /// The roles whose rules apply to it.
+    /// The roles of the modifier, which select the rules that apply to it.
     public var roles: Set<StackRole> { [.tracing] }
 
     /// The modifier in an outline.
