@@ -61,7 +61,7 @@ public protocol ExchangeLimitingModifier: NetworkingModifier {
 }
 
 extension Modified: ExchangeLimiting {
-    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    @usableFromInline package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         (modifier as? any ExchangeLimitingModifier)?.enforcesLimit(of: request, on: clock, over: upstream) ?? false
     }
 }

@@ -152,7 +152,7 @@ public protocol ConnectionCounting {
 }
 
 extension Modified: ConnectionCounting {
-    package func connectionShortage(for request: HTTPRequestData) -> String? {
+    @usableFromInline package func connectionShortage(for request: HTTPRequestData) -> String? {
         (upstream as? any ConnectionCounting)?.connectionShortage(for: request)
     }
 }
