@@ -34,11 +34,11 @@ extension HTTPRequestData {
     ///
     /// - Parameters:
     ///   - error: The error of AsyncHTTPClient.
-    ///   - upload: The upload of the body; `nil` if there is none, or if it was passed in one piece.
+    ///   - upload: The upload of the body; `nil` if there is none, or if it was passed as a whole.
     ///   - elapsed: The duration of the exchange.
-    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a `NetworkingError`; its `unansweredAfter` is set
+    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a `NetworkingError`; its `noResponseAfter` is set
     ///   if the request may be sent again at once.
-    func unanswered(_ error: any Error, sending upload: Upload?, after elapsed: Duration) -> any Error {
+    func withoutResponse(_ error: any Error, sending upload: Upload?, after elapsed: Duration) -> any Error {
         if error is RequestBody.Failure { return error }
         if error is UnusableConnection {
             return UnsentRequest(error: self.error(for: ChannelError.ioOnClosedChannel, after: nil))
@@ -50,7 +50,7 @@ extension HTTPRequestData {
         // was not yet complete.
         if isOnClosedChannel, body == nil || upload?.hasBegun == false { return UnsentRequest(error: failure) }
         if mayBeSentTwice, body?.isReplayable ?? true {
-            failure.unansweredAfter = elapsed
+            failure.noResponseAfter = elapsed
         }
         return failure
     }
@@ -73,7 +73,7 @@ extension HTTPRequestData {
     func error(for error: any Error, after head: HTTPResponse?) -> NetworkingError {
         if let error = error as? NetworkingError { return error }
         if let refused = error as? RefusedPins { return NetworkingError(refused.mismatch, request: self) }
-        let fault = ClientFault(error, isAnswered: head != nil)
+        let fault = ClientFault(error, hasHead: head != nil)
         return NetworkingError(
             fault.kind,
             request: self,
@@ -106,7 +106,7 @@ private struct ClientFault {
         self.reason = reason
     }
 
-    init(_ error: any Error, isAnswered: Bool) {
+    init(_ error: any Error, hasHead: Bool) {
         switch error {
         case let error as Silence:
             self.init(
@@ -130,9 +130,9 @@ private struct ClientFault {
         case let error as NIOSSLError:
             self =
                 error == .uncleanShutdown
-                ? Self.lost(error, isAnswered: isAnswered) : Self.unsecured(Self.reasonOfBoringSSL(error))
+                ? Self.lost(error, hasHead: hasHead) : Self.unsecured(Self.reasonOfBoringSSL(error))
         case is HTTPParserError where error.isEndOfConnection:
-            self = Self.lost(error, isAnswered: isAnswered)
+            self = Self.lost(error, hasHead: hasHead)
         case is HTTPParserError:
             self.init(.invalidResponse, "The response is not valid HTTP (\(error)). Check the server.")
         case is any NIOHTTP2Error:
@@ -177,8 +177,8 @@ private struct ClientFault {
     }
 
     /// Returns the fault for a connection that ended before the message was complete.
-    private static func lost(_ error: any Error, isAnswered: Bool) -> ClientFault {
-        isAnswered ? ClientFault(.truncated, HTTPRequestData.endedBetweenChunks) : ClientFault(.connectionLost)
+    private static func lost(_ error: any Error, hasHead: Bool) -> ClientFault {
+        hasHead ? ClientFault(.truncated, HTTPRequestData.endedBetweenChunks) : ClientFault(.connectionLost)
     }
 
     private static func unsecured(_ detail: String?) -> ClientFault {

@@ -77,7 +77,7 @@ final class ClientExchange: Sendable {
         }
     }
 
-    /// The moment at which the time limit or silence ends the wait for the head.
+    /// Returns when the wait for the head ends, and whether the time limit of the stack ends it, or silence.
     private func headDeadline() -> (moment: NIODeadline, isLimit: Bool) {
         let limit = request.exchangeLimit.map { $0.deadline - $0.clock.now }
         let silence = request.isSilenceLimited ? nil : request.allowedSilence
@@ -86,7 +86,9 @@ final class ClientExchange: Sendable {
         return (.now() + TimeAmount(min(time, Self.farthest)), isLimit)
     }
 
-    /// Runs a part of the exchange in a separate task, which the time limit or silence cancels, but not the caller.
+    /// Runs a part of the exchange in a separate task.
+    ///
+    /// If the time limit expires, or no byte arrives for too long, that task is cancelled and the caller is not.
     private func limited(
         _ operation: sending @escaping @isolated(any) () async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
@@ -117,7 +119,7 @@ final class ClientExchange: Sendable {
                 limit.reach()
                 throw CancellationError()
             }
-            throw request.unanswered(error, sending: upload, after: watch.elapsed)
+            throw request.withoutResponse(error, sending: upload, after: watch.elapsed)
         }
     }
 
@@ -139,7 +141,7 @@ final class ClientExchange: Sendable {
         var isRefused = true
         // The sink may take its time to accept the response and to finish the body.
         setSinkBusy(true)
-        let answer = try await request.deliver(body.head) { delivery in
+        let response = try await request.deliver(body.head) { delivery in
             setSinkBusy(false)
             isRefused = false
             try await deliver(&body, from: &bytes, to: &delivery)
@@ -151,7 +153,7 @@ final class ClientExchange: Sendable {
             try await upload.waitUntilTaken()
         }
         watch.end(received: body.count)
-        return answer
+        return response
     }
 
     /// Records whether the request's sink is busy, if there is one.
@@ -167,10 +169,10 @@ final class ClientExchange: Sendable {
         to delivery: inout BodyDelivery
     ) async throws {
         guard delivery.limit == nil else { return try await collect(&body, from: &bytes, to: &delivery) }
-        while let pieces = try await next(&body, from: &bytes) {
-            guard !pieces.isEmpty else { continue }
+        while let buffers = try await next(&body, from: &bytes) {
+            guard !buffers.isEmpty else { continue }
             watch.isSinkBusy = true
-            try await delivery.receive(Data(pieces))
+            try await delivery.receive(Data(buffers))
             watch.isSinkBusy = false
         }
     }
@@ -184,8 +186,8 @@ final class ClientExchange: Sendable {
         var collected: [ByteBuffer] = []
         // Fails at once if the announced length exceeds the limit.
         try delivery.checkLength(body.expected ?? 0)
-        while let pieces = try await next(&body, from: &bytes) {
-            collected += pieces
+        while let buffers = try await next(&body, from: &bytes) {
+            collected += buffers
             try delivery.checkLength(body.count)
         }
         try await delivery.receive(Data(collected))
@@ -203,9 +205,9 @@ final class ClientExchange: Sendable {
                 try body.finish()
                 return nil
             }
-            let pieces = try body.receive(buffer)
+            let buffers = try body.receive(buffer)
             watch.receive(body.count)
-            return pieces
+            return buffers
         } catch {
             try Task.checkCancellation()
             throw body.failure(error)
@@ -214,7 +216,7 @@ final class ClientExchange: Sendable {
 }
 
 extension HTTPRequestData {
-    /// The maximum size of a body that is passed in one piece.
+    /// The maximum size of a body that is passed as a whole.
     private static let maximumAtOnce = 32 << 10
 
     /// The body if it must be read while it is sent, because it is long or its progress is observed.

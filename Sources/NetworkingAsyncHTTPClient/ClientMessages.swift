@@ -10,7 +10,7 @@ extension HTTPClientRequest {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - upload: The reader of its body, unless the body is passed in one piece.
+    ///   - upload: The reader of its body, unless the body is passed as a whole.
     /// - Throws: `HTTPClientError.invalidURL` without an authority.
     init(_ request: HTTPRequestData, sending upload: Upload?) throws {
         guard let url = request.absoluteString else { throw HTTPClientError.invalidURL }

@@ -10,7 +10,7 @@ import NIOHTTP1
 /// - A reused connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so
 ///   that the request can be sent again.
 /// - A status below 100 is rejected. AsyncHTTPClient treats it as an interim status and traps at the next part.
-/// - A response that ends before its request does is reported as ``EarlyAnswer``.
+/// - A response that ends before its request does is reported as ``EarlyResponse``.
 final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -24,7 +24,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     private(set) var isBroken = false
 
     private var isKept = false
-    private var isAnswering = false
+    private var isReceivingResponse = false
     private var isSending = false
     /// The response to a request that AsyncHTTPClient has stopped sending.
     private var refusal: UnforwardedBytes?
@@ -75,7 +75,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         case .head(let head):
-            isAnswering = true
+            isReceivingResponse = true
             boundary.receive(head)
             refusal = isSending && head.status.code >= 300 ? UnforwardedBytes() : nil
         case .body(let bytes):
@@ -89,13 +89,13 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
 
     private func end(_ data: NIOAny, _ context: ChannelHandlerContext) {
-        isAnswering = false
+        isReceivingResponse = false
         isKept = true
         boundary.endResponse()
         if isSending, refusal != nil {
             isBroken = true
             channelReadComplete(context: context)
-            if let error = refusal?.earlyAnswer {
+            if let error = refusal?.earlyResponse {
                 context.fireErrorCaught(error)
             }
             refusal = nil
@@ -115,7 +115,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if isKept, !isAnswering {
+        if isKept, !isReceivingResponse {
             context.fireErrorCaught(KeptConnectionClosed(underlying: nil))
         }
         context.fireChannelInactive()
@@ -125,17 +125,17 @@ final class ConnectionGuard: ChannelDuplexHandler {
         let isOtherProtocol = error is OtherProtocol
         let cause: any Error = isOtherProtocol ? HTTPParserError.invalidConstant : error
         context.fireErrorCaught(
-            isKept && !isAnswering && (error is IOError || isOtherProtocol)
+            isKept && !isReceivingResponse && (error is IOError || isOtherProtocol)
                 ? KeptConnectionClosed(underlying: cause) : cause
         )
     }
 }
 
-/// Passes the bytes of a response on to the decoder of a connection, and closes the connection at any other bytes.
+/// Passes the bytes of responses to the decoder of a connection, and closes the connection if other bytes arrive.
 ///
-/// Bytes that arrive when no request is waiting belong to no response, and neither do bytes that follow a response. The
-/// decoder would treat both as the start of the next response. Bytes that arrive after the next request was written
-/// look like its response. If they do not start with `HTTP/`, the connection counts as a reused one that was closed.
+/// Bytes after a response, or while no request waits for a response, belong to no response. The decoder would treat them
+/// as the start of the next one. If such bytes arrive after the next request was written, they look like its response.
+/// If they do not start with `HTTP/`, the request fails as if the server had closed the reused connection.
 final class SurplusGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -167,12 +167,12 @@ final class SurplusGuard: ChannelInboundHandler {
     }
 }
 
-/// A reused connection was closed where the next response was due, if one was.
+/// A reused connection was closed before the first byte of a response arrived on it.
 struct KeptConnectionClosed: Error {
     let underlying: (any Error)?
 }
 
-/// The request was not written, because its connection must not be used any more.
+/// The request was not written, because its connection can no longer be used.
 struct UnusableConnection: Error {}
 
 /// A response does not start with `HTTP/`.

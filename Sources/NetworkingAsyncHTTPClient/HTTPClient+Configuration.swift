@@ -7,11 +7,12 @@ import NIOHTTP2
 extension HTTPClient.Configuration {
     /// A configuration for a client at the end of a stack, without the features that the stack provides.
     ///
-    /// It does not follow redirects, decode bodies or trace, and it reports a failed connection at once, because
-    /// `retry` handles that. It gives a connection 60 seconds, so that the limits of the stack's `timeout` take effect
-    /// first. Its debug initializers detect a reused connection that was closed, reject responses that would crash the
-    /// process, and close a connection with bytes that belong to no response, so that they cannot become part of the
-    /// next one.
+    /// It does not follow redirects, decode bodies or trace. It reports a failed connection at once, so that `retry` can
+    /// decide. A connection attempt may take 60 seconds, so that the limits of the stack's `timeout` apply first.
+    ///
+    /// It sets the debug initializers of the client to install handlers in each connection. They detect a reused
+    /// connection that was closed, reject responses that would crash the process, and close a connection on which bytes
+    /// arrive that belong to no response.
     ///
     /// A client with this configuration is meant for stacks. If an app uses it directly, one limitation applies to a
     /// response with a status of 300 or more that arrives before the request has been sent: its body ends with an error

@@ -35,11 +35,11 @@ struct ReceivedBody {
     ///
     /// - Throws: A `NetworkingError` if the head is not valid HTTP.
     init(after status: HTTPResponseStatus, _ headers: HTTPHeaders, of request: HTTPRequestData) throws {
-        guard let received = ReceivedHead(status, headers) else { throw request.invalidAnswer }
+        guard let received = ReceivedHead(status, headers) else { throw request.invalidResponse }
         self.request = request
         limit = request.decompressionLimit
         head = received.http
-        let hasBody = head.hasBody(inAnswerTo: request.method)
+        let hasBody = head.hasBody(inResponseTo: request.method)
         announced = hasBody && !received.isFramed ? received.contentLength.flatMap { Int64($0) } : nil
         coding = hasBody ? received.contentEncoding : nil
         guard let coding else { return }
@@ -63,19 +63,19 @@ struct ReceivedBody {
             count += Int64(bytes.readableBytes)
             return bytes.readableBytes > 0 ? [bytes] : []
         }
-        var pieces: [ByteBuffer] = []
+        var buffers: [ByteBuffer] = []
         do {
-            try decoder.decode(bytes) { piece in
-                count += Int64(piece.readableBytes)
+            try decoder.decode(bytes) { buffer in
+                count += Int64(buffer.readableBytes)
                 guard !limit.isExceeded(decoded: count, encoded: encoded) else {
                     throw request.decompressionLimitExceeded(head, after: count)
                 }
-                pieces.append(piece)
+                buffers.append(buffer)
             }
         } catch let error where Decoder.isCodingError(error) {
             throw undecodable(error)
         }
-        return pieces
+        return buffers
     }
 
     /// Checks at the end of the body that it is complete.
@@ -134,8 +134,8 @@ private final class Decoder {
     func decode(_ bytes: ByteBuffer, _ handOn: (ByteBuffer) throws -> Void) throws {
         var bytes = bytes
         while let chunk = bytes.readSlice(length: min(Self.chunk, bytes.readableBytes)), chunk.readableBytes > 0 {
-            for piece in try feed(.body(chunk)) where piece.readableBytes > 0 {
-                try handOn(piece)
+            for buffer in try feed(.body(chunk)) where buffer.readableBytes > 0 {
+                try handOn(buffer)
             }
         }
     }
@@ -156,13 +156,13 @@ private final class Decoder {
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
         try channel.writeInbound(part)
         try channel.throwIfErrorCaught()
-        var pieces: [ByteBuffer] = []
+        var buffers: [ByteBuffer] = []
         while let part = try channel.readInbound(as: HTTPClientResponsePart.self) {
-            if case .body(let piece) = part {
-                pieces.append(piece)
+            if case .body(let buffer) = part {
+                buffers.append(buffer)
             }
         }
-        return pieces
+        return buffers
     }
 }
 #endif

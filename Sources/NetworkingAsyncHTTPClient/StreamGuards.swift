@@ -36,7 +36,8 @@ final class StatusGuard: ChannelInboundHandler {
 /// AsyncHTTPClient releases the request at the end of its response, and traps on any event of the stream while the
 /// request's body is still being sent. A reset that stops the body, which is legal (RFC 9113 section 8.1), is enough.
 ///
-/// After a status of 300 or more the request never ends, so the end of such a response is reported as ``EarlyAnswer``.
+/// After a status of 300 or more the request never ends, so the end of such a response is reported as an
+/// ``EarlyResponse``.
 final class EndGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -93,7 +94,7 @@ final class EndGuard: ChannelDuplexHandler {
     private func refuse(_ context: ChannelHandlerContext) {
         isOver = true
         channelReadComplete(context: context)
-        if let error = refusal?.earlyAnswer {
+        if let error = refusal?.earlyResponse {
             context.fireErrorCaught(error)
         }
         refusal = nil

@@ -159,7 +159,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
             try scope.withhold("\(method.rawValue) credentials are", from: request)
             return try await upstream.send(request)
         }
-        guard isPreemptive else { return try await answerChallenge(to: request, upstream: upstream) }
+        guard isPreemptive else { return try await sendAfterChallenge(to: request, upstream: upstream) }
         return try await authenticate(request, upstream: upstream)
     }
 
@@ -287,7 +287,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     // MARK: Challenges
 
-    private func answerChallenge(
+    private func sendAfterChallenge(
         to request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {

@@ -57,7 +57,7 @@ extension TokenStore {
                 throw failure
             } catch {
                 let failure = RefreshFailure.delegate(error)
-                if giveUp(renewal, failure) { throw failure }
+                if endFailed(renewal, failure) { throw failure }
             }
         }
     }
@@ -116,7 +116,7 @@ extension TokenStore {
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
                 // longer valid. If they are valid for less than the leeway, a refresh ahead of time would follow at
                 // each request.
-                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
+                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .untilLeeway
                 return true
             }
         }
@@ -124,7 +124,7 @@ extension TokenStore {
 
     /// Ends a refresh that exceeds its time limit.
     private func expire(_ renewal: Renewal, with failure: RefreshFailure) {
-        if giveUp(renewal, failure) {
+        if endFailed(renewal, failure) {
             renewal.end(with: .failure(failure))
         }
     }
@@ -135,7 +135,7 @@ extension TokenStore {
     ///
     /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed in the
     ///   meantime.
-    private func giveUp(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
+    private func endFailed(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
         let isExpired = credentials?.isExpired ?? true
         return state.withLock { state in
             guard state.renewal === renewal else { return false }

@@ -121,7 +121,7 @@ extension TokenStore {
             } else if let grant = state.grant {
                 let isGood =
                     switch state.usage {
-                    case .inTime: !isDue
+                    case .untilLeeway: !isDue
                     case .untilExpiry: !isExpired
                     case .untilRefused: true
                     }

@@ -6,9 +6,9 @@ extension TokenStore {
         package let credentials: Credentials
         let principal: Principal
         let generation: UInt64
-        /// The number of the sign-in that they come from; refreshes do not change it.
+        /// The number of the sign-in that the credentials belong to; a refresh keeps it.
         let signIn: UInt64
-        /// Whether the request that has them took part in a refresh, which it does only once.
+        /// Whether the request with these credentials has waited for a refresh, which it does only once.
         var isRenewal = false
         /// Whether refreshes count towards the limit until the server accepts these credentials.
         let isUnproven: Bool
@@ -21,13 +21,13 @@ extension TokenStore {
     /// A refresh that requests wait for, and that continues without them.
     typealias Renewal = SharedOperation<Void>
 
-    /// The time for which credentials are used before they are renewed.
+    /// When the current credentials have to be renewed.
     enum Usage {
-        /// Until the leeway before they expire.
-        case inTime
-        /// Until they expire: a refresh failed, or they are valid for less than the leeway.
+        /// When the leeway before their expiration date begins.
+        case untilLeeway
+        /// When they expire, because a refresh failed or because they are valid for less than the leeway.
         case untilExpiry
-        /// Until the server refuses them: they had expired when they arrived.
+        /// When the server refuses them, because they had already expired when they were received.
         case untilRefused
     }
 
@@ -41,7 +41,7 @@ extension TokenStore {
         private var signIn: UInt64 = 0
         var renewal: Renewal?
         var refreshes = RefreshTally()
-        var usage = Usage.inTime
+        var usage = Usage.untilLeeway
 
         init(credentials: Credentials?, principal: Principal) {
             self.credentials = credentials
@@ -78,7 +78,7 @@ extension TokenStore {
             self.credentials = credentials
             self.principal = principal
             generation += 1
-            usage = .inTime
+            usage = .untilLeeway
             defer { renewal = nil }
             return renewal
         }

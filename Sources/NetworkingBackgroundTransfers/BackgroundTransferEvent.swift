@@ -27,8 +27,9 @@ public enum BackgroundTransferEvent: Sendable {
     /// A transfer failed or was cancelled.
     case failed(id: String, BackgroundTransferFailure)
 
-    /// A transfer ended that cannot be identified, because its record is missing, damaged, or from a later version of
-    /// the library.
+    /// A transfer of an unknown id has ended.
+    ///
+    /// Its record is missing, damaged, or from a later version of the library.
     case unrecognized(BackgroundTransferFailure)
 
     /// The system has delivered everything that happened while the app was not running.

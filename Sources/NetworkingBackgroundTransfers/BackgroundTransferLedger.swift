@@ -14,7 +14,7 @@ import Synchronization
 /// It uses no API that only Apple's platforms have, so it can be tested where background sessions do not exist.
 final class BackgroundTransferLedger: Sendable {
     /// The maximum size of a response body that is kept, in bytes.
-    static let maximumAnswer = 1 << 20
+    static let maximumBody = 1 << 20
 
     let events = BackgroundTransferEvents()
     private let home: URL
@@ -31,7 +31,7 @@ final class BackgroundTransferLedger: Sendable {
         self.temporaryDirectory = temporaryDirectory
     }
 
-    /// A task that has ended, or a download with a file that has arrived.
+    /// A task that has completed, or a download whose file is complete.
     struct EndOfTask {
         var number: Int
         var description: String?
@@ -42,31 +42,32 @@ final class BackgroundTransferLedger: Sendable {
     }
 
     private struct Transfer {
-        var answer = Data()
-        /// The outcome of a download after its file has arrived.
+        var body = Data()
+        /// The event that a download will report, once its file is complete.
         var outcome: BackgroundTransferEvent?
     }
 
     // MARK: Records
 
-    /// Returns the description for a task.
+    /// Returns the text that the system stores with a task, from which a later process reads the record.
     func description(for record: BackgroundTransferRecord) throws -> String {
         try record.text(home: home)
     }
 
-    /// Returns the app's id of a transfer; `nil` for a task that this library did not start.
+    /// Returns the id that the app gave a transfer; `nil` for a task that this library did not start.
     func id(of description: String?) -> String? {
         try? BackgroundTransferRecord(description, home: home).id
     }
 
-    /// Returns the data for resuming a download; `nil` if the system provides none, or if the record of the task is
-    /// missing.
+    /// Returns the data from which a later call resumes a download.
+    ///
+    /// It is `nil` if the system provides none, or if the record of the task is missing.
     func resumeData(_ systemData: Data?, of description: String?) -> Data? {
         guard let systemData, let record = try? BackgroundTransferRecord(description, home: home) else { return nil }
         return try? BackgroundResumption(record: record, systemData: systemData).data(home: home)
     }
 
-    /// Returns the stored resume data, with a description for the given id.
+    /// Returns the system's part of resume data, with a description for the given id.
     func resumption(of id: String, from data: Data) throws -> (systemData: Data, description: String) {
         do {
             var resumption = try BackgroundResumption(data, home: home)
@@ -91,8 +92,8 @@ final class BackgroundTransferLedger: Sendable {
     /// Receives a chunk of the response to an upload.
     func receive(_ data: Data, of number: Int) {
         transfers.withLock { transfers in
-            let length = transfers[number]?.answer.count ?? 0
-            transfers[number, default: Transfer()].answer.append(data.prefix(Self.maximumAnswer - length))
+            let length = transfers[number]?.body.count ?? 0
+            transfers[number, default: Transfer()].body.append(data.prefix(Self.maximumBody - length))
         }
     }
 
@@ -105,7 +106,7 @@ final class BackgroundTransferLedger: Sendable {
     /// Reports the end of a task.
     func end(_ task: EndOfTask, with error: (any Error)?, resumeData: Data?) {
         let transfer = transfers.withLock { $0.removeValue(forKey: task.number) } ?? Transfer()
-        events.send(transfer.outcome ?? outcome(of: task, with: error, resumeData, answer: transfer.answer))
+        events.send(transfer.outcome ?? outcome(of: task, with: error, resumeData, body: transfer.body))
     }
 
     // MARK: Outcomes
@@ -121,10 +122,10 @@ final class BackgroundTransferLedger: Sendable {
         }
         let request = HTTPRequestData(task.request, of: record)
         guard let destination = record.destination, let head = head(of: task) else {
-            return .failed(id: record.id, BackgroundTransferFailure(request.invalidAnswer))
+            return .failed(id: record.id, BackgroundTransferFailure(request.invalidResponse))
         }
         guard record.accepts(head.status) else {
-            let page = try? PrivateFile.read(file.path, upTo: Self.maximumAnswer)
+            let page = try? PrivateFile.read(file.path, upTo: Self.maximumBody)
             let response = HTTPResponseData(request: request, http: head, body: .collected(page ?? Data()))
             return .failed(id: record.id, BackgroundTransferFailure(NetworkingError.refusedStatus(of: response)))
         }
@@ -132,7 +133,7 @@ final class BackgroundTransferLedger: Sendable {
         let response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: length))
         let path = destination.path(for: head, to: task.request)
         do {
-            let place = try FilePlacement.bring(file.path, to: path, ifExists: destination.existingFile)
+            let place = try FilePlacement.move(file.path, to: path, ifExists: destination.existingFile)
             return .finished(id: record.id, response: response, file: URL(filePath: place))
         } catch {
             let error = NetworkingError(
@@ -151,7 +152,7 @@ final class BackgroundTransferLedger: Sendable {
         of task: EndOfTask,
         with error: (any Error)?,
         _ resumeData: Data?,
-        answer: Data
+        body: Data
     ) -> BackgroundTransferEvent {
         let record: BackgroundTransferRecord
         do {
@@ -175,9 +176,9 @@ final class BackgroundTransferLedger: Sendable {
             return .failed(id: record.id, BackgroundTransferFailure(error))
         }
         guard let head = head(of: task) else {
-            return .failed(id: record.id, BackgroundTransferFailure(request.invalidAnswer))
+            return .failed(id: record.id, BackgroundTransferFailure(request.invalidResponse))
         }
-        let response = HTTPResponseData(request: request, http: head, body: .collected(answer))
+        let response = HTTPResponseData(request: request, http: head, body: .collected(body))
         return record.accepts(head.status)
             ? .finished(id: record.id, response: response, file: nil)
             : .failed(id: record.id, BackgroundTransferFailure(NetworkingError.refusedStatus(of: response)))
@@ -202,7 +203,7 @@ final class BackgroundTransferLedger: Sendable {
     /// Keeps a file without a destination in the temporary directory, until the app fetches it.
     private func save(_ file: URL) -> URL? {
         let place = temporaryDirectory.appending(path: "networking-\(UUID().uuidString)")
-        return (try? FilePlacement.bring(file.path, to: place.path, ifExists: .fail)).map { URL(filePath: $0) }
+        return (try? FilePlacement.move(file.path, to: place.path, ifExists: .fail)).map { URL(filePath: $0) }
     }
 }
 

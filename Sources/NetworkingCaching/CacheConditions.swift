@@ -89,9 +89,9 @@ extension String {
             let opaque = isWeak ? rest.dropFirst(2) : rest
             guard opaque.hasPrefix("\""), let end = opaque.dropFirst().firstIndex(of: "\"") else {
                 // A tag without quotes ends at the next comma.
-                let piece = rest.prefix { $0 != "," }
-                if !piece.trimmed.isEmpty { tags.append(String(piece.trimmed)) }
-                rest = rest.dropFirst(piece.count + 1).trimmed
+                let part = rest.prefix { $0 != "," }
+                if !part.trimmed.isEmpty { tags.append(String(part.trimmed)) }
+                rest = rest.dropFirst(part.count + 1).trimmed
                 continue
             }
             tags.append((isWeak ? "W/" : "") + opaque[...end])

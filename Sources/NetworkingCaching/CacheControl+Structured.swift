@@ -177,9 +177,9 @@ private struct StructuredDictionary {
     }
 
     private mutating func take(while isPart: (UInt8) -> Bool) -> String {
-        let piece = rest.prefix(while: isPart)
-        rest = rest[piece.endIndex...]
-        return String(Substring(piece))
+        let token = rest.prefix(while: isPart)
+        rest = rest[token.endIndex...]
+        return String(Substring(token))
     }
 
     private static func isLowercase(_ byte: UInt8) -> Bool {

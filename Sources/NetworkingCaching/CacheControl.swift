@@ -49,8 +49,8 @@ struct CacheControl: Sendable, Hashable {
 
     init(_ values: [String]) {
         for value in values {
-            for piece in Self.split(value) {
-                guard let (name, argument) = Self.directive(piece) else { continue }
+            for part in Self.split(value) {
+                guard let (name, argument) = Self.directive(part) else { continue }
                 guard let directive = Directives.named[name] else { continue }
                 // Without an argument, it applies to the whole message, even if another occurrence has one.
                 if argument?.isEmpty != false {
@@ -109,7 +109,7 @@ struct CacheControl: Sendable, Hashable {
 
     /// Splits a value at commas, except inside quotes.
     private static func split(_ value: String) -> [Substring] {
-        var pieces: [Substring] = []
+        var parts: [Substring] = []
         var (isQuoted, isEscaped) = (false, false)
         var start = value.startIndex
         for index in value.utf8.indices {
@@ -121,23 +121,23 @@ struct CacheControl: Sendable, Hashable {
             } else if byte == UInt8(ascii: "\"") {
                 isQuoted.toggle()
             } else if byte == UInt8(ascii: ","), !isQuoted {
-                pieces.append(value[start..<index])
+                parts.append(value[start..<index])
                 start = value.utf8.index(after: index)
             }
         }
-        pieces.append(value[start...])
-        return pieces
+        parts.append(value[start...])
+        return parts
     }
 
-    private static func directive(_ piece: Substring) -> (name: String, argument: String?)? {
-        let piece = piece.trimmed
-        guard let equals = piece.utf8.firstIndex(of: UInt8(ascii: "=")) else {
-            return piece.isEmpty ? nil : (piece.lowercased(), nil)
+    private static func directive(_ part: Substring) -> (name: String, argument: String?)? {
+        let part = part.trimmed
+        guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+            return part.isEmpty ? nil : (part.lowercased(), nil)
         }
-        let name = piece[..<equals]
+        let name = part[..<equals]
         // A blank before the equals sign makes the name invalid.
         guard !name.isEmpty, !name.utf8.contains(where: { $0 == 0x20 || $0 == 0x09 }) else { return nil }
-        var argument = piece[piece.utf8.index(after: equals)...]
+        var argument = part[part.utf8.index(after: equals)...]
         if argument.utf8.count >= 2, argument.hasPrefix("\""), argument.hasSuffix("\"") {
             argument = argument.dropFirst().dropLast()
         }

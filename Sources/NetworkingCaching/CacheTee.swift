@@ -53,7 +53,7 @@ final class CacheTee: ForwardingSink {
         sink.canRestart || state.withLock { !$0.hasTaken }
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         state.withLock { state in
             state.copy = nil
             state.isComplete = false
@@ -62,15 +62,15 @@ final class CacheTee: ForwardingSink {
         let isWithheld = withholds(head)
         state.withLock { $0.hasWithheld = isWithheld }
         if isWithheld { return .collect(upTo: 1 << 20) }
-        let answer = try await sink.offer(head)
-        if answer == .take {
+        let decision = try await sink.offer(head)
+        if decision == .take {
             let isKept = keeps(head)
             state.withLock { state in
                 state.hasTaken = true
                 state.copy = isKept ? Data() : nil
             }
         }
-        return answer
+        return decision
     }
 
     func receive(_ chunk: Data) async throws {

@@ -89,7 +89,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             if isStale {
                 exchange.revalidate(entries, chosen: entry, over: upstream)
             }
-            return try await exchange.answer(with: entry, age: age, isStale ? .stale : .fresh)
+            return try await exchange.respond(with: entry, age: age, isStale ? .stale : .fresh)
         case .unsatisfiable:
             return exchange.unsatisfiable()
         case .validate(let candidates, let chosen):
@@ -121,7 +121,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
                 mode: .onlyIfCached,
                 now: now
             ) {
-                return try await exchange.answer(with: entry, age: age, .fresh)
+                return try await exchange.respond(with: entry, age: age, .fresh)
             }
         }
         try Task.checkCancellation()

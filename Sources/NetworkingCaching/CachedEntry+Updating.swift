@@ -19,7 +19,7 @@ extension [CachedEntry] {
     }
 
     /// Returns the entry that a 304 to the caller's own condition confirms; the caller may have another version.
-    func confirmed(byAnswerToAnother head: HTTPResponse) -> CachedEntry? {
+    func confirmed(byResponseToAnother head: HTTPResponse) -> CachedEntry? {
         if let tag = head.headerFields[.eTag] {
             return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
         }

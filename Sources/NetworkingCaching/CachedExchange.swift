@@ -52,7 +52,7 @@ struct CachedExchange: Sendable {
                 rules.mayStandIn(chosen, for: request, unreachable: isUnreachable, at: now)
             {
                 let status = try? outcome.get().status
-                return try await answer(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
+                return try await respond(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
             }
             let response = try outcome.get()
             guard asksItself, response.status == .notModified else {
@@ -65,7 +65,7 @@ struct CachedExchange: Sendable {
             else { return nil }
             request.emit(CacheEvent.revalidated)
             await update(entry, fetch)
-            return try await answer(with: entry, age: rules.age(of: entry, at: now) ?? 0, .revalidated, .notModified)
+            return try await respond(with: entry, age: rules.age(of: entry, at: now) ?? 0, .revalidated, .notModified)
         }
         if let confirmed { return confirmed }
         return try await forward(.stale, candidates, over: upstream)
@@ -206,7 +206,7 @@ struct CachedExchange: Sendable {
         }
         if response.status == .notModified {
             guard
-                let entry = entries.confirmed(byAnswerToAnother: response.http)?
+                let entry = entries.confirmed(byResponseToAnother: response.http)?
                     .freshened(by: response.http, rules, for: nil, credentials, sent: fetch.sent, received: received)
             else { return .status }
             return await update(entry, fetch)

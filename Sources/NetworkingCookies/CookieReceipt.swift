@@ -79,7 +79,7 @@ final class CookieSink: ForwardingSink {
         self.onHead = Mutex(onHead)
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         onHead.withLock { $0 }?(head)
         return try await sink.offer(head)
     }

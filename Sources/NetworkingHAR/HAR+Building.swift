@@ -140,11 +140,11 @@ extension HAR.PostData {
 extension HAR.Cookie {
     /// Parses a `Set-Cookie` field (RFC 6265 section 5.2); `nil` if it is not a cookie.
     package init?(setCookie text: String) {
-        let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-        guard let first = pieces.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
+        let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        guard let first = parts.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
         self.init(name: name, value: value)
-        for piece in pieces.dropFirst() {
-            let (name, value) = Self.pair(piece) ?? (String(Substring(piece.trimmed)), "")
+        for part in parts.dropFirst() {
+            let (name, value) = Self.pair(part) ?? (String(Substring(part.trimmed)), "")
             switch name.lowercased() {
             case "path": path = value
             case "domain": domain = value
@@ -159,15 +159,15 @@ extension HAR.Cookie {
     /// The cookies of a `Cookie` field.
     package static func cookies(of field: String) -> [HAR.Cookie] {
         field.utf8.split(separator: UInt8(ascii: ";"))
-            .compactMap { piece in
-                pair(piece).map { HAR.Cookie(name: $0, value: $1) }
+            .compactMap { part in
+                pair(part).map { HAR.Cookie(name: $0, value: $1) }
             }
     }
 
-    private static func pair(_ piece: Substring.UTF8View.SubSequence) -> (String, String)? {
-        guard let equals = piece.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+    private static func pair(_ part: Substring.UTF8View.SubSequence) -> (String, String)? {
+        guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { return nil }
         return (
-            String(Substring(piece[..<equals].trimmed)), String(Substring(piece[equals...].dropFirst().trimmed))
+            String(Substring(part[..<equals].trimmed)), String(Substring(part[equals...].dropFirst().trimmed))
         )
     }
 }

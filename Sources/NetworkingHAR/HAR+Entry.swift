@@ -99,8 +99,8 @@ extension HAR.Entry: Codable {
         comment = container.text(.comment)
         exchange = container.object(.exchange)
         // Firefox and Chrome report the reason as text, the former in the entry and the latter in the response.
-        let told = container.text(.error) ?? (container.object(.response) as Told?)?.error
-        error = container.object(.error) ?? told.map { HAR.Failure(kind: "failed", reason: $0) }
+        let reason = container.text(.error) ?? (container.object(.response) as ResponseError?)?.error
+        error = container.object(.error) ?? reason.map { HAR.Failure(kind: "failed", reason: $0) }
         call = container.object(.call)
         tape = container.object(.tape)
     }
@@ -127,7 +127,7 @@ extension HAR.Entry: Codable {
 }
 
 /// Chrome's error in a response that never arrived.
-private struct Told: Decodable {
+private struct ResponseError: Decodable {
     let error: String?
 
     private enum CodingKeys: String, CodingKey {

@@ -132,11 +132,11 @@ extension HAR {
         guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
         let query = url.utf8[mark...].dropFirst().prefix { $0 != UInt8(ascii: "#") }
         return query.split(separator: UInt8(ascii: "&"))
-            .map { piece in
-                let equals = piece.firstIndex(of: UInt8(ascii: "=")) ?? piece.endIndex
+            .map { part in
+                let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
                 return Field(
-                    name: PercentEncoding.decode(Substring(piece[..<equals])),
-                    value: PercentEncoding.decode(Substring(piece[equals...].dropFirst()))
+                    name: PercentEncoding.decode(Substring(part[..<equals])),
+                    value: PercentEncoding.decode(Substring(part[equals...].dropFirst()))
                 )
             }
     }

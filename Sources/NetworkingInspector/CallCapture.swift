@@ -93,7 +93,7 @@ final class CallCapture: NetworkEventObserver {
         let isNews = state.withLock {
             $0.note(event, of: request, at: now, bodyLimit: bodyLimit, sizeLimit: sizeLimit)
         }
-        if isNews { tell() }
+        if isNews { notifyShelf() }
     }
 
     func end(with response: HTTPResponseData, _ metrics: CallMetrics) {
@@ -129,7 +129,7 @@ final class CallCapture: NetworkEventObserver {
             state.end = End(result: result, isCancelled: isCancelled, metrics: metrics)
             if state.hasDroppedBodies { state.dropBodies() }
         }
-        tell()
+        notifyShelf()
         state.withLock { $0.shelf = nil }
     }
 
@@ -159,7 +159,7 @@ final class CallCapture: NetworkEventObserver {
         withExtendedLifetime(before) {}
     }
 
-    private func tell() {
+    private func notifyShelf() {
         let (shelf, size) = state.withLock { ($0.shelf, $0.size) }
         shelf?.update(id, size: size)
     }

@@ -13,7 +13,7 @@ final class CallShelf: Sendable {
         self.maximumBytes = maximumBytes
     }
 
-    private struct Slot {
+    private struct Record {
         let capture: CallCapture
         /// The revision of the last change.
         var revision: Int
@@ -22,34 +22,34 @@ final class CallShelf: Sendable {
 
     private struct State {
         /// The IDs are consecutive, because calls are removed only at the front.
-        var slots: Deque<Slot> = []
+        var records: Deque<Record> = []
         var lastID = 0
         var revision = 0
         /// A random value that changes with each clearing and differs between processes.
         var epoch = RandomToken.make()
         var isPaused = false
-        /// The total size of all slots.
+        /// The total size of all records.
         var size = CaptureSize()
         var waiters: [Suspension<Void>] = []
 
-        /// Returns the next revision, which at most one slot has, so that a page can continue from any revision.
+        /// Returns the next revision, which at most one record has, so that a page can continue from any revision.
         mutating func next() -> Int {
             revision += 1
             return revision
         }
 
-        /// Changes the size of a slot's call.
+        /// Changes the size of a record's call.
         mutating func set(_ size: CaptureSize, at index: Int) {
-            count(slots[index].size, times: -1)
-            slots[index].size = size
+            count(records[index].size, times: -1)
+            records[index].size = size
             count(size, times: 1)
         }
 
         /// Removes the oldest call.
         mutating func popFirst() -> CallCapture? {
-            guard let slot = slots.popFirst() else { return nil }
-            count(slot.size, times: -1)
-            return slot.capture
+            guard let record = records.popFirst() else { return nil }
+            count(record.size, times: -1)
+            return record.capture
         }
 
         mutating func count(_ size: CaptureSize, times factor: Int) {
@@ -59,7 +59,7 @@ final class CallShelf: Sendable {
     }
 
     var captures: [CallCapture] {
-        state.withLock { $0.slots.map(\.capture) }
+        state.withLock { $0.records.map(\.capture) }
     }
 
     var isPaused: Bool {
@@ -81,17 +81,17 @@ final class CallShelf: Sendable {
 
     func clear() {
         // Released after unlocking, because releasing the calls may run code of other components.
-        let slots = change { state in
+        let records = change { state in
             defer {
-                state.slots = []
+                state.records = []
                 state.size = CaptureSize()
                 state.epoch = RandomToken.make()
                 _ = state.next()
             }
-            return state.slots
+            return state.records
         }
-        for slot in slots {
-            slot.capture.forget()
+        for record in records {
+            record.capture.forget()
         }
     }
 
@@ -99,11 +99,11 @@ final class CallShelf: Sendable {
     func add(_ make: (_ id: Int) -> CallCapture) -> CallCapture? {
         let (capture, excess) = change { state -> (CallCapture?, Excess) in
             guard !state.isPaused else { return (nil, Excess()) }
-            let oldest = state.slots.count == maximumCalls ? state.popFirst() : nil
+            let oldest = state.records.count == maximumCalls ? state.popFirst() : nil
             state.lastID += 1
             let capture = make(state.lastID)
             let size = capture.size
-            state.slots.append(Slot(capture: capture, revision: state.next(), size: size))
+            state.records.append(Record(capture: capture, revision: state.next(), size: size))
             state.count(size, times: 1)
             var excess = takeExcess(from: &state)
             excess.removed += oldest.map { [$0] } ?? []
@@ -116,11 +116,11 @@ final class CallShelf: Sendable {
     /// Records progress of a call, and its new size.
     func update(_ id: Int, size: CaptureSize) {
         let excess = change { state -> Excess in
-            guard let first = state.slots.first?.capture.id, id >= first, id - first < state.slots.count else {
+            guard let first = state.records.first?.capture.id, id >= first, id - first < state.records.count else {
                 // The call has been removed.
                 return Excess()
             }
-            state.slots[id - first].revision = state.next()
+            state.records[id - first].revision = state.next()
             state.set(size, at: id - first)
             return takeExcess(from: &state)
         }
@@ -152,12 +152,12 @@ final class CallShelf: Sendable {
             excess.removed.append(oldest)
         }
         var index = 0
-        while state.size.bodies + state.size.rest > maximumBytes, index < state.slots.count {
-            let size = state.slots[index].size
+        while state.size.bodies + state.size.rest > maximumBytes, index < state.records.count {
+            let size = state.records[index].size
             if size.bodies > 0 {
                 state.set(CaptureSize(bodies: 0, rest: size.rest), at: index)
-                state.slots[index].revision = state.next()
-                excess.emptied.append(state.slots[index].capture)
+                state.records[index].revision = state.next()
+                excess.emptied.append(state.records[index].capture)
             }
             index += 1
         }
@@ -200,7 +200,7 @@ extension CallShelf {
     func changes(since revision: Int, of epoch: String, upTo limit: Int) -> Changes {
         state.withLock { state in
             let known = epoch == state.epoch ? revision : 0
-            let changed = state.slots.filter { $0.revision > known }.sorted { $0.revision < $1.revision }
+            let changed = state.records.filter { $0.revision > known }.sorted { $0.revision < $1.revision }
             let taken = changed.prefix(limit)
             let hasMore = taken.count < changed.count
             return Changes(
@@ -208,7 +208,7 @@ extension CallShelf {
                 revision: hasMore ? taken.last?.revision ?? known : state.revision,
                 hasMore: hasMore,
                 isPaused: state.isPaused,
-                oldest: state.slots.first?.capture.id ?? state.lastID + 1,
+                oldest: state.records.first?.capture.id ?? state.lastID + 1,
                 captures: taken.map(\.capture)
             )
         }

@@ -6,20 +6,20 @@ struct MockBoard: Sendable {
     struct Stub: Sendable {
         let matcher: RequestMatcher
         let uses: MockUses
-        let answer: MockTransport.Answer
+        let respond: MockTransport.Responder
     }
 
     /// A response to the next request, which must match.
     struct Expectation: Sendable {
         let matcher: RequestMatcher
-        let answer: MockTransport.Answer
+        let respond: MockTransport.Responder
     }
 
     /// The source of a response.
-    enum Answerer: Sendable, Equatable {
-        case nobody
+    enum Source: Sendable, Equatable {
+        case missing
         case stub(Int)
-        case somethingElse
+        case other
     }
 
     private(set) var stubs: [Stub] = []
@@ -32,7 +32,7 @@ struct MockBoard: Sendable {
     var latency: MockLatency?
     private(set) var requests: [HTTPRequestData] = []
     /// The source of the response to each request; nil while it is being determined.
-    private(set) var answerers: [Answerer?] = []
+    private(set) var sources: [Source?] = []
     /// The number of requests with a determined source.
     private(set) var settled = 0
 
@@ -49,7 +49,7 @@ struct MockBoard: Sendable {
         met < expectations.count ? expectations[met] : nil
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     mutating func add(_ stub: Stub) {
         stubs.append(stub)
@@ -66,7 +66,7 @@ struct MockBoard: Sendable {
 
     /// Uses a stub for a request; false if the stub has reached its maximum number of uses.
     mutating func use(_ stub: Int, for arrival: Int) -> Bool {
-        guard uses[stub] < stubs[stub].uses.most ?? .max else { return false }
+        guard uses[stub] < stubs[stub].uses.maximum ?? .max else { return false }
         uses[stub] += 1
         note(.stub(stub), for: arrival)
         return true
@@ -76,7 +76,7 @@ struct MockBoard: Sendable {
     mutating func meet(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
         met += 1
-        note(.somethingElse, for: arrival)
+        note(.other, for: arrival)
         return true
     }
 
@@ -84,13 +84,13 @@ struct MockBoard: Sendable {
     /// expectation in the meantime.
     mutating func miss(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
-        note(.nobody, for: arrival)
+        note(.missing, for: arrival)
         return true
     }
 
-    mutating func note(_ answerer: Answerer, for arrival: Int) {
-        if answerers[arrival] == nil { settled += 1 }
-        answerers[arrival] = answerer
+    mutating func note(_ source: Source, for arrival: Int) {
+        if sources[arrival] == nil { settled += 1 }
+        sources[arrival] = source
     }
 
     // MARK: Exchanges
@@ -98,14 +98,14 @@ struct MockBoard: Sendable {
     /// Records the arrival of a request and returns its number.
     mutating func begin(_ request: HTTPRequestData) -> Int {
         requests.append(request)
-        answerers.append(nil)
+        sources.append(nil)
         active += 1
         return requests.count - 1
     }
 
     mutating func end(_ arrival: Int, wasCancelled: Bool) {
         // If the search for a response failed, the request still counts as settled.
-        if answerers[arrival] == nil { note(.somethingElse, for: arrival) }
+        if sources[arrival] == nil { note(.other, for: arrival) }
         active -= 1
         ended += 1
         if wasCancelled { cancelled += 1 }

@@ -2,16 +2,16 @@ package import NetworkingCore
 
 /// A transport with a single response, for mocks in the middle of a stack.
 package struct MockExchange: NetworkingTransport {
-    private let answer: MockResponse
+    private let mock: MockResponse
 
-    package init(_ answer: MockResponse) {
-        self.answer = answer
+    package init(_ mock: MockResponse) {
+        self.mock = mock
     }
 
     package func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         let progress = try await request.arrive()
-        let response = try await answer.respond(to: request, after: progress)
+        let response = try await mock.respond(to: request, after: progress)
         try Task.checkCancellation()
         return response
     }

@@ -4,13 +4,13 @@ import NetworkingCore
 ///
 /// ```swift
 /// let gate = MockGate()
-/// let transport = MockTransport([.pieces(["first", .wait(for: gate), "second"])])
-/// // … the first piece is there
+/// let transport = MockTransport([.chunks(["first", .wait(for: gate), "second"])])
+/// // … the first chunk has arrived
 /// gate.open()
 /// ```
 ///
 /// A gate opens once and stays open, for any number of responses. To hold a response before its head, or to choose the
-/// response later, use a ``HeldAnswer``.
+/// response later, use a ``HeldResponse``.
 public final class MockGate: Sendable {
     private let isOpenNow = MockTally(false)
 

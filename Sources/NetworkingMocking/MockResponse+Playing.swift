@@ -32,8 +32,8 @@ extension MockResponse {
         case .never:
             try await Suspension<Void>().value()
             throw CancellationError()
-        case .held(let answer):
-            let response = try await answer.response(to: request).replacing(self)
+        case .held(let held):
+            let response = try await held.response(to: request).replacing(self)
             return try await response.respond(to: request, after: progress, onChunk: onChunk)
         case .response(let head, let content):
             request.emit(ExchangeEvent.headReceived(head))
@@ -41,12 +41,12 @@ extension MockResponse {
             guard request.method != .head else { return try await play.respond(with: Data()) }
             switch content {
             case .data(let data) where isWhole: return try await play.respond(with: data)
-            case .data(let data): return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
+            case .data(let data): return try await play.chunks(scheduled(chunks(of: data)), count: data.count)
             case .file(let url):
                 let data = try await Self.read(url, for: request)
                 if isWhole { return try await play.respond(with: data) }
-                return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
-            case .pieces(let pieces): return try await play.pieces(scheduled(pieces))
+                return try await play.chunks(scheduled(chunks(of: data)), count: data.count)
+            case .chunks(let chunks): return try await play.chunks(scheduled(chunks))
             }
         }
     }
@@ -99,29 +99,29 @@ private struct MockPlay {
         if !body.isEmpty { onChunk() }
     }
 
-    /// Responds with a body that arrives in pieces.
+    /// Responds with a body that arrives in chunks.
     ///
     /// - Parameters:
-    ///   - pieces: The pieces.
+    ///   - chunks: The chunks.
     ///   - count: The total number of bytes; nil to use the length in the head.
     /// - Returns: The response.
     /// - Throws: The error that interrupts the body.
-    func pieces(_ pieces: [MockResponse.Piece], count: Int? = nil) async throws -> HTTPResponseData {
+    func chunks(_ chunks: [MockResponse.Chunk], count: Int? = nil) async throws -> HTTPResponseData {
         let announced = count.map { Int64($0) } ?? head.headerFields[.contentLength].flatMap { Int64($0) }
         return try await request.deliver(head) { delivery in
-            try await play(pieces, announced: announced, to: &delivery)
+            try await play(chunks, announced: announced, to: &delivery)
         }
     }
 
     private func play(
-        _ pieces: [MockResponse.Piece],
+        _ chunks: [MockResponse.Chunk],
         announced: Int64?,
         to delivery: inout BodyDelivery
     ) async throws {
         var reported: BytesReceived?
-        for piece in pieces {
+        for chunk in chunks {
             try Task.checkCancellation()
-            switch piece.kind {
+            switch chunk.kind {
             case .data(let data):
                 guard !data.isEmpty else { continue }
                 try await delivery.receive(data)

@@ -7,18 +7,18 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The response of a ``MockTransport``: immediate, delayed or in pieces, a failure, or none at all.
+/// The response of a ``MockTransport``: immediate, delayed or in chunks, a failure, or none at all.
 ///
 /// ```swift
 /// MockResponse.ok(data, headerFields: [.contentType: "text/plain"])
 /// MockResponse.json(user).delayed(by: .seconds(2))
 /// MockResponse.ok(film).inSteps(4, every: .seconds(2)).failing(with: error, afterSteps: 1)
-/// MockResponse.pieces(["data: 1\n\n", .wait(for: gate), "data: 2\n\n"])
+/// MockResponse.chunks(["data: 1\n\n", .wait(for: gate), "data: 2\n\n"])
 /// MockResponse.failure(NetworkingError(.offline, request: request))
 /// ```
 ///
 /// Delays use the environment's clock and end when the caller is cancelled. If a request has a sink, a response in
-/// steps or pieces is written to it as it arrives, and waits for it.
+/// steps or chunks is written to it as it arrives, and waits for it.
 public struct MockResponse: Sendable {
     var outcome: Outcome
     var delay: Duration?
@@ -32,7 +32,7 @@ public struct MockResponse: Sendable {
         case response(HTTPResponse, Content)
         case failure(any Error)
         case failureOfKind(NetworkingError.Kind)
-        case held(HeldAnswer)
+        case held(HeldResponse)
         case never
     }
 
@@ -40,7 +40,7 @@ public struct MockResponse: Sendable {
     enum Content: Sendable {
         case data(Data)
         case file(URL)
-        case pieces([Piece])
+        case chunks([Chunk])
     }
 
     /// The error that interrupts the body, and its position.
@@ -194,10 +194,10 @@ public struct MockResponse: Sendable {
     /// If steps and a failure in the middle of the body are set here (``inSteps(_:every:)``,
     /// ``failing(with:afterBytes:)``), they apply to the response that the test provides, unless it has its own.
     ///
-    /// - Parameter answer: The object that holds the response.
+    /// - Parameter held: The object that holds the response.
     /// - Returns: The response.
-    public static func held(by answer: HeldAnswer) -> MockResponse {
-        MockResponse(outcome: .held(answer))
+    public static func held(by held: HeldResponse) -> MockResponse {
+        MockResponse(outcome: .held(held))
     }
 
     /// Returns this response with header fields, which replace existing fields of the same names.
@@ -207,7 +207,7 @@ public struct MockResponse: Sendable {
     /// ```
     ///
     /// - Parameter fields: The fields. They do not apply to outcomes without a head, such as a failure, or to a
-    ///   response held by a ``HeldAnswer``.
+    ///   response held by a ``HeldResponse``.
     /// - Returns: The response.
     public func headerFields(_ fields: HTTPFields) -> MockResponse {
         guard case .response(var head, let content) = outcome else { return self }
@@ -238,16 +238,16 @@ extension MockResponse: CustomStringConvertible, CustomReflectable {
         switch outcome {
         case .response(let head, .data(let data)): "\(head.status), \(data.count) bytes"
         case .response(let head, .file(let url)): "\(head.status), the file \(url.lastPathComponent)"
-        case .response(let head, .pieces(let pieces)): "\(head.status), \(pieces.count) pieces"
+        case .response(let head, .chunks(let chunks)): "\(head.status), \(chunks.count) chunks"
         case .failure(let error): "a failure of type \(type(of: error))"
         case .failureOfKind(let kind): "a failure, \(kind)"
         case .held: "a held response"
-        case .never: "no answer"
+        case .never: "no response"
         }
     }
 
     /// A dump without secrets.
     public var customMirror: Mirror {
-        Mirror(self, children: ["answer": description])
+        Mirror(self, children: ["response": description])
     }
 }

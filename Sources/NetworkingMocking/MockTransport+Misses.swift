@@ -14,12 +14,12 @@ extension MockTransport {
             .unimplemented,
             request: request,
             reason: "MockTransport expects \(expectation.matcher) next, as request \(index + 1) of \(count). \(why) "
-                + "Send the expected request, or add a stub for requests in any order with on(_:uses:answer:)."
+                + "Send the expected request, or add a stub for requests in any order with on(_:uses:respond:)."
         )
     }
 
     /// The error for a request without a response.
-    func unanswered(_ request: HTTPRequestData) -> NetworkingError {
+    func noResponse(to request: HTTPRequestData) -> NetworkingError {
         let board = board.read { $0 }
         return NetworkingError(
             .unimplemented,
@@ -35,7 +35,7 @@ extension MockBoard {
         var reading = RequestReading(request)
         guard let index = stubs.firstIndex(where: { $0.matcher.test(&reading) }) else { return nil }
         let (stub, uses) = (stubs[index], uses[index])
-        let last = answerers.lastIndex(of: .stub(index))
+        let last = sources.lastIndex(of: .stub(index))
         let user = last.map { ", the last time \(requests[$0])" } ?? ""
         return "The stub \(stub.matcher) matches, but it may be used \(stub.uses), and has been\(user). Give it uses: "
             + ".exactly(\(uses + 1)) or .any to use it again, or add another stub after it."
@@ -52,13 +52,13 @@ extension MockBoard {
         let script = expectations.isEmpty ? "" : ", and its script is used"
         guard let nearest else {
             return expectations.isEmpty
-                ? "MockTransport has no responses. Add one with on(_:uses:answer:), or to its script."
+                ? "MockTransport has no responses. Add one with on(_:uses:respond:), or to its script."
                 : "MockTransport has no response left: all \(expectations.count) of its script are used. Add one to "
-                    + "it, or one for several requests with on(_:uses:answer:)."
+                    + "it, or one for several requests with on(_:uses:respond:)."
         }
         let others = stubs.count == 1 ? "Its only stub" : "The closest of its \(stubs.count) stubs"
         let why = nearest.misses.map(\.sentence).joined(separator: " ")
         return "MockTransport has no stub that matches\(script). \(others) is \(nearest.stub.matcher): \(why) "
-            + "Add a stub with on(_:uses:answer:), or correct the request."
+            + "Add a stub with on(_:uses:respond:), or correct the request."
     }
 }

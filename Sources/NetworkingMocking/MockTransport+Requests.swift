@@ -7,7 +7,7 @@ extension MockTransport {
     }
 
     /// The number of responses in the script and of expectations that are still unused.
-    public var unusedAnswers: Int {
+    public var unusedResponses: Int {
         board.read { $0.expectations.count - $0.met }
     }
 
@@ -27,7 +27,7 @@ extension MockTransport {
     }
 
     /// The number of body chunks that have reached the requests' sinks or memory.
-    public var deliveredPortions: Int {
+    public var deliveredChunks: Int {
         board.read { $0.delivered }
     }
 
@@ -53,7 +53,7 @@ extension MockTransport {
     ///
     /// - Parameter count: The number of chunks since the transport was created.
     /// - Throws: `CancellationError` if the caller is cancelled first.
-    public func waitForPortions(_ count: Int = 1) async throws {
+    public func waitForChunks(_ count: Int = 1) async throws {
         try await board.wait { $0.delivered >= count }
     }
 }

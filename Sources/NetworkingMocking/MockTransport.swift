@@ -16,10 +16,10 @@ public import NetworkingCore
 ///
 /// The transport looks for a response to each request in this order:
 /// 1. the first matching stub that has uses left, in the order of the calls:
-///    ``on(_:uses:answer:)-(RequestMatcher,_,_)``;
+///    ``on(_:uses:respond:)-(RequestMatcher,_,_)``;
 /// 2. the next response that is used once and in order: from a script
 ///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or from the expectations, which the
-///    requests must match (``expect(_:answer:)``);
+///    requests must match (``expect(_:respond:)``);
 /// 3. a directory of files: ``serve(_:at:)``;
 /// 4. a closure: `MockTransport { request in .ok() }`.
 ///
@@ -32,10 +32,10 @@ public import NetworkingCore
 /// are not kept.
 public final class MockTransport: NetworkingTransport {
     /// Returns a mock response to a request, or throws an error.
-    public typealias Answer = @Sendable (HTTPRequestData) async throws -> MockResponse
+    public typealias Responder = @Sendable (HTTPRequestData) async throws -> MockResponse
 
     let board: MockTally<MockBoard>
-    private let fallback: Answer?
+    private let fallback: Responder?
 
     /// Creates a transport without any responses.
     public convenience init() {
@@ -51,12 +51,12 @@ public final class MockTransport: NetworkingTransport {
 
     /// Creates a transport that calls a closure for each response.
     ///
-    /// - Parameter answer: Returns a response, or throws the error that the transport throws.
-    public convenience init(_ answer: @escaping Answer) {
-        self.init(script: [], fallback: answer)
+    /// - Parameter responder: Returns a response, or throws the error that the transport throws.
+    public convenience init(_ responder: @escaping Responder) {
+        self.init(script: [], fallback: responder)
     }
 
-    private init(script: [MockResponse], fallback: Answer?) {
+    private init(script: [MockResponse], fallback: Responder?) {
         board = MockTally(MockBoard(script: script))
         self.fallback = fallback
     }
@@ -68,10 +68,10 @@ public final class MockTransport: NetworkingTransport {
         let arrived = request.outsideStack
         let (number, latency) = board.update { ($0.begin(arrived.forRecording), $0.latency) }
         do {
-            let answer = try await answer(to: arrived, number)
+            let makeResponse = try await responder(for: arrived, number)
             try await latency?.wait()
             try Task.checkCancellation()
-            let response = try await answer()
+            let response = try await makeResponse()
                 .respond(to: request, after: progress) { [board] in board.update { $0.delivered += 1 } }
             try Task.checkCancellation()
             board.update { $0.end(number, wasCancelled: false) }
@@ -84,11 +84,11 @@ public final class MockTransport: NetworkingTransport {
         }
     }
 
-    /// Finds the response to a request.
+    /// Finds the closure that makes the response to a request.
     ///
     /// Matchers run outside of the lock, because they may run code of the app.
-    private func answer(
-        to request: HTTPRequestData,
+    private func responder(
+        for request: HTTPRequestData,
         _ number: Int
     ) async throws -> @Sendable () async throws -> MockResponse {
         var reading = RequestReading(request)
@@ -98,7 +98,7 @@ public final class MockTransport: NetworkingTransport {
             guard stub.matcher.test(&reading), board.update({ $0.use(index, for: number) }) else { continue }
             var request = request
             if !reading.pathParameters.isEmpty { request.pathParameters = reading.pathParameters }
-            return { [request] in try await stub.answer(request) }
+            return { [request] in try await stub.respond(request) }
         }
         while let (index, expectation) = board.read({ board in board.nextExpectation.map { (board.met, $0) } }) {
             reading.pathParameters = [:]
@@ -109,24 +109,24 @@ public final class MockTransport: NetworkingTransport {
             guard board.update({ $0.meet(index, for: number) }) else { continue }
             var request = request
             if !reading.pathParameters.isEmpty { request.pathParameters = reading.pathParameters }
-            return { [request] in try await expectation.answer(request) }
+            return { [request] in try await expectation.respond(request) }
         }
         let directories = board.read { $0.directories }
         for directory in directories {
             guard let response = try await directory.response(to: request) else { continue }
-            board.update { $0.note(.somethingElse, for: number) }
+            board.update { $0.note(.other, for: number) }
             return { response }
         }
         if let fallback {
-            board.update { $0.note(.somethingElse, for: number) }
+            board.update { $0.note(.other, for: number) }
             return { try await fallback(request) }
         }
         if !directories.isEmpty {
-            board.update { $0.note(.somethingElse, for: number) }
+            board.update { $0.note(.other, for: number) }
             return { .notServed(request, from: directories) }
         }
-        board.update { $0.note(.nobody, for: number) }
-        throw unanswered(request)
+        board.update { $0.note(.missing, for: number) }
+        throw noResponse(to: request)
     }
 }
 

@@ -38,14 +38,14 @@ extension MockTransport {
     /// - Throws: ``UnusedMocks``.
     public func verifyAllUsed() throws {
         let board = board.read { $0 }
-        let sentences = board.unusedStubs + board.unmetExpectations + board.unansweredRequests
+        let sentences = board.unusedStubs + board.unmetExpectations + board.requestsWithoutResponse
         if !sentences.isEmpty { throw UnusedMocks(sentences: sentences) }
     }
 }
 
 extension MockBoard {
     fileprivate var unusedStubs: [String] {
-        stubs.indices.filter { uses[$0] < stubs[$0].uses.least }
+        stubs.indices.filter { uses[$0] < stubs[$0].uses.minimum }
             .map { index in
                 let stub = stubs[index]
                 let count =
@@ -62,8 +62,8 @@ extension MockBoard {
     /// Describes the earlier stub that responded to requests for a later one; empty if there is none.
     private func shadow(over index: Int) -> String {
         var shadows: [Int: [HTTPRequestData]] = [:]
-        for (request, answerer) in zip(requests, answerers) {
-            guard case .stub(let earlier) = answerer, earlier < index else { continue }
+        for (request, source) in zip(requests, sources) {
+            guard case .stub(let earlier) = source, earlier < index else { continue }
             guard stubs[index].matcher.matches(request) else { continue }
             shadows[earlier, default: []].append(request)
         }
@@ -78,13 +78,13 @@ extension MockBoard {
     fileprivate var unmetExpectations: [String] {
         guard let next = nextExpectation else { return [] }
         let left = expectations.count - met
-        let answers = left == 1 ? "1 response" : "\(left) responses"
-        let what = "The script has \(answers) left of \(expectations.count)"
+        let responses = left == 1 ? "1 response" : "\(left) responses"
+        let what = "The script has \(responses) left of \(expectations.count)"
         return ["\(what); the next is for \(next.matcher)."]
     }
 
-    fileprivate var unansweredRequests: [String] {
-        zip(requests, answerers).filter { $0.1 == .nobody }
+    fileprivate var requestsWithoutResponse: [String] {
+        zip(requests, sources).filter { $0.1 == .missing }
             .map { "No stub matched \($0.0). \(usedUp(for: $0.0) ?? nearestMiss(of: $0.0))" }
     }
 }

@@ -67,8 +67,8 @@ public struct OAuthAuthorization: Sendable {
         }
         let names = Set(items.map(\.name) + ["scope"])
         // Items of this attempt override those of the system.
-        let said = Set(parameters.map(\.name))
-        let further = parameters + system.authorizationParameters.filter { !said.contains($0.name) }
+        let given = Set(parameters.map(\.name))
+        let further = parameters + system.authorizationParameters.filter { !given.contains($0.name) }
         self.items = items + further.filter { !names.contains($0.name) }
     }
 
@@ -106,7 +106,7 @@ public struct OAuthAuthorization: Sendable {
     ///
     /// - Parameter url: The URL.
     /// - Returns: `true` if the URL is the callback of this authorization.
-    public func isAnswered(by url: URL) -> Bool {
+    public func matches(redirect url: URL) -> Bool {
         guard isRedirect(url), let fields = try? CallbackFields(of: url), let state = fields["state"] else {
             return false
         }

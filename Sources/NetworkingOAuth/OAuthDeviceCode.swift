@@ -61,19 +61,19 @@ struct DeviceFlow {
         }
         let now = NetworkEnvironment.current.clock.date
         let endpoint = TokenEndpoint(system: system, url: url, network: network)
-        let response = try await endpoint.answer(to: fields)
+        let response = try await endpoint.response(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
-        let answer = try? JSONDecoder().decode(Answer.self, from: response.data)
-        guard response.status == .ok, let answer, let page = Self.page(answer.page, namedBy: url),
-            let userCode = answer.userCode, let deviceCode = answer.deviceCode
+        let content = try? JSONDecoder().decode(Content.self, from: response.data)
+        guard response.status == .ok, let content, let page = Self.page(content.page, namedBy: url),
+            let userCode = content.userCode, let deviceCode = content.deviceCode
         else {
             let refusal = ProviderError(
-                code: answer?.error,
-                explanation: answer?.explanation,
+                code: content?.error,
+                explanation: content?.explanation,
                 hiding: [system.authentication.secret].compactMap(\.self)
             )
             throw OAuthError(
-                answer?.error == nil ? .invalidResponse : .tokenRefused,
+                content?.error == nil ? .invalidResponse : .tokenRefused,
                 code: refusal.code,
                 statusCode: response.status.code,
                 "The provider issued no device code\(refusal.text), with status \(response.status.code). Check the "
@@ -84,14 +84,14 @@ struct DeviceFlow {
         let seconds = { (value: Double?, standard: Double) in
             value.flatMap { $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
         }
-        let lifetime = seconds(answer.lifetime, 900)
+        let lifetime = seconds(content.lifetime, 900)
         return OAuthDeviceCode(
             userCode: PrintableText.cut(PrintableText.singleLine(userCode), to: 64),
             verificationURL: page,
-            completeURL: Self.page(answer.completePage, namedBy: url),
+            completeURL: Self.page(content.completePage, namedBy: url),
             expirationDate: now.addingTimeInterval(lifetime),
             deviceCode: deviceCode,
-            interval: .seconds(seconds(answer.interval, 5)),
+            interval: .seconds(seconds(content.interval, 5)),
             lifetime: .seconds(lifetime)
         )
     }
@@ -144,7 +144,7 @@ struct DeviceFlow {
         OAuthError(.expired, code: "expired_token", "The device code has expired. Sign in again.")
     }
 
-    private struct Answer: Decodable {
+    private struct Content: Decodable {
         let deviceCode: String?
         let userCode: String?
         let page: String?

@@ -42,7 +42,7 @@ extension OAuthServer {
         for place in wellKnownPlaces(of: url) {
             var request = HTTPRequestData(method: .get, url: place)
             request.headerFields[.accept] = "application/json"
-            let response = try await network.plainAnswer(to: request)
+            let response = try await network.plainResponse(to: request)
             // The other location would not provide more information.
             guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
             guard response.status == .ok else {

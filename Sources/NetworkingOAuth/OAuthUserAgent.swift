@@ -118,7 +118,7 @@ public final class ExternalUserAgent: OAuthUserAgent {
     @discardableResult
     public func handle(_ url: URL) -> Bool {
         let end = wait.withLock { wait -> Suspension<URL>? in
-            guard let end = wait?.end, wait?.authorization.isAnswered(by: url) == true else { return nil }
+            guard let end = wait?.end, wait?.authorization.matches(redirect: url) == true else { return nil }
             wait = nil
             return end
         }

@@ -27,7 +27,7 @@ struct Revocation {
         if let failure { throw failure }
     }
 
-    private struct Answer: Decodable {
+    private struct Content: Decodable {
         let error: String?
     }
 
@@ -35,7 +35,7 @@ struct Revocation {
         let fields = [URLQueryItem(name: "token", value: token), URLQueryItem(name: "token_type_hint", value: type)]
         let response: HTTPResponseData
         do {
-            response = try await endpoint.answer(to: fields)
+            response = try await endpoint.response(to: fields)
         } catch let error where !(error is CancellationError) {
             throw Self.failed(
                 nil,
@@ -44,7 +44,7 @@ struct Revocation {
             )
         }
         guard response.status.kind != .successful else { return }
-        let error = (try? JSONDecoder().decode(Answer.self, from: response.data))?.error
+        let error = (try? JSONDecoder().decode(Content.self, from: response.data))?.error
         // Section 2.2.1: some providers revoke only refresh tokens.
         guard error != "unsupported_token_type" else { return }
         let refusal = ProviderError(code: error, explanation: nil, hiding: [token])

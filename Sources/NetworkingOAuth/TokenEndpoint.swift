@@ -17,7 +17,7 @@ struct TokenEndpoint {
     /// The maximum duration of one request.
     static let timeout = Duration.seconds(30)
     /// The maximum size of a response, in bytes.
-    static let maximumAnswer: Int64 = 1 << 20
+    static let maximumBody: Int64 = 1 << 20
 
     /// Requests tokens.
     ///
@@ -29,7 +29,7 @@ struct TokenEndpoint {
     func tokens(for grant: String, _ fields: [URLQueryItem]) async throws -> TokenResponse {
         let items = [URLQueryItem(name: "grant_type", value: grant)] + fields + system.furtherFields(besides: fields)
         let now = NetworkEnvironment.current.clock.date
-        let response = try await answer(to: items)
+        let response = try await self.response(to: items)
         return try TokenResponse(response, at: now, hiding: secrets(among: items))
     }
 
@@ -38,7 +38,7 @@ struct TokenEndpoint {
     /// - Parameter fields: The fields of the form.
     /// - Returns: The response, whatever its status.
     /// - Throws: `NetworkingError` if there is no response.
-    func answer(to fields: [URLQueryItem]) async throws -> HTTPResponseData {
+    func response(to fields: [URLQueryItem]) async throws -> HTTPResponseData {
         var fields = fields
         var credential: String?
         switch system.authentication {
@@ -63,7 +63,7 @@ struct TokenEndpoint {
         if let credential {
             request.setCredential(credential, for: .authorization)
         }
-        return try await network.plainAnswer(to: request)
+        return try await network.plainResponse(to: request)
     }
 
     /// Returns the values that errors must not quote from a response of the endpoint.
@@ -79,7 +79,7 @@ struct TokenEndpoint {
 extension NetworkingComponent {
     /// Sends a request of the protocol itself, without modifying its URL or its credentials and without following
     /// redirects.
-    func plainAnswer(to request: HTTPRequestData) async throws -> HTTPResponseData {
+    func plainResponse(to request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         guard let url = request.url, url.isProtected else {
             throw OAuthError(
@@ -97,7 +97,7 @@ extension NetworkingComponent {
             // that seems lost may have arrived.
             request.retryPolicy = .never
         }
-        request.maximumResponseBytes = TokenEndpoint.maximumAnswer
+        request.maximumResponseBytes = TokenEndpoint.maximumBody
         do {
             return try await data(request, timeout: TokenEndpoint.timeout)
         } catch let error as NetworkingError {

@@ -274,7 +274,7 @@ final class TokenService: Sendable {
 }
 
 extension OAuthError {
-    fileprivate static var nobodySignedIn: OAuthError {
+    fileprivate static var noSignedInUser: OAuthError {
         OAuthError(
             .signInRequired,
             isForeseen: true,
@@ -317,7 +317,7 @@ struct TokenServiceDelegate: AuthenticationDelegate {
     let service: TokenService
 
     func authorize(over network: any NetworkingComponent) async throws -> Session {
-        guard let grant = service.grant else { throw OAuthError.nobodySignedIn }
+        guard let grant = service.grant else { throw OAuthError.noSignedInUser }
         let network = AnyNetworkingComponent(network)
         // The app's own tokens do not sign in a user.
         if case .clientCredentials = grant { return try await service.session(by: grant, over: network) }

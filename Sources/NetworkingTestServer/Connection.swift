@@ -46,12 +46,12 @@ struct Connection: Sendable {
                 switch arrival {
                 case .head(let request):
                     switch switchboard.admit(atHead: request) {
-                    case .answered(let exchange): isOpen = try await answer(exchange, beforeBodyIn: &inbox)
-                    case .claimed(let claim): isOpen = try await answer(with: claim, receivingBodyIn: &inbox)
+                    case .admitted(let exchange): isOpen = try await respond(to: exchange, beforeBodyIn: &inbox)
+                    case .claimed(let claim): isOpen = try await respond(with: claim, receivingBodyIn: &inbox)
                     case .undecided: continue
                     }
                 case .complete(let request):
-                    isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
+                    isOpen = await respond(to: switchboard.admit(request), readingAhead: &inbox)
                 case .chunk, .allowanceSpent:
                     // These arrivals occur only during an exchange.
                     continue
@@ -59,7 +59,7 @@ struct Connection: Sendable {
             }
         } catch let error as MalformedRequest {
             switchboard.withRecord { $0.addMiss("bytes on connection \(number) got 400: they are not a request") }
-            try await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true).pieces)
+            try await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true).chunks)
         }
     }
 
@@ -84,10 +84,10 @@ extension Connection {
     /// Responds to one request while reading ahead, to notice a client that disconnects.
     ///
     /// - Returns: Whether the connection can take another request.
-    private func answer(_ exchange: Exchange, readingAhead inbox: inout Inbox) async -> Bool {
+    private func respond(to exchange: Exchange, readingAhead inbox: inout Inbox) async -> Bool {
         let reader = inbox
         let steps = await withTaskGroup { group in
-            group.addTask { Step.answered(isOpen: await send(answerTo: exchange)) }
+            group.addTask { Step.responded(isOpen: await send(responseTo: exchange)) }
             group.addTask { Step.readAhead(await reader.readAhead()) }
             var steps: [Step] = []
             // The step that ends first cancels the other: after a response there is nothing to watch, and a
@@ -102,7 +102,7 @@ extension Connection {
         var isOpen = false
         for step in steps {
             switch step {
-            case .answered(let answer): isOpen = answer
+            case .responded(let result): isOpen = result
             case .readAhead(let reader): inbox = reader
             }
         }
@@ -114,78 +114,78 @@ extension Connection {
     /// The rest of the body is read after the response.
     ///
     /// - Returns: Whether the connection can take another request.
-    private func answer(_ exchange: Exchange, beforeBodyIn inbox: inout Inbox) async throws -> Bool {
+    private func respond(to exchange: Exchange, beforeBodyIn inbox: inout Inbox) async throws -> Bool {
         defer { switchboard.finish(exchange) }
         inbox.parser.streamBody()
-        let answer = await switchboard.response(for: exchange)
-        if let disconnect = answer.disconnect, disconnect.stage.isWithinRequest {
-            _ = try await inbox.receiveBody(for: answer, clock: switchboard.clock)
+        let response = await switchboard.response(for: exchange)
+        if let disconnect = response.disconnect, disconnect.stage.isWithinRequest {
+            _ = try await inbox.receiveBody(for: response, clock: switchboard.clock)
             return try await breakOff(disconnect, exchange)
         }
-        if answer.body.isEcho { return try await echo(answer, to: exchange, from: &inbox) }
+        if response.body.isEcho { return try await echo(response, to: exchange, from: &inbox) }
         // A client that waits for `100 Continue` has its final response now and can no longer be asked for the body.
         let isRefused = inbox.parser.takeExpectation()
-        let response = EncodedResponse(answer, to: exchange.request, isLast: isRefused)
-        try await send(response.pieces) { switchboard.finish(exchange) }
-        if isRefused, response.ending == .close {
+        let encoded = EncodedResponse(response, to: exchange.request, isLast: isRefused)
+        try await send(encoded.chunks) { switchboard.finish(exchange) }
+        if isRefused, encoded.ending == .close {
             try await linger()
             return false
         }
-        let isOpen = try await end(response.ending, of: exchange.request)
+        let isOpen = try await end(encoded.ending, of: exchange.request)
         if isOpen {
-            _ = try await inbox.receiveBody(for: answer, clock: switchboard.clock)
+            _ = try await inbox.receiveBody(for: response, clock: switchboard.clock)
         }
         return isOpen
     }
 
     /// Sends the body back as it arrives.
-    private func echo(_ answer: TestResponse, to exchange: Exchange, from inbox: inout Inbox) async throws -> Bool {
-        if inbox.parser.takeExpectation() { try await socket.write(TestResponse.Informational.continue.piece.data) }
-        var frame = answer
+    private func echo(_ response: TestResponse, to exchange: Exchange, from inbox: inout Inbox) async throws -> Bool {
+        if inbox.parser.takeExpectation() { try await socket.write(TestResponse.Informational.continue.chunk.data) }
+        var frame = response
         frame.body = .chunks([])
         frame.throttle = nil
         frame.bodyDelay = .zero
-        let stage = answer.disconnect?.stage
+        let stage = response.disconnect?.stage
         let endsBeforeBody = stage == .responseStart || stage == .responseHead
         if !endsBeforeBody { frame.disconnect = nil }
-        let response = EncodedResponse(frame, to: exchange.request)
+        let encoded = EncodedResponse(frame, to: exchange.request)
         let headCount = frame.informational.count + 1
-        guard !endsBeforeBody, response.pieces.count > headCount else {
-            try await send(response.pieces) { switchboard.finish(exchange) }
-            let isOpen = try await end(response.ending, of: exchange.request)
-            if isOpen { _ = try await inbox.receiveBody(for: answer, clock: switchboard.clock) }
+        guard !endsBeforeBody, encoded.chunks.count > headCount else {
+            try await send(encoded.chunks) { switchboard.finish(exchange) }
+            let isOpen = try await end(encoded.ending, of: exchange.request)
+            if isOpen { _ = try await inbox.receiveBody(for: response, clock: switchboard.clock) }
             return isOpen
         }
-        try await send(response.pieces.prefix(headCount))
-        if answer.bodyDelay > .zero { try await switchboard.clock.sleep(for: answer.bodyDelay) }
-        var pace = answer.throttle.map { Pace($0) }
+        try await send(encoded.chunks.prefix(headCount))
+        if response.bodyDelay > .zero { try await switchboard.clock.sleep(for: response.bodyDelay) }
+        var pace = response.throttle.map { Pace($0) }
         var rest = Int.max
         if case .responseBody(after: let count) = stage { rest = count }
-        inbox.parser.bodyAllowance = answer.readingThrottle?.byteCount
-        while rest > 0, let chunk = try await inbox.nextBodyChunk(for: answer, clock: switchboard.clock) {
-            let piece = TestResponse.Chunk(chunk.prefix(rest)).chunked
+        inbox.parser.bodyAllowance = response.readingThrottle?.byteCount
+        while rest > 0, let chunk = try await inbox.nextBodyChunk(for: response, clock: switchboard.clock) {
+            let encodedChunk = TestResponse.Chunk(chunk.prefix(rest)).chunked
             rest -= min(rest, chunk.count)
-            try await send(pace?.chunks(of: piece) ?? [piece])
+            try await send(pace?.chunks(of: encodedChunk) ?? [encodedChunk])
         }
         if rest > 0 {
-            try await send(response.pieces.dropFirst(headCount)) { switchboard.finish(exchange) }
+            try await send(encoded.chunks.dropFirst(headCount)) { switchboard.finish(exchange) }
         }
-        guard let disconnect = answer.disconnect else { return try await end(response.ending, of: exchange.request) }
+        guard let disconnect = response.disconnect else { return try await end(encoded.ending, of: exchange.request) }
         return try await breakOff(disconnect, exchange)
     }
 
     /// Receives the body of a request at the pace of its response, then responds.
     ///
     /// - Returns: Whether the connection can take another request.
-    private func answer(with claim: Script.Claim, receivingBodyIn inbox: inout Inbox) async throws -> Bool {
+    private func respond(with claim: Script.Claim, receivingBodyIn inbox: inout Inbox) async throws -> Bool {
         switch try await inbox.receiveBody(for: claim.response, clock: switchboard.clock) {
         case .complete(let request):
-            return await answer(switchboard.admit(request, with: claim), readingAhead: &inbox)
+            return await respond(to: switchboard.admit(request, with: claim), readingAhead: &inbox)
         case .refused(let request):
             let exchange = switchboard.admit(request, with: claim)
             defer { switchboard.finish(exchange) }
             let response = EncodedResponse(claim.response, to: request, isLast: true)
-            try await send(response.pieces) { switchboard.finish(exchange) }
+            try await send(response.chunks) { switchboard.finish(exchange) }
             guard response.ending == .close else { return try await end(response.ending, of: request) }
             try await linger()
             return false
@@ -208,10 +208,10 @@ extension Connection {
 }
 
 extension Connection {
-    private func send(answerTo exchange: Exchange) async -> Bool {
+    private func send(responseTo exchange: Exchange) async -> Bool {
         do {
             let response = EncodedResponse(await switchboard.response(for: exchange), to: exchange.request)
-            try await send(response.pieces) { switchboard.finish(exchange) }
+            try await send(response.chunks) { switchboard.finish(exchange) }
             return try await end(response.ending)
         } catch {
             return false
@@ -251,22 +251,22 @@ extension Connection {
     /// Sends the chunks in order.
     ///
     /// `willEnd` runs before the last one, because the client can act as soon as it has that chunk.
-    private func send(_ pieces: some Collection<TestResponse.Chunk>, willEnd: () -> Void = {}) async throws {
-        var rest = pieces.count
-        for piece in pieces {
-            try await piece.gate?.wait()
+    private func send(_ chunks: some Collection<TestResponse.Chunk>, willEnd: () -> Void = {}) async throws {
+        var rest = chunks.count
+        for chunk in chunks {
+            try await chunk.gate?.wait()
             try Task.checkCancellation()
-            if piece.delay > .zero { try await switchboard.clock.sleep(for: piece.delay) }
+            if chunk.delay > .zero { try await switchboard.clock.sleep(for: chunk.delay) }
             rest -= 1
             if rest == 0 { willEnd() }
-            try await socket.write(piece.data)
+            try await socket.write(chunk.data)
         }
     }
 }
 
 extension Connection {
     private enum Step: Sendable {
-        case answered(isOpen: Bool)
+        case responded(isOpen: Bool)
         case readAhead(Inbox)
     }
 }

@@ -3,6 +3,6 @@
 struct Exchange: Sendable {
     let id: Int
     let request: RecordedRequest
-    let answer: Script.Answer
+    let handler: Script.Handler
 }
 #endif

@@ -9,7 +9,7 @@ struct Route: Sendable {
     let method: HTTPRequest.Method?
     let path: PathPattern
     /// Whether the route responds before the body has arrived.
-    var answersAtHead = false
+    var respondsAfterHead = false
     /// The number of requests that the route responds to.
     let limit: Int
     let script: Script
@@ -38,7 +38,7 @@ struct Route: Sendable {
 
     /// Whether a response of the route can control how the next request or a later one is received.
     var mayActOnRequests: Bool {
-        guard case .responses(let responses) = script else { return answersAtHead }
+        guard case .responses(let responses) = script else { return respondsAfterHead }
         return responses[min(uses, responses.count - 1)..<min(limit, responses.count)].contains(where: \.actsOnRequest)
     }
 

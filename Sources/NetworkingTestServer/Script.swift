@@ -14,8 +14,8 @@ struct Script: Sendable {
     private var lastRoute = 0
 
     /// The handler for one request, with the parameters of its route.
-    struct Answer: Sendable {
-        let handler: TestServer.Dispatcher
+    struct Handler: Sendable {
+        let respond: TestServer.Dispatcher
         var parameters: [String: String] = [:]
         /// Whether the test scripted the response itself, without a handler.
         var isResponse = false
@@ -25,7 +25,7 @@ struct Script: Sendable {
 
     /// A handler that was taken from the script when the head arrived.
     struct Claim: Sendable {
-        let answer: Answer
+        let handler: Handler
         /// Controls how the request is received.
         ///
         /// If a handler makes the response later, the request is received as usual.
@@ -69,40 +69,40 @@ extension Script {
 
 extension Script {
     /// Takes the handler for a request that has arrived.
-    mutating func takeAnswer(to request: RecordedRequest) -> Answer {
+    mutating func takeHandler(for request: RecordedRequest) -> Handler {
         if !queue.isEmpty {
             let response = queue.removeFirst()
-            return Answer(handler: { _ in response }, isResponse: true)
+            return Handler(respond: { _ in response }, isResponse: true)
         }
         if let (index, parameters) = newestMatch(for: request) {
             let route = routes[index]
             routes[index].uses += 1
-            return Answer(
-                handler: route.handler,
+            return Handler(
+                respond: route.handler,
                 parameters: parameters,
                 isResponse: route.nextResponse != nil,
-                isKnownAtHead: route.answersAtHead
+                isKnownAtHead: route.respondsAfterHead
             )
         }
-        return Answer(handler: dispatcher ?? { _ in nil })
+        return Handler(respond: dispatcher ?? { _ in nil })
     }
 
-    /// Whether the matching route responds at the head.
-    func answersAtHead(_ request: RecordedRequest) -> Bool {
+    /// Whether the matching route responds before the body has arrived.
+    func respondsAfterHead(_ request: RecordedRequest) -> Bool {
         guard queue.isEmpty, let (index, _) = newestMatch(for: request) else { return false }
-        return routes[index].answersAtHead
+        return routes[index].respondsAfterHead
     }
 
     /// Takes the handler for a request at its head, if any response controls how it is received.
     ///
     /// The handler is taken even if its own response does not. Otherwise two overlapping requests would both take
     /// theirs at the end, and the later one could find a response that it needed at its head.
-    mutating func claimAnswer(to request: RecordedRequest) -> Claim? {
+    mutating func claimHandler(for request: RecordedRequest) -> Claim? {
         guard holdsResponseThatActs(on: request) else { return nil }
         let response = queue.first ?? newestMatch(for: request).flatMap { routes[$0.0].nextResponse }
-        var answer = takeAnswer(to: request)
-        answer.isKnownAtHead = response != nil
-        return Claim(answer: answer, response: response ?? .ok)
+        var handler = takeHandler(for: request)
+        handler.isKnownAtHead = response != nil
+        return Claim(handler: handler, response: response ?? .ok)
     }
 
     /// Whether this request can get a response that controls how it is received, now or after other requests.

@@ -40,7 +40,7 @@ extension Switchboard {
     /// The decision at the head of a request.
     enum HeadAdmission: Sendable {
         /// The handler responds before the body has arrived.
-        case answered(Exchange)
+        case admitted(Exchange)
         /// The handler is taken, and responds when the body has arrived.
         case claimed(Script.Claim)
         /// The decision is made when the body has arrived.
@@ -49,7 +49,7 @@ extension Switchboard {
 
     /// Records a request, complete or not, for a handler that was already taken.
     func admit(_ request: RecordedRequest, with claim: Script.Claim) -> Exchange {
-        open(state.withLock { $0.admit(request, claim.answer) })
+        open(state.withLock { $0.admit(request, claim.handler) })
     }
 
     private func open<Admission>(_ admission: (Admission, gates: [Gate])) -> Admission {
@@ -72,10 +72,10 @@ extension Switchboard {
     func response(for exchange: Exchange) async -> TestResponse {
         let request = exchange.request
         do {
-            guard let response = try await exchange.answer.handler(request) else { return unscripted(request) }
-            guard response.actsOnRequest, !exchange.answer.isKnownAtHead else { return response }
+            guard let response = try await exchange.handler.respond(request) else { return unscripted(request) }
+            guard response.actsOnRequest, !exchange.handler.isKnownAtHead else { return response }
             let way =
-                exchange.answer.isResponse
+                exchange.handler.isResponse
                 ? "was scripted after its head had arrived: script it before the client sends the request."
                 : "was created after its head had arrived: use routeAtHead(…), enqueue(…) or route(…, responses: …)."
             return failure(
@@ -187,25 +187,25 @@ extension Switchboard {
 
         /// Records a request, and returns its exchange and the gates to open.
         mutating func admit(_ request: RecordedRequest) -> (Exchange, gates: [Gate]) {
-            admit(request, script.takeAnswer(to: request))
+            admit(request, script.takeHandler(for: request))
         }
 
         mutating func admit(atHead request: RecordedRequest) -> (HeadAdmission, gates: [Gate]) {
-            if script.answersAtHead(request) {
+            if script.respondsAfterHead(request) {
                 let (exchange, gates) = admit(request)
-                return (.answered(exchange), gates)
+                return (.admitted(exchange), gates)
             }
-            guard let claim = script.claimAnswer(to: request) else { return (.undecided, []) }
+            guard let claim = script.claimHandler(for: request) else { return (.undecided, []) }
             return (.claimed(claim), [])
         }
 
-        mutating func admit(_ request: RecordedRequest, _ answer: Script.Answer) -> (Exchange, gates: [Gate]) {
+        mutating func admit(_ request: RecordedRequest, _ handler: Script.Handler) -> (Exchange, gates: [Gate]) {
             lastID += 1
             var request = request
-            request.parameters = answer.parameters
+            request.parameters = handler.parameters
             active.insert(lastID)
             peak = max(peak, active.count)
-            return (Exchange(id: lastID, request: request, answer: answer), record.add(request))
+            return (Exchange(id: lastID, request: request, handler: handler), record.add(request))
         }
 
         mutating func finish(_ id: Int) {

@@ -11,11 +11,11 @@ extension TestResponse {
     /// A string literal, with or without interpolation, is sent unchanged in UTF-8. It has to contain its line ends:
     /// `"HTTP/1.1 200 OK\r\n\r\n"`.
     public struct RawStep: Sendable {
-        let pieces: [Chunk]
+        let chunks: [Chunk]
         let ending: EncodedResponse.Ending?
 
-        private init(pieces: [Chunk] = [], ending: EncodedResponse.Ending? = nil) {
-            self.pieces = pieces
+        private init(chunks: [Chunk] = [], ending: EncodedResponse.Ending? = nil) {
+            self.chunks = chunks
             self.ending = ending
         }
 
@@ -24,7 +24,7 @@ extension TestResponse {
         /// - Parameter data: The bytes.
         /// - Returns: The step.
         public static func bytes(_ data: Data) -> RawStep {
-            RawStep(pieces: [Chunk(data)])
+            RawStep(chunks: [Chunk(data)])
         }
 
         /// Sends a text in UTF-8, unchanged.
@@ -46,7 +46,7 @@ extension TestResponse {
         public static func drip(_ data: Data, by count: Int = 1, every delay: Duration = .zero) -> RawStep {
             precondition(count > 0, "count must be greater than zero (is \(count))")
             let starts = stride(from: data.startIndex, to: data.endIndex, by: count)
-            return RawStep(pieces: starts.map { Chunk(data[$0...].prefix(count), delay: delay) })
+            return RawStep(chunks: starts.map { Chunk(data[$0...].prefix(count), delay: delay) })
         }
 
         /// Sends a text in small parts, each in its own packet.
@@ -66,7 +66,7 @@ extension TestResponse {
         /// - Parameter duration: The duration.
         /// - Returns: The step.
         public static func delay(_ duration: Duration) -> RawStep {
-            RawStep(pieces: [Chunk(Data(), delay: duration)])
+            RawStep(chunks: [Chunk(Data(), delay: duration)])
         }
 
         /// Waits until a gate is open.
@@ -74,7 +74,7 @@ extension TestResponse {
         /// - Parameter gate: The gate.
         /// - Returns: The step.
         public static func gate(_ gate: Gate) -> RawStep {
-            RawStep(pieces: [Chunk(Data(), gate: gate)])
+            RawStep(chunks: [Chunk(Data(), gate: gate)])
         }
 
         /// Ends the response and closes the connection.

@@ -71,7 +71,7 @@ extension TestServer {
     /// - Parameters:
     ///   - path: The pattern of the path.
     ///   - times: The number of requests that the route responds to. Afterwards older routes respond again.
-    ///   - handler: Produces the answer.
+    ///   - handler: Returns the response.
     /// - Returns: The route, for removing it.
     /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
     ///   names, and `times` is greater than zero.
@@ -141,7 +141,7 @@ extension TestServer {
         times: Int = .max,
         handler: @escaping Handler
     ) -> ScriptedRoute {
-        add(method, path, times: times, answersAtHead: true, .handler(handler))
+        add(method, path, times: times, respondsAfterHead: true, .handler(handler))
     }
 
     /// Handles requests that have neither a queued response nor a route.
@@ -161,7 +161,7 @@ extension TestServer {
         _ method: HTTPRequest.Method?,
         _ path: String,
         times: Int,
-        answersAtHead: Bool = false,
+        respondsAfterHead: Bool = false,
         _ script: Route.Script
     ) -> ScriptedRoute {
         precondition(times > 0, "times must be greater than zero (is \(times))")
@@ -172,7 +172,7 @@ extension TestServer {
                     id: id,
                     method: method,
                     path: pattern,
-                    answersAtHead: answersAtHead,
+                    respondsAfterHead: respondsAfterHead,
                     limit: times,
                     script: script
                 )
@@ -218,7 +218,7 @@ extension TestServer {
     ///
     /// - Parameter request: The request, with its body.
     /// - Returns: The response, with an echo replaced by the body.
-    package func answer(to request: RecordedRequest) async -> TestResponse {
+    package func response(to request: RecordedRequest) async -> TestResponse {
         let exchange = switchboard.admit(request)
         defer { switchboard.finish(exchange) }
         var response = await switchboard.response(for: exchange)

@@ -47,17 +47,17 @@ public final class CollectingSink: ResponseSink {
     }
 
     private let state = Mutex(State())
-    private let answer: (@Sendable (HTTPResponse) -> SinkAnswer)?
+    private let decision: (@Sendable (HTTPResponse) -> SinkDecision)?
     private let failing: Step?
 
     /// Creates an empty sink.
     ///
     /// - Parameters:
     ///   - failing: The step at which it always throws a ``Failure``; nil to never fail.
-    ///   - answer: Returns the decision for a response head; nil for the default decision of sinks.
-    public init(failingAt failing: Step? = nil, answer: (@Sendable (HTTPResponse) -> SinkAnswer)? = nil) {
+    ///   - decision: Returns the decision for a response head; nil for the default decision of sinks.
+    public init(failingAt failing: Step? = nil, decision: (@Sendable (HTTPResponse) -> SinkDecision)? = nil) {
         self.failing = failing
-        self.answer = answer
+        self.decision = decision
     }
 
     /// The chunks it received, in order.
@@ -86,10 +86,10 @@ public final class CollectingSink: ResponseSink {
     }
 
     /// Records the head and returns the configured decision.
-    public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    public func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         state.withLock { $0.heads.append(head) }
         try failIfAsked(at: .offer)
-        return answer?(head) ?? (head.status.isSuccess ? .take : .collect(upTo: 1 << 20))
+        return decision?(head) ?? (head.status.isSuccess ? .take : .collect(upTo: 1 << 20))
     }
 
     /// Stores the chunk.

@@ -153,7 +153,7 @@ final class SpillBuffer: Sendable {
             return (nil, state.notify == nil)
         }
         if starts {
-            onQueue { self.bring() }
+            onQueue { self.load() }
         }
         return taken
     }
@@ -224,7 +224,7 @@ extension SpillBuffer {
     }
 
     /// Reads the next bytes into memory.
-    private func bring() {
+    private func load() {
         let isInFiles = state.withLock { state in
             guard state.countInFiles == 0 else { return true }
             // Nothing is being written now, so these are the next bytes.

@@ -30,21 +30,21 @@ extension URLSession {
     }
 
     /// Handles a challenge as if its task had no delegate: with the session's delegate, or with the system's default.
-    func answer(
-        _ challenge: URLAuthenticationChallenge,
+    func respond(
+        to challenge: URLAuthenticationChallenge,
         of task: URLSessionTask,
         with completionHandler: @escaping ChallengeHandler
     ) {
         // Both methods are optional, so these are `nil` if the delegate does not implement them.
-        let answerOfSession: ((URLSession, URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)? =
+        let sessionHandler: ((URLSession, URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)? =
             delegate?.urlSession(_:didReceive:completionHandler:)
-        let answerOfTask:
+        let taskHandler:
             ((URLSession, URLSessionTask, URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)? =
                 (delegate as? any URLSessionTaskDelegate)?.urlSession(_:task:didReceive:completionHandler:)
-        if challenge.protectionSpace.isForSession, let answerOfSession {
-            answerOfSession(self, challenge, completionHandler)
-        } else if let answerOfTask {
-            answerOfTask(self, task, challenge, completionHandler)
+        if challenge.protectionSpace.isForSession, let sessionHandler {
+            sessionHandler(self, challenge, completionHandler)
+        } else if let taskHandler {
+            taskHandler(self, task, challenge, completionHandler)
         } else {
             completionHandler(.performDefaultHandling, nil)
         }

@@ -86,11 +86,11 @@ extension URLSessionExchange: URLSessionDataDelegate {
         if challenge.protectionSpace.isOfServer {
             // Each scheme of the response is a separate challenge. After the last, the 401 is the response.
             completionHandler(.rejectProtectionSpace, nil)
-        } else if let answer = trust?.answer(to: challenge, pins) {
-            record(answer.failure, answer.mismatch)
-            completionHandler(answer.disposition, answer.credential)
+        } else if let decision = trust?.decision(on: challenge, pins) {
+            record(decision.failure, decision.mismatch)
+            completionHandler(decision.disposition, decision.credential)
         } else {
-            session.answer(challenge, of: task, with: completionHandler)
+            session.respond(to: challenge, of: task, with: completionHandler)
         }
         #endif
     }

@@ -102,7 +102,7 @@ extension URLSessionExchange {
 
     /// Ends the exchange if its body exceeds the decompression limit.
     private func checkDecompression() {
-        guard let (task, received, sentBefore) = state.withLock({ $0.suspectedOfUnfolding }) else { return }
+        guard let (task, received, sentBefore) = state.withLock({ $0.suspectedOfDecompressing }) else { return }
         let limit = request.decompressionLimit
         if limit.isExceeded(decoded: received, encoded: task.countOfEncodedBytesReceived(sentBefore: sentBefore)) {
             end(with: .decompressionLimitExceeded)

@@ -93,10 +93,10 @@ extension URLSessionExchange {
     private func head() async throws -> ReceivedHead {
         guard let response = state.withLock({ $0.response }) else {
             try checkEnd(after: nil)
-            throw request.invalidAnswer
+            throw request.invalidResponse
         }
         guard let head = ReceivedHead(response, to: request.method) else {
-            throw request.invalidAnswer
+            throw request.invalidResponse
         }
         if let coding = head.decodedCoding, head.encodedLength != 0, !acceptsCodings {
             throw request.unverifiableCoding(coding, of: head.http)

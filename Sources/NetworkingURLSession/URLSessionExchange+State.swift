@@ -82,7 +82,7 @@ extension URLSessionExchange {
 
         /// The task, the number of bytes it has decoded and the number of bytes earlier connections have taken; `nil`
         /// until the body is long enough to check.
-        var suspectedOfUnfolding: (task: URLSessionTask, received: Int64, sentBefore: Int64)? {
+        var suspectedOfDecompressing: (task: URLSessionTask, received: Int64, sentBefore: Int64)? {
             guard received > suspiciousLength, outcome == nil, let task, isDecoded else { return nil }
             return (task, received, sentBefore)
         }

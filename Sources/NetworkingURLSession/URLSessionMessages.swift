@@ -104,7 +104,7 @@ package struct ReceivedHead {
                 http.headerFields.append(HTTPField(name: name, value: value))
             }
         }
-        guard http.hasBody(inAnswerTo: method) else {
+        guard http.hasBody(inResponseTo: method) else {
             encodedLength = nil
             return
         }

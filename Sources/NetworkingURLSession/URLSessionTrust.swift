@@ -56,7 +56,7 @@ extension ServerTrust {
 #else
 extension URLSessionTrust {
     /// The reply to a challenge, and the reason why it refuses the server.
-    struct Answer {
+    struct Decision {
         let disposition: URLSession.AuthChallengeDisposition
         var credential: URLCredential?
         var mismatch: PinMismatch?
@@ -69,45 +69,45 @@ extension URLSessionTrust {
     ///   - challenge: The challenge.
     ///   - pins: The pins that apply to the request.
     /// - Returns: The reply; `nil` for any other challenge.
-    func answer(to challenge: URLAuthenticationChallenge, _ pins: HostPins?) -> Answer? {
+    func decision(on challenge: URLAuthenticationChallenge, _ pins: HostPins?) -> Decision? {
         let space = challenge.protectionSpace
         switch space.authenticationMethod {
         case NSURLAuthenticationMethodClientCertificate:
             let index = trust.identityIndex(for: space.host)
-            return index.map { Answer(disposition: .useCredential, credential: credentials[$0]) }
+            return index.map { Decision(disposition: .useCredential, credential: credentials[$0]) }
         case NSURLAuthenticationMethodServerTrust:
             guard let serverTrust = space.serverTrust else {
-                return Answer(disposition: .cancelAuthenticationChallenge, failure: .untrusted("no certificate"))
+                return Decision(disposition: .cancelAuthenticationChallenge, failure: .untrusted("no certificate"))
             }
-            return answer(to: serverTrust, of: space.host, pins)
+            return decision(on: serverTrust, of: space.host, pins)
         default:
             return nil
         }
     }
 
-    private func answer(to serverTrust: SecTrust, of host: String, _ pins: HostPins?) -> Answer {
+    private func decision(on serverTrust: SecTrust, of host: String, _ pins: HostPins?) -> Decision {
         let usesOwnRoots = setRoots(of: serverTrust)
         var error: CFError?
         guard SecTrustEvaluateWithError(serverTrust, &error) else {
             // The system evaluates its own roots again, and reports a precise error.
-            guard usesOwnRoots else { return Answer(disposition: .performDefaultHandling) }
+            guard usesOwnRoots else { return Decision(disposition: .performDefaultHandling) }
             let detail = error.map { ($0 as any Error).localizedDescription } ?? "the certificate is not trusted"
-            return Answer(disposition: .cancelAuthenticationChallenge, failure: .untrusted(detail))
+            return Decision(disposition: .cancelAuthenticationChallenge, failure: .untrusted(detail))
         }
         let accepted =
             usesOwnRoots
-            ? Answer(disposition: .useCredential, credential: URLCredential(trust: serverTrust))
-            : Answer(disposition: .performDefaultHandling)
+            ? Decision(disposition: .useCredential, credential: URLCredential(trust: serverTrust))
+            : Decision(disposition: .performDefaultHandling)
         guard let pins else { return accepted }
         let chain = (SecTrustCopyCertificateChain(serverTrust) as? [SecCertificate] ?? [])
             .compactMap { try? Certificate(der: SecCertificateCopyData($0) as Data) }
         guard let mismatch = pins.mismatch(with: chain, of: host) else { return accepted }
         guard pins.mode == .enforced else {
-            var answer = accepted
-            answer.mismatch = mismatch
-            return answer
+            var decision = accepted
+            decision.mismatch = mismatch
+            return decision
         }
-        return Answer(disposition: .cancelAuthenticationChallenge, failure: .refused(mismatch))
+        return Decision(disposition: .cancelAuthenticationChallenge, failure: .refused(mismatch))
     }
 
     /// Sets the authorities of the trust, and returns whether there are any besides the system's.

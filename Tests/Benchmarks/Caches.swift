@@ -27,7 +27,7 @@ enum Caches {
         ]
     }
 
-    /// Nanoseconds of a call that the cache answers.
+    /// Nanoseconds of a call that the cache serves.
     static func best(of network: some NetworkingComponent) async throws -> Double {
         let network: any NetworkingComponent = network
         let request = HTTPRequestData(url: URL(string: "https://api.example.com/items/1?page=2")!)

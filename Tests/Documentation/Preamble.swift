@@ -108,7 +108,7 @@ let outbox = Outbox(in: MemoryOutboxStore(), over: network)
 
 // Signing
 
-struct RoleAnswer: Decodable {
+struct RoleCredentials: Decodable {
     let accessKeyId: String
     let secretAccessKey: String
     let token: String

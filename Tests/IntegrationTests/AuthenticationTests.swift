@@ -110,7 +110,7 @@ extension Loopback {
 
         /// Foundation handles challenges itself, which must not happen here.
         @Test(arguments: transports)
-        func answersChallengesInTheStackInsteadOfFoundation(name: String) async throws {
+        func stackHandlesChallengesInsteadOfFoundation(name: String) async throws {
             try await withTestServer { server in
                 server.route("/") { request in
                     request.headerFields[.authorization] == "Basic ZW1pbHk6cGFzcw=="

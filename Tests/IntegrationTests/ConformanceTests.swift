@@ -28,12 +28,12 @@ extension Loopback {
             "GET with a body": "L22: refused, since it would not be sent",
             "field without a space": "L20: refused",
             "gzip of the caller that ends early": "L38: libcurl takes what it has decoded for the whole",
-            "chunk size with something after it": "L39: libcurl ignores it",
+            "chunk size with trailing bytes": "L39: libcurl ignores it",
             "interleaved echo": "L6: streams are read to their end before anything is sent",
             "trailers": "L10: they crash the process",
             "end within the head": "L10: it crashes the process",
             "damaged responses": "L10: some end within the head",
-            "bytes behind a response": "L37: they reach the next response",
+            "bytes after a response": "L37: they reach the next response",
             "bytes on an idle connection": "L37: they reach the next response",
         ]
 
@@ -41,7 +41,7 @@ extension Loopback {
         static let untried: Set = ["interleaved echo", "trailers", "end within the head", "damaged responses"]
 
         /// The known limits that occur only at random.
-        static let intermittent: Set = ["repeated headers in any spelling", "bytes behind a response"]
+        static let intermittent: Set = ["repeated headers in any spelling", "bytes after a response"]
         #else
         static let knownLimits: [String: String] = [:]
         static let untried: Set<String> = []
@@ -78,7 +78,7 @@ extension Loopback {
 
         @Test(arguments: TransportCheck.all.filter { !$0.needsSockets })
         func mockTransport(check: TransportCheck) async throws {
-            try await check.run { server in AnyNetworkingComponent(MockTransport(answeringAs: server)) }
+            try await check.run { server in AnyNetworkingComponent(MockTransport(respondingAs: server)) }
         }
 
         private static func run(_ check: TransportCheck, on transport: some NetworkingComponent) async throws {

@@ -21,7 +21,7 @@ extension Loopback {
     @Suite(.tags(.concurrency, .memory), .serialized, .timeLimit(.minutes(60)))
     struct SoakTests {
         enum Fate: String, CaseIterable, Sendable {
-            case answered
+            case responded
             case chunked
             case unavailable
             case stalled
@@ -30,7 +30,7 @@ extension Loopback {
 
             var response: TestResponse {
                 switch self {
-                case .answered: TestResponse(body: .data(Data(count: 1_024)))
+                case .responded: TestResponse(body: .data(Data(count: 1_024)))
                 case .chunked: TestResponse(body: .chunks([.init(Data(count: 1_000)), .init(Data(count: 24))]))
                 case .unavailable: .status(.serviceUnavailable)
                 case .stalled, .cancelled: .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall)
@@ -122,7 +122,7 @@ extension Loopback {
                             let number = tally.begun.add(1, ordering: .relaxed).oldValue
                             guard number < count else { return }
                             // One request in ten fails.
-                            let fate = number % 10 == 0 ? fates[number / 10 % fates.count] : .answered
+                            let fate = number % 10 == 0 ? fates[number / 10 % fates.count] : .responded
                             try await send(fate, over: network)
                             tally.ended.add(1, ordering: .relaxed)
                             if number % 1_000 == 0 {
@@ -165,7 +165,7 @@ extension Loopback {
             }
             let expected =
                 switch fate {
-                case .answered, .chunked: "200 1024"
+                case .responded, .chunked: "200 1024"
                 case .unavailable: "503 0"
                 case .stalled: "timeout"
                 case .cancelled: "CancellationError"

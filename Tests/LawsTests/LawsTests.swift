@@ -23,7 +23,7 @@ struct LawsTests {
         }
     }
 
-    @Test func wholeStackKeepsTheLaws() async throws {
+    @Test func fullStackKeepsTheLaws() async throws {
         let all = LawfulModifier.all.filter { $0.exceptions[.errors] == nil }
         let exceptions = LawfulModifier.exceptions(of: all)
         try await checkLaws(except: exceptions) { upstream in

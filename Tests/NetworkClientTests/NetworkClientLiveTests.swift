@@ -100,7 +100,7 @@ struct NetworkClientLiveTests {
     }
 
     @Test func sendsSixConcurrentRequestsToAHost() async throws {
-        let held = HeldAnswer()
+        let held = HeldResponse()
         let transport = MockTransport { _ in .held(by: held) }
         let network = NetworkClient.live(over: transport).network()
             .environment(\.clock, .manual(ManualClock()))
@@ -111,7 +111,7 @@ struct NetworkClientLiveTests {
             }
             try await held.waitForRequests(6)
             #expect(transport.active == 6)
-            held.answer()
+            held.respond()
             try await group.waitForAll()
         }
         #expect(transport.requests.count == 10)

@@ -122,8 +122,8 @@ struct DeviceCodeTests {
     @Test(arguments: [
         MockResponse.text("<html>"), .ok(), .status(.notFound), ScriptedProvider.refusal("invalid_client"),
     ])
-    func throwsWhenTheProviderReturnsNoDeviceCode(answer: MockResponse) async throws {
-        let transport = MockTransport { _ in answer }
+    func throwsWhenTheProviderReturnsNoDeviceCode(response: MockResponse) async throws {
+        let transport = MockTransport { _ in response }
         let error = await #expect(throws: OAuthError.self) {
             try await provider.network(client, over: transport).oauth(client).signIn(with: .deviceCode { _ in })
         }

@@ -19,10 +19,10 @@ struct DiscoveryTests {
         """
 
     private func discover(
-        _ answers: [MockResponse],
+        _ responses: [MockResponse],
         from issuer: String = "https://login.example.com/tenant"
     ) async throws -> (OAuthServer, MockTransport) {
-        let transport = MockTransport(answers)
+        let transport = MockTransport(responses)
         return (try await OAuthServer.discovered(from: issuer, over: transport), transport)
     }
 
@@ -145,8 +145,8 @@ struct DiscoveryTests {
     @Test(arguments: [
         MockResponse.text("<html>"), .status(.forbidden), .ok(), .redirect(to: "https://evil.example/"),
     ])
-    func throwsForInvalidMetadata(answer: MockResponse) async {
-        let error = await #expect(throws: OAuthError.self) { try await discover([answer, answer]) }
+    func throwsForInvalidMetadata(response: MockResponse) async {
+        let error = await #expect(throws: OAuthError.self) { try await discover([response, response]) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("openid-configuration") == true)
     }
@@ -178,10 +178,10 @@ struct DiscoveryTests {
             "iss_parameter_supported\": true",
             with: "iss_parameter_supported\": false"
         )
-        let answering = provider.transport
+        let scripted = provider.transport
         let transport = MockTransport { request in
             if request.path?.hasPrefix("/.well-known") == true { return .text(metadata) }
-            let response = try await answering.data(request)
+            let response = try await scripted.data(request)
             return MockResponse(status: response.status, data: response.data)
         }
         let network = provider.network(client, over: transport)

@@ -110,7 +110,7 @@ struct OAuthAuthorizationTests {
         let error = error(of: callback(query))
         #expect(error?.kind == .invalidCallback)
         #expect(error?.reason.contains("state") == true)
-        #expect(!authorization.isAnswered(by: callback(query)))
+        #expect(!authorization.matches(redirect: callback(query)))
     }
 
     @Test(arguments: ["state=%", "code=&state=%", "nothing=1&state=%"])
@@ -134,7 +134,7 @@ struct OAuthAuthorizationTests {
     func rejectsACallbackToAnotherURI(base: String) {
         let callback = callback("code=abc&state=\(state)", to: base)
         #expect(error(of: callback)?.kind == .invalidCallback)
-        #expect(!authorization.isAnswered(by: callback))
+        #expect(!authorization.matches(redirect: callback))
     }
 
     @Test func accessDeniedIsADenial() {
@@ -183,10 +183,12 @@ struct OAuthAuthorizationTests {
         let authorization = try Self.make(system).redirecting(toPort: 50_123)
         #expect(authorization.url.absoluteString.contains("redirect_uri=http%3A%2F%2F127.0.0.1%3A50123%2Fcallback&"))
         let right = URL(string: "http://127.0.0.1:50123/callback?code=abc&state=\(state)")!
-        #expect(authorization.isAnswered(by: right))
+        #expect(authorization.matches(redirect: right))
         #expect(try authorization.code(of: right) == "abc")
-        #expect(!authorization.isAnswered(by: URL(string: "http://127.0.0.1:50124/callback?code=abc&state=\(state)")!))
-        #expect(!authorization.isAnswered(by: URL(string: "http://127.0.0.1/callback?code=abc&state=\(state)")!))
+        #expect(
+            !authorization.matches(redirect: URL(string: "http://127.0.0.1:50124/callback?code=abc&state=\(state)")!)
+        )
+        #expect(!authorization.matches(redirect: URL(string: "http://127.0.0.1/callback?code=abc&state=\(state)")!))
     }
 
     @Test func descriptionsHideTheStateAndTheKey() {

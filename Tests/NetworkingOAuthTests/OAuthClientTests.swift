@@ -132,7 +132,7 @@ struct OAuthClientTests {
         async let second = get(network)
         async let third = network.oauth(client).client.session
         let page = try await pages.next()
-        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        page.callback.resume(with: .success(provider.approve(page.authorization.url)))
         _ = try await (first, second, third)
         #expect(pages.count == 1)
         #expect(transport.destinations.filter { $0 == "login.example.com/token" }.count == 1)
@@ -152,8 +152,8 @@ struct OAuthClientTests {
         let error = await #expect(throws: OAuthError.self) { try await first.value }
         #expect(error?.kind == .superseded)
         let page = try await pages.next()
-        lost.answer.resume(with: .success(provider.approve(lost.authorization.url)))
-        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        lost.callback.resume(with: .success(provider.approve(lost.authorization.url)))
+        page.callback.resume(with: .success(provider.approve(page.authorization.url)))
         #expect(try await second.value == client.session)
         #expect(provider.get(\.forms).count == 1)
     }
@@ -165,12 +165,12 @@ struct OAuthClientTests {
         let page = try await pages.next()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        try await eventually("!page.answer.isPending") { !page.answer.isPending }
+        try await eventually("!page.callback.isPending") { !page.callback.isPending }
         #expect(client.session == nil)
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func unansweredPageTimesOut() async throws {
+    @Test func signInPageWithoutCallbackTimesOut() async throws {
         let pages = Pages()
         let client = OAuthClient(ScriptedProvider.system(), signInTimeout: .seconds(300))
         let network = provider.network(client, over: transport, clock)
@@ -209,9 +209,9 @@ struct OAuthClientTests {
     /// The token that arrives later is discarded.
     @Test func signOutDuringSignInWins() async throws {
         let (provider, client) = (provider, client)
-        let answering = provider.transport
+        let scripted = provider.transport
         let transport = MockTransport { request in
-            let response = try await answering.data(request)
+            let response = try await scripted.data(request)
             client.remove()
             return MockResponse(status: response.status, data: response.data)
         }
@@ -239,7 +239,7 @@ struct OAuthClientTests {
             return try await network.data(request).status
         }
         try await eventually("events.text.contains('waiting')") { events.text.contains("waiting") }
-        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        page.callback.resume(with: .success(provider.approve(page.authorization.url)))
         #expect(try await session == client.session)
         #expect(try await call.value == .ok)
     }
@@ -398,7 +398,7 @@ struct OAuthClientTests {
         let call = Task { try await network.oauth(client).signIn(with: grant) }
         let page = try await pages.next()
         try await network.oauth(client).signOut()
-        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        page.callback.resume(with: .success(provider.approve(page.authorization.url)))
         let error = await #expect(throws: OAuthError.self) { try await call.value }
         #expect(error?.kind == .superseded)
         #expect(client.session == nil)
@@ -483,7 +483,7 @@ private final class EventNames: NetworkEventObserver {
 private final class Pages: Sendable {
     struct Page {
         let authorization: OAuthAuthorization
-        let answer: Suspension<URL>
+        let callback: Suspension<URL>
     }
 
     private let shown = AsyncStream.makeStream(of: Page.self)
@@ -492,10 +492,10 @@ private final class Pages: Sendable {
     var count: Int { journal.entries.count }
 
     func show(_ authorization: OAuthAuthorization) async throws -> URL {
-        let page = Page(authorization: authorization, answer: Suspension())
+        let page = Page(authorization: authorization, callback: Suspension())
         journal.note("shown")
         shown.continuation.yield(page)
-        return try await page.answer.value()
+        return try await page.callback.value()
     }
 
     func next() async throws -> Page {

@@ -63,10 +63,10 @@ final class ScriptedProvider: Sendable {
     }
 
     var transport: MockTransport {
-        MockTransport { [self] request in answer(to: request) }
+        MockTransport { [self] request in response(to: request) }
     }
 
-    private func answer(to request: HTTPRequestData) -> MockResponse {
+    private func response(to request: HTTPRequestData) -> MockResponse {
         switch (request.authority, request.path) {
         case ("login.example.com", "/token"): return token(request)
         case ("login.example.com", "/revoke"):
@@ -174,10 +174,10 @@ final class ScriptedProvider: Sendable {
 
 /// A user agent that runs a closure in place of the user.
 struct ScriptedAgent: OAuthUserAgent {
-    let answer: @Sendable (OAuthAuthorization) async throws -> URL
+    let callback: @Sendable (OAuthAuthorization) async throws -> URL
 
     func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
-        OAuthCallback(try await answer(authorization), to: authorization)
+        OAuthCallback(try await callback(authorization), to: authorization)
     }
 }
 

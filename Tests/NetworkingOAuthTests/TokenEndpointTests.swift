@@ -117,8 +117,8 @@ struct TokenEndpointTests {
 
     @Test(arguments: 0..<11)
     func throwsForInvalidTokenResponses(number: Int) async throws {
-        let (answer, text) = Self.invalidTokenResponses[number]
-        provider.set(\.scriptedResponses, [answer])
+        let (response, text) = Self.invalidTokenResponses[number]
+        provider.set(\.scriptedResponses, [response])
         let error = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(error?.kind == .invalidResponse)
         #expect(error?.reason.contains(text) == true, "\(error?.reason ?? "")")

@@ -221,7 +221,7 @@ struct DamageTests {
             let file = directory.appending(path: "cache")
             try Data(repeating: 0x41, count: 5000).write(to: file)
             let transport = MockTransport { _ in
-                MockResponse(status: .ok, data: Data("answer".utf8), headerFields: [.cacheControl: "max-age=60"])
+                MockResponse(status: .ok, data: Data("hello".utf8), headerFields: [.cacheControl: "max-age=60"])
             }
             let network = transport.cached(in: SQLiteCacheStore(file: file))
             let failures = Failures()

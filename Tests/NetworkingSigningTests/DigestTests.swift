@@ -106,8 +106,8 @@ struct DigestTests {
             Digest username="Mufasa", realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", \
             uri="/dir/index.html", qop=auth, nc=00000001, cnonce="0a4f113b", response="?"
             """
-        let answer = try #require(DigestAnswer(in: HTTPRequestData(headerFields: [.authorization: sent])))
-        let digest = answer.digest(user: "Mufasa", password: "Circle Of Life", method: "GET", body: nil)
+        let authorization = try #require(DigestAuthorization(in: HTTPRequestData(headerFields: [.authorization: sent])))
+        let digest = authorization.digest(user: "Mufasa", password: "Circle Of Life", method: "GET", body: nil)
         #expect(digest == "6629fae49393a05397450978507c4ef1")
     }
 
@@ -336,7 +336,7 @@ struct DigestTests {
     ///
     /// Their responses can arrive in either order.
     @Test(arguments: [true, false])
-    func concurrentRequestsReplaceAnExpiredNonce(isFirstAnsweredFirst: Bool) async throws {
+    func concurrentRequestsReplaceAnExpiredNonce(isInOrder: Bool) async throws {
         let gates = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
         let arrivals = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
         let transport = MockTransport { request in
@@ -353,7 +353,7 @@ struct DigestTests {
         try await arrivals["/first"]?.value()
         async let second = network.data(HTTPRequestData(path: "second"))
         try await arrivals["/second"]?.value()
-        if isFirstAnsweredFirst {
+        if isInOrder {
             gates["/first"]?.resume()
             #expect(try await first.status == .ok)
             gates["/second"]?.resume()
@@ -487,10 +487,10 @@ struct DigestTests {
             $0.info = #"qop=auth-int, rspauth="{proof}""#
         }
         let transport = MockTransport { request in
-            let answer = server.answer(request)
-            guard request.headerFields.contains(.authorization) else { return answer }
+            let response = server.response(to: request)
+            guard request.headerFields.contains(.authorization) else { return response }
             server.change { $0.body = "changed" }
-            return answer
+            return response
         }
         server.change { $0.body = "hello" }
         let honest = stack(transport)
@@ -637,12 +637,12 @@ struct DigestTests {
         let server = DigestServer()
         let failures = Mutex(1)
         let transport = MockTransport { request in
-            guard request.headerFields.contains(.authorization) else { return server.answer(request) }
+            guard request.headerFields.contains(.authorization) else { return server.response(to: request) }
             if request.path == "/a" { return .redirect(to: "/b") }
             return failures.withLock {
                 $0 -= 1
                 return $0
-            } == 0 ? .status(.serviceUnavailable) : server.answer(request)
+            } == 0 ? .status(.serviceUnavailable) : server.response(to: request)
         }
         let network = transport.signed(with: signer).retry(.immediate()).server(authority: host)
         #expect(try await network.data(HTTPRequestData(path: "a")).status == .ok)

@@ -65,7 +65,7 @@ struct HMACSignerTests {
     /// RFC 4231 section 4.3.
     @Test func matchesTheCodesOfRFC4231() async throws {
         let request = HTTPRequestData(method: .post, body: body)
-        let answers: [(any HashFunction.Type, String)] = [
+        let signatures: [(any HashFunction.Type, String)] = [
             (SHA256.self, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
             (
                 SHA384.self,
@@ -77,9 +77,9 @@ struct HMACSignerTests {
                     + "caeab1a34d4a6b4b636e070a38bce737"
             ),
         ]
-        for (function, answer) in answers {
+        for (function, signature) in signatures {
             let signer = HMACSigner(keyID: "k", key: key, using: function, signing: [.body], into: .field(.xSignature))
-            #expect(try await send(request, signedWith: signer).headerFields[.xSignature] == answer)
+            #expect(try await send(request, signedWith: signer).headerFields[.xSignature] == signature)
         }
     }
 

@@ -246,7 +246,7 @@ struct SignedTests {
         let signer = NumberingSigner(again: { $0.status == .forbidden })
         let transport = MockTransport([
             // The transport passes the chunks on to the sink as they arrive.
-            .pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")]),
+            .chunks([.text("refused")], status: .forbidden), .chunks([.text("hello")]),
         ])
         let network = transport.signed(with: signer).server(authority: "api.example.com")
         let takingSink = CollectingSink { _ in .take }
@@ -254,7 +254,7 @@ struct SignedTests {
         #expect(response.status == .forbidden)
         #expect(takingSink.data == Data("refused".utf8))
         let sink = CollectingSink()
-        let skipped = MockTransport([.pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")])])
+        let skipped = MockTransport([.chunks([.text("refused")], status: .forbidden), .chunks([.text("hello")])])
         try await skipped.signed(with: signer).server(authority: "api.example.com")
             .data(HTTPRequestData().with { $0.sink = sink })
         #expect(sink.data == Data("hello".utf8))
@@ -282,7 +282,7 @@ struct SignedTests {
     @Test func resumingSinkRequestsTheRestWhenSignedAgain() async throws {
         let signer = NumberingSigner(again: { $0.status == .forbidden })
         let transport = MockTransport([
-            .pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")]),
+            .chunks([.text("refused")], status: .forbidden), .chunks([.text("hello")]),
         ])
         try await transport.signed(with: signer).server(authority: "api.example.com")
             .data(HTTPRequestData().with { $0.sink = ResumingSink(collector: CollectingSink { _ in .take }) })

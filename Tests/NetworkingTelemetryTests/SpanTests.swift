@@ -433,10 +433,10 @@ struct SpanTests {
         #expect(tracer.attempts.count == 1)
         #expect(attempt.text("http.response.status_code") == "200")
         let owner = try #require(tracer.calls.first { $0.spanID == attempt.parentSpanID })
-        let follower = try #require(tracer.calls.first { $0.spanID != attempt.parentSpanID })
+        let waiter = try #require(tracer.calls.first { $0.spanID != attempt.parentSpanID })
         #expect(owner.text("networking.attempts") == "1")
-        #expect(follower.text("networking.attempts") == "0")
-        #expect(follower.events.map(\.name) == ["networking.shared", "networking.wait"])
+        #expect(waiter.text("networking.attempts") == "0")
+        #expect(waiter.events.map(\.name) == ["networking.shared", "networking.wait"])
         #expect(owner.events.isEmpty)
     }
 

@@ -30,8 +30,8 @@ struct ConnectionEffectTests {
             server.enqueueConnections(effect)
             #expect(try await isNextConnectionReset(of: server) == isReset)
             try await server.waitForOpenConnections(0)
-            let answer = try await response(of: server, to: get("/"))
-            #expect(answer.hasSuffix("served"))
+            let received = try await response(of: server, to: get("/"))
+            #expect(received.hasSuffix("served"))
             #expect(server.requests.map(\.connection) == [2])
         }
     }

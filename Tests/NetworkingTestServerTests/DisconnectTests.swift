@@ -199,10 +199,10 @@ struct DisconnectTests {
     @Test func responseCreatedTooLateToDisconnectIsAnError() async throws {
         try await withTestServer { server in
             server.route(.post, "/upload") { _ in .ok.disconnecting(.close, at: .requestHead) }
-            let answer = try await response(of: server, to: Self.upload + "0123456789")
-            #expect(answer.hasPrefix("HTTP/1.1 500 "))
+            let received = try await response(of: server, to: Self.upload + "0123456789")
+            #expect(received.hasPrefix("HTTP/1.1 500 "))
             #expect(
-                answer.hasSuffix(
+                received.hasSuffix(
                     """
                     The response to POST /upload controls how the request is received, but it was created after its head \
                     had arrived: use routeAtHead(…), enqueue(…) or route(…, responses: …).

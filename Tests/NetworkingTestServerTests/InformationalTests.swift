@@ -77,8 +77,8 @@ struct InformationalTests {
     @Test func acceptsABodySentWithoutExpectation() async throws {
         try await withTestServer { server in
             server.enqueue(.text("taken").onExpectation(.refused))
-            let answer = try await response(of: server, to: "PUT / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
-            #expect(answer.hasSuffix("taken"))
+            let received = try await response(of: server, to: "PUT / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
+            #expect(received.hasSuffix("taken"))
             #expect(server.requests.map(\.text) == ["body"])
             #expect(server.requests.map(\.expectsContinue) == [false])
         }
@@ -93,8 +93,8 @@ struct InformationalTests {
                 // The responses to other requests give the server time to send a 100 response, which it must not do.
                 for _ in 0..<5 { _ = try await response(of: server, to: get("/other")) }
                 try await client.send("body")
-                let answer = try await client.receiveResponse()
-                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+                let received = try await client.receiveResponse()
+                #expect(received.hasPrefix("HTTP/1.1 200 OK\r\n"))
             }
             #expect(server.requests(for: .put, path: "/file").map(\.text) == ["body"])
         }

@@ -39,12 +39,12 @@ struct OverlappingRequestsTests {
                 #expect(try await first.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
                 try await withClient(of: server) { second in
                     try await second.send(Self.expectingHead)
-                    let answer = try await second.receive(through: "\r\n\r\n")
-                    #expect(answer.hasPrefix("HTTP/1.1 413 "))
+                    let received = try await second.receive(through: "\r\n\r\n")
+                    #expect(received.hasPrefix("HTTP/1.1 413 "))
                 }
                 try await first.send("body")
-                let answer = try await first.receiveResponse()
-                #expect(answer.hasSuffix("\r\n\r\nplain"))
+                let received = try await first.receiveResponse()
+                #expect(received.hasSuffix("\r\n\r\nplain"))
             }
             try server.verifyAllScripted()
             try server.verifyAllUsed()
@@ -62,8 +62,8 @@ struct OverlappingRequestsTests {
                 let second = try await response(of: server, to: get("/"))
                 #expect(second.hasSuffix("\r\n\r\n1"))
                 try await first.send("body")
-                let answer = try await first.receiveResponse()
-                #expect(answer.hasSuffix("\r\n\r\n2"))
+                let received = try await first.receiveResponse()
+                #expect(received.hasSuffix("\r\n\r\n2"))
             }
         }
     }
@@ -79,8 +79,8 @@ struct OverlappingRequestsTests {
                 #expect(try await client.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
             }
             try await server.waitForOpenConnections(0)
-            let answer = try await response(of: server, to: "PUT /file HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
-            #expect(answer.hasSuffix("\r\n\r\nplain"))
+            let received = try await response(of: server, to: "PUT /file HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
+            #expect(received.hasSuffix("\r\n\r\nplain"))
         }
     }
 
@@ -91,10 +91,10 @@ struct OverlappingRequestsTests {
                 #expect(try await client.receive(Self.continueResponse.utf8.count) == Self.continueResponse)
                 server.enqueue(Self.refusal)
                 try await client.send("body")
-                let answer = try await client.receiveResponse()
-                #expect(answer.hasPrefix("HTTP/1.1 500 "))
+                let received = try await client.receiveResponse()
+                #expect(received.hasPrefix("HTTP/1.1 500 "))
                 #expect(
-                    answer.hasSuffix(
+                    received.hasSuffix(
                         """
                         The response to PUT /file controls how the request is received, but it was scripted after its head \
                         had arrived: script it before the client sends the request.

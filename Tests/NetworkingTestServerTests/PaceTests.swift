@@ -8,7 +8,7 @@ import Testing
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PaceTests {
     /// Returns the bytes of a response as text, and the durations that the server slept.
-    private func answer(
+    private func play(
         _ response: TestResponse,
         to request: String = get("/")
     ) async throws -> (text: String, sleeps: [Duration]) {
@@ -26,7 +26,7 @@ struct PaceTests {
     @Test(arguments: [(1, 9), (3, 3), (4, 2), (5, 1), (9, 1), (10, 0), (100, 0)])
     func sendsAThrottledBodyInParts(byteCount: Int, pauses: Int) async throws {
         let response = TestResponse.text("0123456789").throttled(to: byteCount, every: .milliseconds(100))
-        let (text, sleeps) = try await answer(response)
+        let (text, sleeps) = try await play(response)
         #expect(text.hasSuffix("\r\nContent-Length: 10\r\n\r\n0123456789"))
         #expect(sleeps == Array(repeating: .milliseconds(100), count: pauses))
     }
@@ -34,7 +34,7 @@ struct PaceTests {
     /// Throttling ignores chunk boundaries and counts bytes on the wire: two chunks of eight bytes, and an end of five.
     @Test func throttlingCountsTheChunkedCoding() async throws {
         let body = TestResponse.Body.chunks(["abc", TestResponse.Chunk("def", delay: .seconds(1))])
-        let (text, sleeps) = try await answer(TestResponse(body: body).throttled(to: 8, every: .seconds(10)))
+        let (text, sleeps) = try await play(TestResponse(body: body).throttled(to: 8, every: .seconds(10)))
         #expect(text.hasSuffix("\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"))
         #expect(sleeps == [.seconds(11), .seconds(10)])
     }
@@ -42,7 +42,7 @@ struct PaceTests {
     @Test func delaysHeadBodyAndTrailers() async throws {
         let response = TestResponse.text("ab").preceded(by: .init(.earlyHints, delay: .seconds(1)))
             .trailers([.eTag: "\"1\""]).delayed(head: .seconds(2), body: .seconds(3), trailers: .seconds(4))
-        let (text, sleeps) = try await answer(response)
+        let (text, sleeps) = try await play(response)
         #expect(text.hasSuffix("\r\n\r\n2\r\nab\r\n0\r\nETag: \"1\"\r\n\r\n"))
         #expect(sleeps == [.seconds(1), .seconds(2), .seconds(3), .seconds(4)])
     }
@@ -88,8 +88,8 @@ struct PaceTests {
         let clock = RecordingClock()
         try await withTestServer(clock: clock) { server in
             server.enqueue(.text("read").readingThrottled(to: 3, every: .seconds(5)))
-            let answer = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
-            #expect(answer.hasSuffix("\r\n\r\nread"))
+            let received = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
+            #expect(received.hasSuffix("\r\n\r\nread"))
             #expect(server.requests.map(\.text) == [body])
             #expect(server.requests.map(\.isComplete) == [true])
         }
@@ -109,9 +109,9 @@ struct PaceTests {
             server.routeAtHead(.post, "/") { _ in
                 TestResponse(body: .echo).readingThrottled(to: 3, every: .seconds(5))
             }
-            let answer = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
+            let received = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
             let body = chunks.map { "\($0.utf8.count)\r\n\($0)\r\n" }.joined() + "0\r\n\r\n"
-            #expect(answer == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+            #expect(received == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
         }
         #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
     }

@@ -31,8 +31,8 @@ struct PortTests {
             try await withTestServer(port: port) { server in
                 #expect(server.port == port)
                 server.enqueue(.text("second"))
-                let answer = try await response(of: server, to: get("/"))
-                #expect(answer.hasSuffix("second"))
+                let received = try await response(of: server, to: get("/"))
+                #expect(received.hasSuffix("second"))
             }
         }
     }
@@ -54,8 +54,8 @@ struct PortTests {
 
                 let arrived = try await server.waitForRequests(1)
                 #expect(arrived.count == 1)
-                let answer = try await response(of: server, to: get("/"))
-                #expect(answer.hasSuffix("\r\n2"))
+                let received = try await response(of: server, to: get("/"))
+                #expect(received.hasSuffix("\r\n2"))
                 async let third = server.takeRequest(.get, "/third")
                 _ = try await response(of: server, to: get("/third"))
                 #expect(try await third.connection == 3)
@@ -71,8 +71,8 @@ struct PortTests {
                     try await server.restart()
                     #expect(try await client.receiveToEnd() == "")
                 }
-                let answer = try await response(of: server, to: get("/"))
-                #expect(answer.hasPrefix("HTTP/1.1 200"))
+                let received = try await response(of: server, to: get("/"))
+                #expect(received.hasPrefix("HTTP/1.1 200"))
             }
         }
     }

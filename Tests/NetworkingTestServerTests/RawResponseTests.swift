@@ -7,7 +7,7 @@ import Testing
 /// Responses in bytes that the test chooses.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RawResponseTests {
-    private func answer(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
+    private func play(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
         var response = TestResponse.raw()
         response.body = .raw(steps)
         return try await withTestServer { [response] server in
@@ -22,19 +22,19 @@ struct RawResponseTests {
 
     @Test func sendsBytesUnchanged() async throws {
         let head = "HTTP/9.9 teapot\r\nX:y\r\n\r\n"
-        let (text, isReset) = try await answer("\(head)", .bytes(Data([0x68, 0x69])), .text("!\n"))
+        let (text, isReset) = try await play("\(head)", .bytes(Data([0x68, 0x69])), .text("!\n"))
         #expect(text == "\(head)hi!\n")
         #expect(!isReset)
     }
 
     @Test func sendsAnEmptyRawResponse() async throws {
-        let (text, isReset) = try await answer()
+        let (text, isReset) = try await play()
         #expect(text.isEmpty)
         #expect(!isReset)
     }
 
     @Test func resetsTheConnection() async throws {
-        let (text, isReset) = try await answer(.reset)
+        let (text, isReset) = try await play(.reset)
         #expect(text.isEmpty)
         #expect(isReset)
     }
@@ -56,7 +56,7 @@ struct RawResponseTests {
     }
 
     @Test func dripSendsAllBytes() async throws {
-        let (text, _) = try await answer(.drip("HTTP/1.1 200 OK\r\n\r\n", by: 3), .drip(Data("abc".utf8)))
+        let (text, _) = try await play(.drip("HTTP/1.1 200 OK\r\n\r\n", by: 3), .drip(Data("abc".utf8)))
         #expect(text == "HTTP/1.1 200 OK\r\n\r\nabc")
     }
 
@@ -102,9 +102,9 @@ struct RawResponseTests {
         try await withTestServer { server in
             server.enqueue(.raw("HTTP/1.1 204 No Content\r\n\r\n", .keepAlive), .text("second"))
             var client = try await RawClient(to: server)
-            for answer in ["HTTP/1.1 204 No Content\r\n\r\n", "second"] {
+            for response in ["HTTP/1.1 204 No Content\r\n\r\n", "second"] {
                 try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                _ = try await client.receive(through: answer)
+                _ = try await client.receive(through: response)
             }
             #expect(server.requests.map(\.connection) == [1, 1])
             await client.close()

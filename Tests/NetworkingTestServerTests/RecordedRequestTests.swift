@@ -180,10 +180,10 @@ struct RecordedRequestTests {
             server.enqueue(.ok)
             try await withClient(of: server) { client in
                 try await client.send(bytes)
-                let answer = try await client.receiveToEnd()
-                #expect(answer.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
-                #expect(answer.contains("\r\nConnection: close\r\n"))
-                #expect(answer.contains("\r\n\r\nThis is not an HTTP/1.1 request: "))
+                let received = try await client.receiveToEnd()
+                #expect(received.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
+                #expect(received.contains("\r\nConnection: close\r\n"))
+                #expect(received.contains("\r\n\r\nThis is not an HTTP/1.1 request: "))
             }
             #expect(server.requests.isEmpty)
         }

@@ -47,8 +47,8 @@ struct RestartTests {
                 for gate in started { try await gate.wait() }
                 end.open()
             }
-            let answer = try await response(of: server, to: get("/"))
-            #expect(answer.hasPrefix("HTTP/1.1 200"))
+            let received = try await response(of: server, to: get("/"))
+            #expect(received.hasPrefix("HTTP/1.1 200"))
         }
     }
 
@@ -82,8 +82,8 @@ struct RestartTests {
             restarting.cancel()
             end.open()
             try await restarting.value
-            let answer = try await response(of: server, to: get("/"))
-            #expect(answer.hasPrefix("HTTP/1.1 200"))
+            let received = try await response(of: server, to: get("/"))
+            #expect(received.hasPrefix("HTTP/1.1 200"))
         }
     }
 }

@@ -63,8 +63,8 @@ struct RouteAtHeadTests {
             server.routeAtHead(.post, "/echo") { _ in TestResponse(body: .echo) }
             server.enqueue(.text("queued"))
             let request = "POST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"
-            let answer = try await response(of: server, to: request)
-            #expect(answer.hasSuffix("queued"))
+            let received = try await response(of: server, to: request)
+            #expect(received.hasSuffix("queued"))
             #expect(server.requests.map(\.body) == [Data("body".utf8)])
         }
     }

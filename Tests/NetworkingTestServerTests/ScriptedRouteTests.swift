@@ -11,8 +11,8 @@ struct ScriptedRouteTests {
     private func bodies(of server: TestServer, to paths: String...) async throws -> [String] {
         var bodies: [String] = []
         for path in paths {
-            let answer = try await response(of: server, to: get(path))
-            bodies.append(String(answer[(answer.firstRange(of: "\r\n\r\n")?.upperBound ?? answer.endIndex)...]))
+            let received = try await response(of: server, to: get(path))
+            bodies.append(String(received[(received.firstRange(of: "\r\n\r\n")?.upperBound ?? received.endIndex)...]))
         }
         return bodies
     }
@@ -22,8 +22,8 @@ struct ScriptedRouteTests {
             server.route("/*") { _ in .text("fixture") }
             let route = server.route(.get, "/a", times: 2) { _ in .text("test") }
             #expect(route.uses == 0)
-            let answers = try await bodies(of: server, to: "/a", "/b", "/a", "/a")
-            #expect(answers == ["test", "fixture", "test", "fixture"])
+            let responses = try await bodies(of: server, to: "/a", "/b", "/a", "/a")
+            #expect(responses == ["test", "fixture", "test", "fixture"])
             #expect(route.uses == 2)
         }
     }
@@ -31,8 +31,8 @@ struct ScriptedRouteTests {
     @Test func sendsResponsesInOrderAndRepeatsTheLast() async throws {
         try await withTestServer { server in
             server.route(.get, "/a", responses: .text("1"), .text("2"))
-            let answers = try await bodies(of: server, to: "/a", "/a", "/a")
-            #expect(answers == ["1", "2", "2"])
+            let responses = try await bodies(of: server, to: "/a", "/a", "/a")
+            #expect(responses == ["1", "2", "2"])
         }
     }
 
@@ -55,8 +55,8 @@ struct ScriptedRouteTests {
             server.dispatch { request in request.path == "/nobody" ? nil : .text("dispatched \(request.path)") }
             server.route("/route") { _ in .text("route") }
             server.enqueue(.text("queue"))
-            let answers = try await bodies(of: server, to: "/route", "/route", "/a")
-            #expect(answers == ["queue", "route", "dispatched /a"])
+            let responses = try await bodies(of: server, to: "/route", "/route", "/a")
+            #expect(responses == ["queue", "route", "dispatched /a"])
             let unhandled = try await response(of: server, to: get("/nobody"))
             #expect(unhandled.hasPrefix("HTTP/1.1 501 "))
         }
@@ -68,8 +68,8 @@ struct ScriptedRouteTests {
             server.route(.delete, "/users/*") { _ in .ok }
             server.route(.get, "/users/*") { _ in .ok }
             server.route(.put, "/other") { _ in .ok }
-            let answer = try await response(of: server, to: "OPTIONS /users/1 HTTP/1.1\r\n\r\n")
-            #expect(answer.hasSuffix("enqueue a response. This path is scripted for GET, DELETE."))
+            let received = try await response(of: server, to: "OPTIONS /users/1 HTTP/1.1\r\n\r\n")
+            #expect(received.hasSuffix("enqueue a response. This path is scripted for GET, DELETE."))
         }
     }
 
@@ -83,8 +83,8 @@ struct ScriptedRouteTests {
             server.enqueueConnections(.close)
             server.clearQueue()
             #expect(server.queuedResponses.isEmpty)
-            let answers = try await bodies(of: server, to: "/")
-            #expect(answers == ["route"])
+            let responses = try await bodies(of: server, to: "/")
+            #expect(responses == ["route"])
         }
     }
 }

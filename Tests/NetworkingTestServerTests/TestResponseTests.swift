@@ -49,8 +49,8 @@ struct TestResponseTests {
     @Test func sendsExactlyTheseBytes() async throws {
         try await withTestServer { server in
             try await withClient(of: server) { client in
-                for (answer, expected) in Self.responses + Self.responses {
-                    server.enqueue(answer)
+                for (response, expected) in Self.responses + Self.responses {
+                    server.enqueue(response)
                     try await client.send(get("/"))
                     #expect(try await client.receive("HTTP/1.1 \(expected)".utf8.count) == "HTTP/1.1 \(expected)")
                 }
@@ -62,8 +62,8 @@ struct TestResponseTests {
     @Test func sendsOnlyTheHeadForHeadRequests() async throws {
         try await withTestServer { server in
             try await withClient(of: server) { client in
-                for (answer, expected) in Self.responses {
-                    server.enqueue(answer)
+                for (response, expected) in Self.responses {
+                    server.enqueue(response)
                     try await client.send("HEAD / HTTP/1.1\r\n\r\n")
                     let head = try await client.receive(through: "\r\n\r\n")
                     #expect(head == "HTTP/1.1 \(expected)".prefix(head.count))
@@ -75,9 +75,9 @@ struct TestResponseTests {
     @Test func encodesJSONWithSortedKeys() async throws {
         try await withTestServer { server in
             server.enqueue(try .json(["b": 1, "a": 2], status: .created))
-            let answer = try await response(of: server, to: get("/"))
+            let received = try await response(of: server, to: get("/"))
             #expect(
-                answer == """
+                received == """
                     HTTP/1.1 201 Created\r
                     Content-Type: application/json\r
                     Content-Length: 13\r
@@ -97,9 +97,9 @@ struct TestResponseTests {
             fields.append(HTTPField(name: .wwwAuthenticate, value: "Basic"))
             fields.append(HTTPField(name: .wwwAuthenticate, value: "Bearer"))
             server.enqueue(TestResponse(headerFields: fields))
-            let answer = try await response(of: server, to: get("/"))
+            let received = try await response(of: server, to: get("/"))
             #expect(
-                answer == """
+                received == """
                     HTTP/1.1 200 OK\r
                     Set-Cookie: b=1\r
                     x-ODD: 1\r
@@ -136,9 +136,9 @@ struct TestResponseTests {
         ),
         (.hangUp, ""),
     ])
-    func closesTheConnectionAfterTheResponse(answer: TestResponse, expected: String) async throws {
+    func closesTheConnectionAfterTheResponse(response: TestResponse, expected: String) async throws {
         try await withTestServer { server in
-            server.enqueue(answer)
+            server.enqueue(response)
             try await withClient(of: server) { client in
                 try await client.send(get("/"))
                 #expect(try await client.receiveToEnd() == expected)
@@ -194,9 +194,9 @@ struct TestResponseTests {
         TestResponse(body: .sized([.init("a", delay: .milliseconds(10)), .init("b", delay: .milliseconds(10))])),
         TestResponse(body: .hangUp, delay: .milliseconds(20)),
     ])
-    func delaysResponsesAndChunks(answer: TestResponse) async throws {
+    func delaysResponsesAndChunks(response: TestResponse) async throws {
         try await withTestServer { server in
-            server.route("/") { _ in answer }
+            server.route("/") { _ in response }
             var fastest = Duration.seconds(60)
             for _ in 0..<5 {
                 try await withClient(of: server) { client in
@@ -214,8 +214,8 @@ struct TestResponseTests {
         try await withTestServer { server in
             let text = String(repeating: "0123456789", count: 300_000)
             server.enqueue(.text(text))
-            let answer = try await response(of: server, to: get("/"))
-            #expect(answer.hasSuffix("\r\n\r\n\(text)"))
+            let received = try await response(of: server, to: get("/"))
+            #expect(received.hasSuffix("\r\n\r\n\(text)"))
         }
     }
 }

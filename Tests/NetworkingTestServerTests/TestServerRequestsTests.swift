@@ -63,9 +63,9 @@ struct TestServerRequestsTests {
         .ok, .text("data"), .status(.noContent), TestResponse(body: .chunks(["a", "b"])),
         TestResponse(body: .sized(["a", "b"])),
     ])
-    func completedRequestIsNotInFlight(response answer: TestResponse) async throws {
+    func completedRequestIsNotInFlight(response scripted: TestResponse) async throws {
         try await withTestServer { server in
-            server.route("/") { _ in answer }
+            server.route("/") { _ in scripted }
             try await withClient(of: server) { first in
                 try await withClient(of: server) { second in
                     for _ in 0..<25 {

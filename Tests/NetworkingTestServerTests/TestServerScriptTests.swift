@@ -33,8 +33,8 @@ struct TestServerScriptTests {
     func matchesPaths(pattern: String, target: String, parameters: [String: String]?) async throws {
         try await withTestServer { server in
             server.route(.get, pattern) { try .json($0.parameters) }
-            let isAnswered = try await response(of: server, to: get(target)).hasPrefix("HTTP/1.1 200")
-            #expect(isAnswered == (parameters != nil))
+            let isMatched = try await response(of: server, to: get(target)).hasPrefix("HTTP/1.1 200")
+            #expect(isMatched == (parameters != nil))
             #expect(server.requests.map(\.parameters) == [parameters ?? [:]])
             #expect(server.requests(for: .get, path: pattern).count == (parameters == nil ? 0 : 1))
             #expect(server.requests(for: .post, path: pattern).isEmpty)
@@ -47,10 +47,10 @@ struct TestServerScriptTests {
             (.purge, "PURGE", true), (nil, "DELETE", true),
         ] as [(HTTPRequest.Method?, String, Bool)]
     )
-    func matchesMethods(method: HTTPRequest.Method?, sent: String, isAnswered: Bool) async throws {
+    func matchesMethods(method: HTTPRequest.Method?, sent: String, isMatched: Bool) async throws {
         try await withTestServer { server in
             if let method { server.route(method, "/") { _ in .ok } } else { server.route("/") { _ in .ok } }
-            let status = isAnswered ? "200 OK" : "501 Not Implemented"
+            let status = isMatched ? "200 OK" : "501 Not Implemented"
             try await withClient(of: server) { client in
                 try await client.send("\(sent) / HTTP/1.1\r\n\r\n")
                 #expect(try await client.receive(through: "\r\n") == "HTTP/1.1 \(status)\r\n")
@@ -75,8 +75,8 @@ struct TestServerScriptTests {
             server.enqueue(.text("one"), .text("two"))
             server.enqueue(.text("three"))
             for expected in ["one", "two", "three", "route"] {
-                let answer = try await response(of: server, to: get("/a"))
-                #expect(answer.hasSuffix("\r\n\(expected)"))
+                let received = try await response(of: server, to: get("/a"))
+                #expect(received.hasSuffix("\r\n\(expected)"))
             }
         }
     }
@@ -108,8 +108,8 @@ struct TestServerScriptTests {
         try await withTestServer { server in
             server.route(.post, "/echo") { TestResponse(body: .data($0.body)) }
             let request = "POST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nping"
-            let answer = try await response(of: server, to: request)
-            #expect(answer.hasSuffix("\r\n\r\nping"))
+            let received = try await response(of: server, to: request)
+            #expect(received.hasSuffix("\r\n\r\nping"))
         }
     }
 }

@@ -98,8 +98,8 @@ struct TestServerTests {
             try await cancelled.wait()
             // Other connections still work.
             server.enqueue(.ok)
-            let answer = try await response(of: server, to: get("/"))
-            #expect(answer.hasPrefix("HTTP/1.1 200"))
+            let received = try await response(of: server, to: get("/"))
+            #expect(received.hasPrefix("HTTP/1.1 200"))
         }
     }
 
@@ -146,8 +146,8 @@ struct TestServerTests {
                     group.addTask {
                         for _ in 0..<100 {
                             let request = "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
-                            let answer = try await response(of: server, to: request)
-                            #expect(answer.hasSuffix("\r\nok"))
+                            let received = try await response(of: server, to: request)
+                            #expect(received.hasSuffix("\r\nok"))
                         }
                     }
                 }

@@ -27,15 +27,15 @@ struct VerificationTests {
                 responses: .text("never all of it").disconnecting(.close, at: .responseBody(after: 5)),
                 .text("done").preceded(by: .earlyHints("</style.css>; rel=preload")).trailers([.eTag: "\"1\""])
             )
-            var answers: [String] = []
+            var responses: [String] = []
             for _ in 1...3 {
                 // The client can already fail while it connects, because the server resets the connection.
                 guard var client = try? await RawClient(to: server) else { continue }
                 try? await client.send(get("/report"))
-                answers.append((try? await client.receive(through: "\"1\"\r\n\r\n")) ?? "")
+                responses.append((try? await client.receive(through: "\"1\"\r\n\r\n")) ?? "")
                 await client.close()
             }
-            #expect(answers.last?.hasSuffix("4\r\ndone\r\n0\r\nETag: \"1\"\r\n\r\n") == true)
+            #expect(responses.last?.hasSuffix("4\r\ndone\r\n0\r\nETag: \"1\"\r\n\r\n") == true)
             for _ in 1...2 { try await server.takeRequest().expect(.get, "/report") }
             try server.verify()
         }

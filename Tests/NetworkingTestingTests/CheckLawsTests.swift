@@ -40,7 +40,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "The error of another component is changed: Wrapped.",
-            "The error with which a body breaks off on its way to the sink becomes Wrapped."
+            "The error that truncates a body on its way to the sink becomes Wrapped."
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
@@ -52,7 +52,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "An error of the upstream is swallowed.",
-            "A body that breaks off on its way to the sink causes no error."
+            "A body that is truncated on its way to the sink causes no error."
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
@@ -174,12 +174,12 @@ struct CheckLawsTests {
             }
             return response
         },
-        Breaking("The sink is notified 0 times, not once, that its body breaks off.") { request, upstream in
+        Breaking("The sink is notified 0 times, not once, that its body is truncated.") { request, upstream in
             var request = request
             request.sink = request.sink.map { IgnoringFailures(sink: $0) }
             return try await upstream.send(request)
         },
-        Breaking("A body that breaks off on its way to the sink causes no error.") {
+        Breaking("A body that is truncated on its way to the sink causes no error.") {
             request,
             upstream in
             guard request.sink != nil else { return try await upstream.send(request) }
@@ -211,7 +211,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "A request with a sink fails with Refusal.",
-            "The error with which a body breaks off on its way to the sink becomes Refusal."
+            "The error that truncates a body on its way to the sink becomes Refusal."
         ) { request, upstream in
             guard request.sink == nil else { throw Refusal() }
             return try await upstream.send(request)
@@ -289,7 +289,7 @@ struct CheckLawsTests {
 
     /// The modifier sends nothing upstream, so it cannot break the laws about the upstream.
     @Test func acceptsAModifierThatNeverSendsWithOneException() async throws {
-        try await checkLaws(except: [.oneSend: "it answers by itself"]) { upstream in
+        try await checkLaws(except: [.oneSend: "it responds by itself"]) { upstream in
             AnyNetworkingComponent(upstream.mocked(where: { _ in true }, with: .text("hello")))
         }
     }
@@ -547,7 +547,10 @@ extension CheckLawsTests {
             return try await Stuck.wait()
         }
         let violations = await #expect(throws: LawViolations.self) {
-            try await checkLaws(of: component, except: [.sinks: "it is bare", .cancelledBefore: "it is deaf"])
+            try await checkLaws(
+                of: component,
+                except: [.sinks: "it is bare", .cancelledBefore: "it ignores cancellation"]
+            )
         }
 
         #expect(violations?.violations.map(\.law) == [.cancellation])
@@ -576,10 +579,10 @@ extension CheckLawsTests {
 
 /// A component without the guarantees that the library adds to transports.
 private struct Bare: NetworkingComponent {
-    let answer: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
+    let respond: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await answer(request)
+        try await respond(request)
     }
 }
 
@@ -701,7 +704,7 @@ private final class Confusing: NetworkingModifier {
 private struct IgnoringFailures: ResponseSink {
     let sink: any ResponseSink
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         try await sink.offer(head)
     }
 
@@ -799,7 +802,7 @@ private final class FirstForAll: NetworkingModifier {
 
 /// Caches responses by path and ignores the query.
 private final class ByPath: NetworkingModifier {
-    private let memory = Mutex<(answers: [String: Data], sends: [String: Int])>(([:], [:]))
+    private let memory = Mutex<(responses: [String: Data], sends: [String: Int])>(([:], [:]))
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         guard request.sink == nil else { return try await upstream.send(request) }
@@ -809,11 +812,11 @@ private final class ByPath: NetworkingModifier {
             memory.sends[url, default: 0] += 1
             // The concurrency law sends the same request twice. Both have to be sent, so the law about repeated
             // requests is the one that fails.
-            return memory.sends[url, default: 0] > 2 ? memory.answers[path] : nil
+            return memory.sends[url, default: 0] > 2 ? memory.responses[path] : nil
         }
         if let remembered { return HTTPResponseData(request: request, data: remembered) }
         let response = try await upstream.send(request)
-        memory.withLock { $0.answers[path] = response.data }
+        memory.withLock { $0.responses[path] = response.data }
         return response
     }
 }

@@ -32,9 +32,9 @@ struct CollectingSinkTests {
     @Test(
         arguments: [
             (200, .take), (299, .take), (302, .collect(upTo: 1 << 20)), (404, .collect(upTo: 1 << 20)),
-        ] as [(Int, SinkAnswer)]
+        ] as [(Int, SinkDecision)]
     )
-    func offersTheDefaultDecision(code: Int, expected: SinkAnswer) async throws {
+    func offersTheDefaultDecision(code: Int, expected: SinkDecision) async throws {
         let sink = CollectingSink()
         let head = HTTPResponse(status: .init(code: code))
 

@@ -9,7 +9,7 @@ import Testing
 struct ManualClockTests {
     private let clock = ManualClock()
 
-    @Test func advancesOnlyWhenTold() {
+    @Test func advancesOnlyOnRequest() {
         #expect(clock.now.offset == .zero)
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_000))
 

@@ -109,7 +109,7 @@ struct MockedTests {
         var request = HTTPRequestData.lawful
         request.sink = sink
 
-        let response = try await transport.mocked(all: .pieces(["one", "two"])).data(request)
+        let response = try await transport.mocked(all: .chunks(["one", "two"])).data(request)
 
         #expect(response.body == .delivered(byteCount: 6))
         #expect(sink.chunks == [Data("one".utf8), Data("two".utf8)])
@@ -134,7 +134,7 @@ struct MockedTests {
     @Test func closuresGetTheBodyInMemory() async throws {
         let network = transport.mocked(where: { $0.body?.data == Data("one".utf8) }, with: .text("where"))
             .mocked(by: { $0.body?.data == Data("two".utf8) ? .text("by") : nil })
-        func answer(to text: String) async throws -> String {
+        func response(to text: String) async throws -> String {
             let body = RequestBody.stream(
                 AsyncStream { continuation in
                     continuation.yield(Data(text.utf8))
@@ -146,9 +146,9 @@ struct MockedTests {
             return String(decoding: try await network.data(request).data, as: UTF8.self)
         }
 
-        #expect(try await answer(to: "one") == "where")
-        #expect(try await answer(to: "two") == "by")
-        #expect(try await answer(to: "three") == "upstream")
+        #expect(try await response(to: "one") == "where")
+        #expect(try await response(to: "two") == "by")
+        #expect(try await response(to: "three") == "upstream")
         #expect(transport.requests.map(\.body?.data) == [Data("three".utf8)])
     }
 
@@ -167,10 +167,10 @@ struct MockedTests {
     }
 
     @Test func cancelledCallerOfAMockGetsCancellationError() async throws {
-        let answer = HeldAnswer()
-        let network = transport.mocked(all: .held(by: answer))
+        let held = HeldResponse()
+        let network = transport.mocked(all: .held(by: held))
         let call = Task { try await network.data(.lawful) }
-        try await answer.waitForRequests()
+        try await held.waitForRequests()
 
         call.cancel()
 

@@ -85,14 +85,14 @@ struct ScriptedAuthenticationDelegateTests {
 
         try await delegate.waitForCalls()
         #expect(delegate.active == 1)
-        delegate.letGo()
+        delegate.release()
 
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
         // A request that is refused after the refresh can have carried the old token, so there is no second refresh.
         #expect(delegate.refreshes == 1)
-        delegate.letGo()
+        delegate.release()
         _ = try await delegate.refresh(new, after: nil, over: MockTransport())
     }
 
@@ -110,12 +110,12 @@ struct ScriptedAuthenticationDelegateTests {
 
     @Test func deaflyHeldCallIgnoresCancellation() async throws {
         let delegate = ScriptedAuthenticationDelegate(authorizing: [.success(new)])
-        delegate.hold(deafly: true)
+        delegate.hold(ignoringCancellation: true)
         let call = Task { try await delegate.authorize(over: MockTransport()) }
         try await delegate.waitForCalls(1)
 
         call.cancel()
-        delegate.letGo()
+        delegate.release()
 
         #expect(try await call.value == new)
     }

@@ -31,7 +31,7 @@ struct TransportCheckTests {
                     "statuses", "response bodies", "401 with its body", "basic redirects", "infinite redirects",
                     "concurrency",
                     "multi-value headers from the server", "maximum response bytes", "identity", "incomplete body",
-                    "nobody listens", "stall before the head", "cancel before the head", "cancel within the body",
+                    "refused connection", "stall before the head", "cancel before the head", "cancel within the body",
                     "gzip", "under-read", "random bytes", "events",
                 ]
             case .appendsBytes: ["response bodies", "empty chunked body", "redirects that are not followed"]
@@ -42,7 +42,7 @@ struct TransportCheckTests {
         }
 
         func transport(for server: TestServer) -> AnyNetworkingComponent {
-            let mock = MockTransport(answeringAs: server)
+            let mock = MockTransport(respondingAs: server)
             switch self {
             case .dropsBodies: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.body = nil }))
             case .dropsFields: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.headerFields = [:] }))

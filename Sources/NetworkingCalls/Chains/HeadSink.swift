@@ -27,7 +27,7 @@ final class HeadSink: ResponseSink {
         limit.store(request.maximumResponseBytes, ordering: .relaxed)
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         report(head)
         return .collect(upTo: limit.load(ordering: .relaxed))
     }
@@ -41,7 +41,7 @@ struct HeadForwardingSink: ForwardingSink {
     let sink: any ResponseSink
     let report: @Sendable (HTTPResponse) -> Void
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         report(head)
         return try await sink.offer(head)
     }

@@ -97,7 +97,7 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
             )
         }
         guard isOnline else {
-            throw refused(request, "\(reason) It did not come back within \(limit ?? .zero).")
+            throw refused(request, "\(reason) It was not available again within \(limit ?? .zero).")
         }
         try Task.checkCancellation()
     }

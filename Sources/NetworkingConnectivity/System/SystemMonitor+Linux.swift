@@ -210,7 +210,7 @@ private final class NetlinkSocket: Sendable {
     }
 
     let descriptor: CInt
-    /// The address of the socket, which the kernel repeats in its answers.
+    /// The address of the socket, which the kernel repeats in its messages.
     let port: UInt32
 
     /// Opens a socket; `nil` if the system forbids it.

@@ -104,7 +104,7 @@ public struct NetworkingError: Error {
     ///
     /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent
     /// twice.
-    package var unansweredAfter: Duration?
+    package var noResponseAfter: Duration?
 
     /// The metadata that components have set on the error.
     private var metadata = TypedValues()

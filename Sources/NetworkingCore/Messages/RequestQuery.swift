@@ -17,21 +17,21 @@ package import Foundation
 /// their exact bytes.
 @dynamicMemberLookup
 public struct RequestQuery: Sendable, Hashable {
-    /// The pieces between the ampersands, still encoded; `nil` if the URL has no question mark.
-    private var pieces: [Substring]?
+    /// The items between the ampersands, still encoded; `nil` if the URL has no question mark.
+    private var encodedItems: [Substring]?
 
     package init(encoded: Substring?) {
-        pieces = encoded?.split(separator: "&", omittingEmptySubsequences: false)
+        encodedItems = encoded?.split(separator: "&", omittingEmptySubsequences: false)
     }
 
     /// The encoded query as in the URL, without its question mark; `nil` if there is none.
     public var encoded: String? {
-        pieces?.joined(separator: "&")
+        encodedItems?.joined(separator: "&")
     }
 
     /// Whether there are no items.
     public var isEmpty: Bool {
-        pieces?.allSatisfy(\.isEmpty) ?? true
+        encodedItems?.allSatisfy(\.isEmpty) ?? true
     }
 
     /// Adds the items of another query after the existing ones.
@@ -39,19 +39,20 @@ public struct RequestQuery: Sendable, Hashable {
     /// - Parameter query: The other query. Its items keep their exact bytes.
     public mutating func append(_ query: RequestQuery) {
         guard !query.isEmpty else { return }
-        pieces = (isEmpty ? [] : pieces ?? []) + (query.pieces ?? [])
+        encodedItems = (isEmpty ? [] : encodedItems ?? []) + (query.encodedItems ?? [])
     }
 
     /// Adds items after the existing ones.
     mutating func append(_ items: [(name: String, value: String)]) {
         guard !items.isEmpty else { return }
-        pieces = (pieces ?? []) + items.map { Item(name: $0.name, value: $0.value).encoded(with: .standard) }
+        encodedItems =
+            (encodedItems ?? []) + items.map { Item(name: $0.name, value: $0.value).encoded(with: .standard) }
     }
 
     /// Adds one item with commas between its texts; commas in the texts are percent-encoded.
     mutating func append(commaSeparated texts: [String], name: String) {
         let value = texts.map { QueryEncoding.strict.encode($0) }.joined(separator: ",")
-        pieces = (pieces ?? []) + ["\(QueryEncoding.standard.encode(name))=\(value)"[...]]
+        encodedItems = (encodedItems ?? []) + ["\(QueryEncoding.standard.encode(name))=\(value)"[...]]
     }
 
     /// The value of the first item with this name; setting it removes the others, and `nil` removes all.
@@ -60,7 +61,7 @@ public struct RequestQuery: Sendable, Hashable {
     ///
     /// - Parameter name: The decoded name.
     public subscript(name: String) -> String? {
-        get { pieces?.lazy.map(Item.init).first { $0.name == name }.map { $0.value ?? "" } }
+        get { encodedItems?.lazy.map(Item.init).first { $0.name == name }.map { $0.value ?? "" } }
         set { self[values: name] = newValue.map { [$0] } ?? [] }
     }
 
@@ -80,13 +81,13 @@ public struct RequestQuery: Sendable, Hashable {
     public subscript(values name: String) -> [String] {
         get { items.filter { $0.name == name }.map { $0.value ?? "" } }
         set {
-            // An empty query is one empty piece, which would leave an ampersand before the first item.
-            var kept = pieces == [""] && !name.isEmpty ? [] : pieces ?? []
+            // An empty query is one empty item, which would leave an ampersand before the first item.
+            var kept = encodedItems == [""] && !name.isEmpty ? [] : encodedItems ?? []
             let first = kept.firstIndex { Item($0).name == name } ?? kept.count
             kept.removeAll { Item($0).name == name }
             let added = newValue.map { Item(name: name, value: $0).encoded(with: .standard) }
             kept.insert(contentsOf: added, at: min(first, kept.count))
-            pieces = kept.isEmpty ? nil : kept
+            encodedItems = kept.isEmpty ? nil : kept
         }
     }
 
@@ -95,22 +96,22 @@ public struct RequestQuery: Sendable, Hashable {
     /// Existing items keep their exact bytes.
     package var items: [URLQueryItem] {
         get {
-            (pieces ?? [])
-                .map { piece in
-                    let item = Item(piece)
+            (encodedItems ?? [])
+                .map { encodedItem in
+                    let item = Item(encodedItem)
                     return URLQueryItem(name: item.name, value: item.value)
                 }
         }
         set {
-            let given = Dictionary((pieces ?? []).map { (Item($0), $0) }) { first, _ in first }
+            let given = Dictionary((encodedItems ?? []).map { (Item($0), $0) }) { first, _ in first }
             let items = newValue.map { Item(name: $0.name, value: $0.value) }
-            pieces = items.isEmpty ? nil : items.map { given[$0] ?? $0.encoded(with: .standard) }
+            encodedItems = items.isEmpty ? nil : items.map { given[$0] ?? $0.encoded(with: .standard) }
         }
     }
 
     /// Encodes every item again.
     mutating func reencode(with encoding: QueryEncoding) {
-        pieces = pieces?.map { Item($0).encoded(with: encoding) }
+        encodedItems = encodedItems?.map { Item($0).encoded(with: encoding) }
     }
 
     private struct Item: Hashable {
@@ -122,14 +123,14 @@ public struct RequestQuery: Sendable, Hashable {
             self.value = value
         }
 
-        init(_ piece: Substring) {
-            guard let equals = piece.firstIndex(of: "=") else {
-                self.init(name: PercentEncoding.decode(piece), value: nil)
+        init(_ encodedItem: Substring) {
+            guard let equals = encodedItem.firstIndex(of: "=") else {
+                self.init(name: PercentEncoding.decode(encodedItem), value: nil)
                 return
             }
             self.init(
-                name: PercentEncoding.decode(piece[..<equals]),
-                value: PercentEncoding.decode(piece[piece.index(after: equals)...])
+                name: PercentEncoding.decode(encodedItem[..<equals]),
+                value: PercentEncoding.decode(encodedItem[encodedItem.index(after: equals)...])
             )
         }
 

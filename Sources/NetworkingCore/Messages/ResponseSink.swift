@@ -49,7 +49,7 @@ public protocol ResponseSink: Sendable {
     /// - Parameter head: The head of the response.
     /// - Returns: The sink's decision about the body.
     /// - Throws: An error if the sink cannot take the body; the exchange fails with it.
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision
 
     /// Receives the next bytes of the body, and returns when it can receive more.
     ///
@@ -73,7 +73,7 @@ public protocol ResponseSink: Sendable {
 }
 
 /// The decision of a sink about the body of a response.
-public enum SinkAnswer: Sendable, Hashable {
+public enum SinkDecision: Sendable, Hashable {
     /// The sink receives the body.
     case take
     /// The transport collects the body in memory, up to a maximum number of bytes.
@@ -97,7 +97,7 @@ extension ResponseSink {
     public func prepare(_ request: inout HTTPRequestData) {}
 
     /// Takes the body of a success, and returns `collect(upTo:)` with 1 MiB for any other body.
-    public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    public func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         head.status.isSuccess ? .take : .collect(upTo: 1 << 20)
     }
 

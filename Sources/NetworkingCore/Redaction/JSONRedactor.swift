@@ -23,7 +23,7 @@ struct JSONRedactor {
     private(set) var hasHidden = false
 
     /// A deeper indentation would make a large text of a small document.
-    private static let deepestIndentation = 16
+    private static let maximumIndentation = 16
 
     private init(_ source: [UInt8], layout: Layout, isHidden: @escaping (String) -> Bool) {
         tokens = JSONTokenizer(source)
@@ -144,7 +144,7 @@ struct JSONRedactor {
     }
 
     private mutating func breakLine(depth: Int) {
-        guard layout == .pretty, silentDepth == nil, depth <= Self.deepestIndentation else { return }
+        guard layout == .pretty, silentDepth == nil, depth <= Self.maximumIndentation else { return }
         output.append(UInt8(ascii: "\n"))
         output += repeatElement(UInt8(ascii: " "), count: 2 * depth)
     }

@@ -7,11 +7,11 @@ package struct NamePattern: Sendable, Hashable {
 
     /// Creates a pattern; `nil` for a text without an asterisk, which is a plain name.
     package init?(_ text: String) {
-        let pieces = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
-        guard pieces.count > 1 else { return nil }
-        start = pieces[0]
-        end = pieces[pieces.count - 1]
-        middle = pieces[1..<(pieces.count - 1)].filter { !$0.isEmpty }
+        let parts = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
+        guard parts.count > 1 else { return nil }
+        start = parts[0]
+        end = parts[parts.count - 1]
+        middle = parts[1..<(parts.count - 1)].filter { !$0.isEmpty }
     }
 
     /// Returns whether a name, in lower case, matches the pattern.
@@ -19,27 +19,27 @@ package struct NamePattern: Sendable, Hashable {
         guard name.count >= start.count + end.count, name.starts(with: start),
             name.suffix(end.count).elementsEqual(end)
         else { return false }
-        // Taking the first match of each piece leaves the longest rest for the following pieces.
+        // Taking the first match of each part leaves the longest rest for the following parts.
         var position = start.count
-        for piece in middle {
-            guard let found = Self.find(piece, in: name, from: position, to: name.count - end.count) else {
+        for part in middle {
+            guard let found = Self.find(part, in: name, from: position, to: name.count - end.count) else {
                 return false
             }
-            position = found + piece.count
+            position = found + part.count
         }
         return true
     }
 
     private static func find(
-        _ piece: [UInt8],
+        _ part: [UInt8],
         in name: UnsafeBufferPointer<UInt8>,
         from start: Int,
         to end: Int
     ) -> Int? {
-        guard start + piece.count <= end else { return nil }
-        return (start...(end - piece.count))
+        guard start + part.count <= end else { return nil }
+        return (start...(end - part.count))
             .first { offset in
-                piece.indices.allSatisfy { name[offset + $0] == piece[$0] }
+                part.indices.allSatisfy { name[offset + $0] == part[$0] }
             }
     }
 }

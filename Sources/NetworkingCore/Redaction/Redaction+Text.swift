@@ -63,15 +63,15 @@ extension Redaction {
     /// it.
     func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
         text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-            .map { piece in
-                let piece = Substring(piece)
-                guard let equals = piece.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+            .map { part in
+                let part = Substring(part)
+                guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else {
                     // Without a name, the text could be a value.
-                    return piece.isEmpty ? piece : mask.map { $0[...] } ?? piece
+                    return part.isEmpty ? part : mask.map { $0[...] } ?? part
                 }
-                let name = piece[..<equals]
+                let name = part[..<equals]
                 if isHidden(PercentEncoding.decode(name)) { return "\(name)=\(Self.placeholder)" }
-                return mask.map { "\(name)=\($0)" } ?? hidingInner(piece, after: equals, isHidden)
+                return mask.map { "\(name)=\($0)" } ?? hidingInner(part, after: equals, isHidden)
             }
             .joined(separator: "&")
     }
@@ -80,19 +80,18 @@ extension Redaction {
     ///
     /// The value may contain another query, or a second pair after a semicolon.
     private func hidingInner(
-        _ piece: Substring,
+        _ part: Substring,
         after equals: Substring.Index,
         _ isHidden: (String) -> Bool
     ) -> Substring {
         var start = equals
-        while let mark = piece.utf8[start...].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") })
-        {
-            start = piece.utf8.index(after: mark)
-            guard let inner = piece.utf8[start...].firstIndex(of: UInt8(ascii: "=")) else { break }
-            let name = piece[start..<inner].drop { $0 == " " }
-            if isHidden(PercentEncoding.decode(name)) { return "\(piece[...inner])\(Self.placeholder)" }
+        while let mark = part.utf8[start...].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") }) {
+            start = part.utf8.index(after: mark)
+            guard let inner = part.utf8[start...].firstIndex(of: UInt8(ascii: "=")) else { break }
+            let name = part[start..<inner].drop { $0 == " " }
+            if isHidden(PercentEncoding.decode(name)) { return "\(part[...inner])\(Self.placeholder)" }
         }
-        return piece
+        return part
     }
 
     /// Returns an authority with its userinfo replaced.

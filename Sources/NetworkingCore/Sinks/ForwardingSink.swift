@@ -46,7 +46,7 @@ extension ForwardingSink {
     }
 
     /// Offers the head to the other sink.
-    public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    public func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         try await sink.offer(head)
     }
 

@@ -6,28 +6,28 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A sink that reports to a modifier how the wrapped sink answers a head, and when it is busy.
+/// A sink that reports to a modifier the wrapped sink's decision about a head, and when the sink is busy.
 package struct ObservedSink: ForwardingSink {
     package let sink: any ResponseSink
-    /// Receives the wrapped sink's answer to a head.
-    private let answered: @Sendable (SinkAnswer) -> Void
+    /// Receives the wrapped sink's decision about a head.
+    private let onDecision: @Sendable (SinkDecision) -> Void
     /// Receives `true` when the wrapped sink starts to process a chunk, and `false` when it is ready for the next one.
     private let isBusy: @Sendable (Bool) -> Void
 
     package init(
         sink: any ResponseSink,
-        answered: @escaping @Sendable (SinkAnswer) -> Void = { _ in },
+        onDecision: @escaping @Sendable (SinkDecision) -> Void = { _ in },
         isBusy: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
         self.sink = sink
-        self.answered = answered
+        self.onDecision = onDecision
         self.isBusy = isBusy
     }
 
-    package func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        let answer = try await sink.offer(head)
-        answered(answer)
-        return answer
+    package func offer(_ head: HTTPResponse) async throws -> SinkDecision {
+        let decision = try await sink.offer(head)
+        onDecision(decision)
+        return decision
     }
 
     package func receive(_ chunk: Data) async throws {

@@ -11,8 +11,8 @@ package final class SinkUse: Sendable {
     }
 
     fileprivate var observed: ObservedSink {
-        ObservedSink(sink: sink) { [self] answer in
-            if case .take = answer {
+        ObservedSink(sink: sink) { [self] decision in
+            if case .take = decision {
                 hasTaken.store(true, ordering: .releasing)
             }
         }

@@ -9,7 +9,7 @@ import Foundation
 /// Errors of exchanges, with the same texts for every transport.
 extension HTTPRequestData {
     /// The error for a response that is not HTTP.
-    package var invalidAnswer: NetworkingError {
+    package var invalidResponse: NetworkingError {
         NetworkingError(.invalidResponse, request: self)
     }
 
@@ -74,7 +74,7 @@ extension HTTPRequestData {
 
 extension HTTPResponse {
     /// Whether a body may follow this head (RFC 9112 section 6.3).
-    package func hasBody(inAnswerTo method: HTTPRequest.Method) -> Bool {
+    package func hasBody(inResponseTo method: HTTPRequest.Method) -> Bool {
         method != .head && status.code >= 200 && status.code != 204 && status.code != 304
     }
 }

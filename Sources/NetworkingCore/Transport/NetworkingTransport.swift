@@ -108,8 +108,8 @@ extension HTTPRequestData {
         let error = (error as? RequestBody.Failure)?.error(of: self) ?? error
         emit(ExchangeEvent.failed(error))
         guard var error = error as? NetworkingError else { throw error }
-        let elapsed = error.unansweredAfter
-        error.unansweredAfter = nil
+        let elapsed = error.noResponseAfter
+        error.noResponseAfter = nil
         if !earlier.isEmpty {
             error.repeatedExchanges = earlier
         }

@@ -128,8 +128,8 @@ extension CallCapture {
             summary.state = .response
             summary.status = Int64(response.head.status.code)
             if let last = state.exchanges.last {
-                let isWhatCame = last.response?.head == response.head && last.response?.body == response.body
-                summary.response = isWhatCame ? nil : har(response, state.redaction)
+                let isLastResponse = last.response?.head == response.head && last.response?.body == response.body
+                summary.response = isLastResponse ? nil : har(response, state.redaction)
             }
         case .failure(let failure):
             summary.state = state.end?.isCancelled == true ? .cancelled : .failure
@@ -155,8 +155,8 @@ extension CallCapture.Exchange {
             timings.dns = resolved.inMilliseconds
             rest -= resolved
         }
-        let told = connecting.flatMap { connecting in connected.map { $0 - connecting } }
-        if let duration = connection?.connecting ?? told {
+        let measured = connecting.flatMap { connecting in connected.map { $0 - connecting } }
+        if let duration = connection?.connecting ?? measured {
             timings.connect = duration.inMilliseconds
             timings.ssl = connection?.securing?.inMilliseconds ?? -1
             rest -= duration

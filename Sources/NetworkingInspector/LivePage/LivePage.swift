@@ -14,9 +14,9 @@ final class LivePage: HTTPHandler {
     /// The maximum time that a request of the browser waits for changes.
     private static let maximumWait = Duration.seconds(20)
     /// The minimum time it waits for more, once there is a change.
-    private static let shortestWait = Duration.milliseconds(100)
+    private static let minimumWait = Duration.milliseconds(100)
     /// The time limit of the server for a response, in seconds; well above the maximum wait.
-    static let maximumAnswer = 60.0
+    static let maximumResponseTime = 60.0
     /// The maximum number of calls in a response, so that a page that is opened late fills up gradually.
     private static let maximumCalls = 200
 
@@ -41,7 +41,7 @@ final class LivePage: HTTPHandler {
     }
 
     func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var response = try await answer(to: request)
+        var response = try await self.response(to: request)
         let fields: [(HTTPHeader, String)] = [
             // Another user could find the page in a browser's cache.
             (HTTPHeader("Cache-Control"), "no-store"),
@@ -59,7 +59,7 @@ final class LivePage: HTTPHandler {
         return response
     }
 
-    private func answer(to request: HTTPRequest) async throws -> HTTPResponse {
+    private func response(to request: HTTPRequest) async throws -> HTTPResponse {
         if let refusal = refusal(of: request) { return refusal }
         let path = request.target.path().split(separator: "/", omittingEmptySubsequences: false)
         guard path.count >= 2, path[0].isEmpty, SecretComparison.areEqual(path[1], token) else {
@@ -133,7 +133,7 @@ final class LivePage: HTTPHandler {
         var changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         if revision > 0, !changes.hasMore, clock.now < deadline {
             // A busy app changes all the time, and each response contains whole calls.
-            try await clock.sleep(for: Self.shortestWait)
+            try await clock.sleep(for: Self.minimumWait)
             changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         }
         return HTTPResponse(

@@ -56,7 +56,7 @@ extension NetworkInspector {
         let page = LivePage(of: self, on: NetworkEnvironment.current.clock)
         let server = try HTTPServer(
             address: .inet(ip4: "127.0.0.1", port: port),
-            timeout: LivePage.maximumAnswer,
+            timeout: LivePage.maximumResponseTime,
             logger: .disabled,
             handler: page
         )

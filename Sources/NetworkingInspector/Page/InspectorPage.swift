@@ -92,9 +92,9 @@ struct InspectorPage {
     static func embeddable(_ json: Data) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(json.count + json.count / 64)
-        for piece in json.split(separator: UInt8(ascii: "<"), omittingEmptySubsequences: false) {
+        for part in json.split(separator: UInt8(ascii: "<"), omittingEmptySubsequences: false) {
             if !bytes.isEmpty { bytes.append(contentsOf: "\\u003c".utf8) }
-            bytes.append(contentsOf: piece)
+            bytes.append(contentsOf: part)
         }
         return bytes
     }

@@ -394,11 +394,11 @@ const view = { sort: "start", isDescending: false, visible: [], whole: { from: 0
 
 const kinds = {
   all: ["All", "Every call", () => true],
-  failed: ["Failed", "Failed, or answered with a status of 400 or more", call => call.isFailed],
+  failed: ["Failed", "Failed, or has a status of 400 or more", call => call.isFailed],
   slow: ["Slow", `Took ${duration(slowMilliseconds)} or longer`, call => call.isSlow],
   retried: ["Retried", "Sent more than once", call => call.isRetried],
-  cached: ["Cached", "Answered from the cache, or with its help", call => call.isCached],
-  shared: ["Shared", "Took the answer of the same call under way", call => call.isShared],
+  cached: ["Cached", "Served from the cache, or revalidated", call => call.isCached],
+  shared: ["Shared", "Shares the response of an identical call in progress", call => call.isShared],
   pending: ["Pending", "Still under way", call => call.isPending],
 };
 
@@ -536,7 +536,7 @@ function measureSession() {
   }
   if (from === Infinity) [from, to] = [0, 1];
   const end = Math.max(to, from + 1);
-  // Live, the scale grows by steps: bars that creep at every answer are hard to read.
+  // Live, the scale grows by steps: bars that move with every response are hard to read.
   view.whole = { from, end, to: isLive ? from + roundedUp(end - from) : end + (end - from) * 0.01 };
 }
 
@@ -785,8 +785,8 @@ function badgesOf(call) {
   return [
     tries > 1 ? badge("attempts", `×${tries}`, counted(tries, "attempt")) : null,
     call.redirects > 0 ? badge("redirects", `↪${call.redirects}`, counted(call.redirects, "redirect")) : null,
-    call.isCached ? badge("cached", servedByCache[call.cache], "Answered with the help of the cache: " + call.cache) : null,
-    call.isShared ? badge("shared", "shared", "Took the answer of the same call under way") : null,
+    call.isCached ? badge("cached", servedByCache[call.cache], "The cache was used: " + call.cache) : null,
+    call.isShared ? badge("shared", "shared", "Shares the response of an identical call in progress") : null,
   ];
 }
 
@@ -805,8 +805,8 @@ function laneOf(call, span) {
   const length = span.to - span.from, at = milliseconds => (call.start + milliseconds - span.from) / length;
   lane.append(setBar(element("span", { class: "thread" }), at(0), at(elapsed(call))));
   for (const part of partsOf(call)) lane.append(setBar(element("span", { class: "part " + part.look }), at(part.start), at(part.start + part.time)));
-  const told = partsOf(call).filter(part => part.name && part.look !== "veil").slice(0, 12).map(part => `${line(part.name, 40)} ${duration(part.time)}`);
-  if (told.length) lane.title = told.join("\n");
+  const parts = partsOf(call).filter(part => part.name && part.look !== "veil").slice(0, 12).map(part => `${line(part.name, 40)} ${duration(part.time)}`);
+  if (parts.length) lane.title = parts.join("\n");
   if (call.isPending) lane.append(setBar(element("span", { class: "moving" }), at(0), at(elapsed(call))));
   if (call.isCached) lane.append(setBar(element("span", { class: `mark ${call.cache}` }), at(elapsed(call)), at(elapsed(call))));
   return lane;
@@ -1102,7 +1102,7 @@ function exchangeOf(call, entry, index, isOpen) {
   const request = object(entry.request), response = object(entry.response), exchange = object(entry._exchange);
   const status = amount(response.status) || null, error = errorOf(entry);
   const isSent = !call.isOurs || entry._exchange;
-  const unsent = call.isShared ? "Shared with another call" : call.isCached ? "Answered from the cache" : "Not sent";
+  const unsent = call.isShared ? "Shared with another call" : call.isCached ? "Served from the cache" : "Not sent";
   const name = isSent ? `Exchange ${text(exchange.number) || index + 1}` : unsent;
   const outcome = status ? `${status} ${line(response.statusText, 60)}`.trim() : error ? "failed" : call.isPending ? "under way" : "no response";
   const body = object(request.postData);
@@ -1201,9 +1201,9 @@ function hexBody(raw, value) {
     const characters = row.map(byte => byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·").join("");
     lines.push(`${at.toString(16).padStart(4, "0")}  ${hex}  ${characters}`);
   }
-  const told = raw.length > hexBytes ? `the first ${hexBytes} of ${grouped(raw.length)} bytes` : `${grouped(raw.length)} bytes`;
+  const size = raw.length > hexBytes ? `the first ${hexBytes} of ${grouped(raw.length)} bytes` : `${grouped(raw.length)} bytes`;
   return element("div", { class: "body" },
-    element("div", { class: "body-bar" }, tag("dim", told), space(), copyButton("Copy base64", () => value)),
+    element("div", { class: "body-bar" }, tag("dim", size), space(), copyButton("Copy base64", () => value)),
     element("pre", { class: "code hex", tabindex: "0", "aria-label": "Bytes", text: lines.join("\n") }));
 }
 
@@ -1289,7 +1289,7 @@ function curlOf(call) {
       element("pre", { class: "code", tabindex: "0", "aria-label": "cURL command" }, ...plainText(command, 1_000_000).children))));
 }
 
-/** A command for an archive that brings none. */
+/** A command for an archive without one. */
 function curlFor(request) {
   const body = object(request.postData), url = text(request.url);
   if (!url) return "";
@@ -1318,9 +1318,9 @@ async function followFeed() {
   for (;;) {
     try {
       const question = `calls?epoch=${encodeURIComponent(feed.epoch)}&after=${feed.revision}`;
-      const answer = await fetch(question, { cache: "no-store", signal: AbortSignal.timeout(40_000) });
-      if (!answer.ok) throw new Error(String(answer.status));
-      takeNews(object(await answer.json()));
+      const response = await fetch(question, { cache: "no-store", signal: AbortSignal.timeout(40_000) });
+      if (!response.ok) throw new Error(String(response.status));
+      takeNews(object(await response.json()));
       feed.failures = 0;
       feed.heardAt = Date.now();
       showConnection();
@@ -1370,7 +1370,7 @@ function showConnection(secondsLeft) {
   const target = $("connection");
   target.hidden = false;
   target.className = "connection " + look;
-  target.title = feed.failures ? "The app does not answer. The page asks again until it does." : "";
+  target.title = feed.failures ? "The app does not respond. The page tries again until it does." : "";
   setText(target, words);
   target.dataset.again = secondsLeft ? ` · again in ${secondsLeft} s` : "";
   const pause = feed.isPaused ? "Resume" : "Pause";
@@ -1380,10 +1380,10 @@ function showConnection(secondsLeft) {
   $("pause").disabled = $("clear").disabled = feed.failures > 0;
 }
 
-async function tell(command) {
+async function send(command) {
   try {
-    const answer = await fetch(command, { method: "POST", cache: "no-store" });
-    if (!answer.ok) throw new Error(String(answer.status));
+    const response = await fetch(command, { method: "POST", cache: "no-store" });
+    if (!response.ok) throw new Error(String(response.status));
   } catch {
     announce(`The app did not take “${command}”.`);
   }
@@ -1391,8 +1391,8 @@ async function tell(command) {
 
 function startLive() {
   $("pause").hidden = $("clear").hidden = false;
-  $("pause").addEventListener("click", () => tell(feed.isPaused ? "resume" : "pause"));
-  $("clear").addEventListener("click", () => tell("clear"));
+  $("pause").addEventListener("click", () => send(feed.isPaused ? "resume" : "pause"));
+  $("clear").addEventListener("click", () => send("clear"));
   followFeed();
 }
 

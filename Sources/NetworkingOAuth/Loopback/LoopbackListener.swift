@@ -79,7 +79,7 @@ private struct LoopbackConnection {
     /// The maximum size of the head, in bytes; some codes are long.
     private static let maximumHead = 32 << 10
     /// The maximum number of bytes read after the head.
-    private static let longestRest = 1 << 20
+    private static let maximumRest = 1 << 20
 
     init(_ socket: AsyncSocket, in pool: LoopbackEventLoop.Pool) {
         socket.socket.keepFromChildren()
@@ -134,7 +134,7 @@ private struct LoopbackConnection {
     /// the response.
     private func drain() async throws {
         var count = 0
-        while count < Self.longestRest {
+        while count < Self.maximumRest {
             count += try await socket.read(atMost: 4_096).count
         }
     }

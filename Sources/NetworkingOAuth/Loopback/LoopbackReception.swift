@@ -23,12 +23,12 @@ final class LoopbackReception: Sendable {
     }
 
     /// Waits for the callback.
-    func answer() async throws -> URL {
+    func callback() async throws -> URL {
         try await end.value()
     }
 
     /// Ends the wait with an error, unless it has already ended.
-    func giveUp(with error: any Error) {
+    func fail(with error: any Error) {
         end.resume(with: .failure(error))
     }
 
@@ -45,7 +45,7 @@ final class LoopbackReception: Sendable {
         guard let host = request.host, address.isNamed(by: host) else { return refusal("403 Forbidden") }
         guard request.path == address.path else { return refusal("404 Not Found") }
         guard request.method == "GET" else { return refusal("405 Method Not Allowed", ["Allow: GET"]) }
-        guard let url = address.url(of: request.target), authorization.isAnswered(by: url) else {
+        guard let url = address.url(of: request.target), authorization.matches(redirect: url) else {
             return refusal("400 Bad Request")
         }
         let isFirst = isOver.withLock { isOver in

@@ -65,7 +65,7 @@ public struct LoopbackUserAgent: OAuthUserAgent {
             do {
                 try await open(authorization.url)
             } catch {
-                reception.giveUp(with: error)
+                reception.fail(with: error)
             }
         }
         defer { opening.cancel() }
@@ -76,7 +76,7 @@ public struct LoopbackUserAgent: OAuthUserAgent {
                     await listener.serve(reception)
                     return nil
                 }
-                group.addTask { try await reception.answer() }
+                group.addTask { try await reception.callback() }
                 for try await case let url? in group {
                     return url
                 }

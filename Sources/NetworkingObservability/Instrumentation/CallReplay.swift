@@ -36,11 +36,11 @@ struct CallReplay {
 
     /// Ends the spans that ended in dropped entries: all open spans, except modifiers whose end comes later in the log.
     private mutating func bridgeGap(of log: CallLog, at moment: Int64, _ root: Int, _ begun: [Int: Int]) {
-        var goOn: Set<Int> = []
+        var continued: Set<Int> = []
         for entry in log.lastEntries {
-            if case .leave(let number) = entry.change, let span = begun[Int(number)] { goOn.insert(span) }
+            if case .leave(let number) = entry.change, let span = begun[Int(number)] { continued.insert(span) }
         }
-        for span in open[root...].reversed() where !goOn.contains(span) {
+        for span in open[root...].reversed() where !continued.contains(span) {
             end(span, at: moment)
         }
         attempts += log.droppedAttempts

@@ -9,7 +9,7 @@ public struct DurationDistribution: Sendable {
     // Nanoseconds, because the arithmetic of durations is slower than everything else here. Their sum may exceed 292
     // years.
     private var total: Int128 = 0
-    private var least: Int64 = 0
+    private var smallest: Int64 = 0
     private var most: Int64 = 0
     /// The number of durations in each class.
     private var classes: [Int] = []
@@ -23,7 +23,7 @@ public struct DurationDistribution: Sendable {
     /// The sum of all durations.
     public var sum: Duration { .nanoseconds(total) }
     /// The shortest duration; zero if there is none.
-    public var minimum: Duration { .nanoseconds(least) }
+    public var minimum: Duration { .nanoseconds(smallest) }
     /// The longest duration; zero if there is none.
     public var maximum: Duration { .nanoseconds(most) }
 
@@ -66,7 +66,7 @@ public struct DurationDistribution: Sendable {
 
     mutating func add(nanoseconds: Int64) {
         let nanoseconds = max(0, nanoseconds)
-        least = count == 0 ? nanoseconds : min(least, nanoseconds)
+        smallest = count == 0 ? nanoseconds : min(smallest, nanoseconds)
         most = max(most, nanoseconds)
         count += 1
         total += Int128(nanoseconds)
@@ -80,7 +80,7 @@ public struct DurationDistribution: Sendable {
     /// - Parameter other: The other distribution.
     public mutating func merge(_ other: DurationDistribution) {
         guard other.count > 0 else { return }
-        least = count == 0 ? other.least : min(least, other.least)
+        smallest = count == 0 ? other.smallest : min(smallest, other.smallest)
         most = max(most, other.most)
         count += other.count
         total += other.total

@@ -15,7 +15,7 @@ import Synchronization
 /// thousand.
 public final class SessionInstrument: Sendable {
     private let state: Mutex<State>
-    private let mostRecent: Int
+    private let maximumRecent: Int
 
     /// Creates an instrument without measurements.
     ///
@@ -23,7 +23,7 @@ public final class SessionInstrument: Sendable {
     /// - Precondition: `recent` is not negative.
     public init(keeping recent: Int = 20) {
         precondition(recent >= 0, "recent must not be negative (is \(recent))")
-        mostRecent = recent
+        maximumRecent = recent
         state = Mutex(State())
     }
 
@@ -45,12 +45,12 @@ public final class SessionInstrument: Sendable {
     func add(_ metrics: CallMetrics) {
         state.withLock { state in
             state.statistics.add(metrics)
-            guard mostRecent > 0 else { return }
-            if state.recent.count < mostRecent {
+            guard maximumRecent > 0 else { return }
+            if state.recent.count < maximumRecent {
                 state.recent.append(metrics)
             } else {
                 state.recent[state.oldest] = metrics
-                state.oldest = (state.oldest + 1) % mostRecent
+                state.oldest = (state.oldest + 1) % maximumRecent
             }
         }
     }

@@ -129,7 +129,7 @@ private struct CURLCommand {
     /// Works on bytes: in a `String`, a quote with a combining mark is a different character, but to a shell it is a
     /// quote.
     private func quoted(_ text: String) -> String {
-        let pieces = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
-        return "'\(pieces.map { String(Substring($0)) }.joined(separator: "'\\''"))'"
+        let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
+        return "'\(parts.map { String(Substring($0)) }.joined(separator: "'\\''"))'"
     }
 }

@@ -50,10 +50,10 @@ public struct TraceState: Sendable, Hashable {
     /// - Parameter fields: The values, in their order.
     public init?(fields: [String]) {
         for field in fields {
-            for piece in field.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                let piece = piece.trimmed
-                guard !piece.isEmpty else { continue }
-                guard let member = Member(piece) else { return nil }
+            for element in field.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                let element = element.trimmed
+                guard !element.isEmpty else { continue }
+                guard let member = Member(element) else { return nil }
                 members.append(member)
             }
         }
@@ -121,9 +121,9 @@ extension TraceState: LosslessStringConvertible {
 }
 
 extension TraceState.Member {
-    fileprivate init?(_ piece: Substring.UTF8View) {
-        guard let equals = piece.firstIndex(of: UInt8(ascii: "=")),
-            let key = String(piece[..<equals]), let value = String(piece[piece.index(after: equals)...])
+    fileprivate init?(_ element: Substring.UTF8View) {
+        guard let equals = element.firstIndex(of: UInt8(ascii: "=")),
+            let key = String(element[..<equals]), let value = String(element[element.index(after: equals)...])
         else { return nil }
         self.init(key: key, value: value)
     }

@@ -26,13 +26,13 @@ extension NetworkingComponent {
     ///     identical orders become one.
     ///   - excluding: Header fields in which identical requests may differ, in addition to those for tracing. Fields
     ///     that hold credentials, such as Authorization and Cookie, are always compared.
-    ///   - followersRetryOnFailure: Whether the callers that joined share one more exchange when the first one fails.
+    ///   - waitersRetryOnFailure: Whether the callers that joined share one more exchange when the first one fails.
     ///   - inFlight: The exchanges in flight. Stacks that use the same object share their exchanges.
     /// - Returns: A component that shares exchanges and throws their errors.
     public func deduplicated(
         methods: Set<HTTPRequest.Method>? = nil,
         excluding: [HTTPField.Name] = [],
-        followersRetryOnFailure: Bool = false,
+        waitersRetryOnFailure: Bool = false,
         sharing inFlight: InFlightRequests = InFlightRequests()
     ) -> some NetworkingComponent {
         modified(
@@ -40,7 +40,7 @@ extension NetworkingComponent {
                 methods: methods.map { Array($0) } ?? Deduplicated.sharedMethods,
                 excluded: Deduplicated.excludedFields
                     .union(excluding.lazy.filter { !$0.isCredential }.map(\.canonicalName)),
-                followersRetryOnFailure: followersRetryOnFailure,
+                waitersRetryOnFailure: waitersRetryOnFailure,
                 inFlight: inFlight
             )
         )
@@ -48,7 +48,7 @@ extension NetworkingComponent {
 
     /// Sends identical concurrent requests once and returns the response to every caller.
     ///
-    /// It is ``deduplicated(methods:excluding:followersRetryOnFailure:sharing:)`` without arguments, under the name in
+    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name in
     /// the guide of danthorpe/swift-networking.
     ///
     /// - Returns: A component that shares exchanges and throws their errors.
@@ -58,7 +58,7 @@ extension NetworkingComponent {
 
     /// Sends identical concurrent requests once and returns the response to every caller.
     ///
-    /// It is ``deduplicated(methods:excluding:followersRetryOnFailure:sharing:)`` without arguments, under the name in
+    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name in
     /// the code of danthorpe/swift-networking.
     ///
     /// - Returns: A component that shares exchanges and throws their errors.
@@ -98,7 +98,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
 
     let methods: [HTTPRequest.Method]
     let excluded: Set<String>
-    let followersRetryOnFailure: Bool
+    let waitersRetryOnFailure: Bool
     let inFlight: InFlightRequests
 
     func send(
@@ -207,7 +207,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 return try await sendAlone(request, upstream: upstream)
             }
             return response
-        } catch let error where followersRetryOnFailure && !isLast && !(error is CancellationError) {
+        } catch let error where waitersRetryOnFailure && !isLast && !(error is CancellationError) {
             return try await share(request, upstream: upstream, isLast: true)
         }
     }

@@ -65,7 +65,7 @@ public struct Backoff: Sendable, Hashable {
     public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
         precondition(delay >= .zero, "delay must not be negative (is \(delay))")
         jitter.check()
-        return Backoff(base: delay, multiplier: 1, cap: jitter.longest(for: delay), jitter: jitter)
+        return Backoff(base: delay, multiplier: 1, cap: jitter.maximum(for: delay), jitter: jitter)
     }
 
     /// A delay that is multiplied by a factor each time.
@@ -148,7 +148,7 @@ extension Backoff.Jitter {
     }
 
     /// The longest delay after jitter.
-    fileprivate func longest(for delay: Duration) -> Duration {
+    fileprivate func maximum(for delay: Duration) -> Duration {
         switch self {
         case .none, .full, .equal: delay
         case .proportional(let part), .stretched(let part): delay * (1 + part)

@@ -132,8 +132,8 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
         guard stack.isInside(.retry) else { return [] }
         return [
             StackDiagnostic(
-                "\(self) is inside another retry, which does not retry a call that this one has given up. Keep one of "
-                    + "the two.",
+                "\(self) is inside another retry, which does not retry a call after this one has stopped "
+                    + "retrying. Keep one of the two.",
                 about: self
             )
         ]
@@ -181,13 +181,13 @@ private struct RetriedCall {
         var start = start
         var result = first
         while true {
-            let brought: Result<HTTPResponseData, any Error>
+            let attempt: Result<HTTPResponseData, any Error>
             if let result {
-                brought = result
+                attempt = result
             } else {
-                brought = try await upstream.outcome(of: request)
+                attempt = try await upstream.outcome(of: request)
             }
-            if let response = try await lastWord(brought, since: start) { return response }
+            if let response = try await lastWord(attempt, since: start) { return response }
             do {
                 try await wait()
             } catch {
@@ -195,10 +195,10 @@ private struct RetriedCall {
                 throw error
             }
             // Another user has signed in: a request of one user must not be sent from another user's account.
-            if let principal = brought.principal, !upstream.principal(for: request).isSame(as: principal) {
+            if let principal = attempt.principal, !upstream.principal(for: request).isSame(as: principal) {
                 giveBackPermit()
                 history.removeLast()
-                return try given(brought, refusal: refused(.anotherUser))
+                return try given(attempt, refusal: refused(.anotherUser))
             }
             start = environment.clock.now
             result = nil
@@ -218,8 +218,8 @@ private struct RetriedCall {
         let attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
         guard let refusal = try await refusal(toRetryAfter: attempt) else { return nil }
         // A refusal is reported only for transient failures.
-        let told = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
-        return try given(result, refusal: told)
+        let reported = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
+        return try given(result, refusal: reported)
     }
 
     /// Returns the response or throws the error of the final attempt.
@@ -268,7 +268,7 @@ private struct RetriedCall {
         }
         let isStandard = decision == .standard
         if isStandard {
-            // A failure that an inner `retry` has given up on is not retried here: that would multiply the attempts.
+            // A failure that an inner `retry` no longer retries is not retried here: that would multiply the attempts.
             if let refusal = attempt.refusalFurtherIn { return refusal }
             guard policy.isTransient(attempt, after: history.attempts.dropLast()) else { return .decision }
             guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }

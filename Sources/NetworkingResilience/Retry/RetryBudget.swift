@@ -68,7 +68,7 @@ public final class RetryBudget: Sendable {
     ///
     /// - Returns: A permit, to be refunded if the retry is not made; `nil` if the account does not cover the cost.
     func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Permit? {
-        guard let model else { return Permit(isFirst: isFirst, cost: 0, slot: 0, account: 0) }
+        guard let model else { return Permit(isFirst: isFirst, cost: 0, bucket: 0, account: 0) }
         return accounts.withLock { accounts in
             accounts.withAccount(of: authority, model, at: now) { $0.withdraw(after: failure, isFirst: isFirst) }
         }
@@ -85,7 +85,7 @@ public final class RetryBudget: Sendable {
         fileprivate let isFirst: Bool
         fileprivate let cost: Double
         /// The tenth of the window in which it was taken.
-        fileprivate let slot: Int64
+        fileprivate let bucket: Int64
         /// The number of the account; the authority may have a newer account since.
         fileprivate let account: UInt64
     }
@@ -160,8 +160,8 @@ public final class RetryBudget: Sendable {
         /// The tokens, the stock or the reserve, depending on the model.
         private var balance: Double
         /// The deposits minus the withdrawals in each tenth of the window.
-        private var slots: [Double]
-        private var slot: Int64 = 0
+        private var buckets: [Double]
+        private var bucket: Int64 = 0
         private var active = 0
         private var activeRetries = 0
 
@@ -169,11 +169,11 @@ public final class RetryBudget: Sendable {
             self.model = model
             self.number = number
             lastUse = now
-            slots = []
+            buckets = []
             switch model {
             case .ratio(_, let reserve, _):
                 balance = Double(reserve)
-                slots = Array(repeating: 0, count: 10)
+                buckets = Array(repeating: 0, count: 10)
             case .throttle(let tokens, _): balance = Double(tokens)
             case .concurrency: balance = 0
             case .quota(let stock, _, _): balance = Double(stock)
@@ -197,21 +197,21 @@ public final class RetryBudget: Sendable {
         /// Removes the entries that are older than the window.
         private mutating func expire(at now: Duration, _ window: Duration) {
             let current = Int64(max(0, min(now.inSeconds / window.inSeconds * 10, 1e18)))
-            guard current > slot else { return }
-            for step in 0..<min(10, current - slot) {
-                slots[Int((current - step) % 10)] = 0
+            guard current > bucket else { return }
+            for step in 0..<min(10, current - bucket) {
+                buckets[Int((current - step) % 10)] = 0
             }
-            slot = current
+            bucket = current
         }
 
-        private var currentSlot: Int {
-            Int(slot % 10)
+        private var currentBucket: Int {
+            Int(bucket % 10)
         }
 
         mutating func begin() {
             active += 1
             if case .ratio(let part, _, _) = model {
-                slots[currentSlot] += part
+                buckets[currentBucket] += part
             }
         }
 
@@ -223,12 +223,12 @@ public final class RetryBudget: Sendable {
         }
 
         mutating func withdraw(after failure: Failure, isFirst: Bool) -> Permit? {
-            let permit = Permit(isFirst: isFirst, cost: cost(after: failure), slot: slot, account: number)
+            let permit = Permit(isFirst: isFirst, cost: cost(after: failure), bucket: bucket, account: number)
             switch model {
             case .ratio:
                 // Sums of tenths are not whole: 5 × 0.2 is meant to be a retry.
-                guard balance + slots.reduce(0, +) + 1e-9 >= 1 else { return nil }
-                slots[currentSlot] -= 1
+                guard balance + buckets.reduce(0, +) + 1e-9 >= 1 else { return nil }
+                buckets[currentBucket] -= 1
             case .throttle(let tokens, _):
                 guard balance > Double(tokens) / 2 else { return nil }
             case .concurrency(let part, let floor):
@@ -253,8 +253,8 @@ public final class RetryBudget: Sendable {
             switch model {
             case .ratio:
                 // A permit from before the window is no longer counted.
-                guard permit.slot > slot - 10 else { return }
-                slots[Int(permit.slot % 10)] += 1
+                guard permit.bucket > bucket - 10 else { return }
+                buckets[Int(permit.bucket % 10)] += 1
             case .throttle, .concurrency:
                 // The throttle counts failures, which stay failures. The concurrency model counts only calls in flight.
                 break

@@ -24,7 +24,7 @@ extension NetworkingComponent {
     ///   - count: The number of requests in each period.
     ///   - period: The length of the period.
     ///   - burst: The number of requests that may be sent at once after a quiet time; the same as `count` by default.
-    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
+    ///   - maximumWait: The maximum time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
     ///   - key: The rule that groups requests; by default all requests are counted together.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
@@ -49,7 +49,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
-    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
+    ///   - maximumWait: The maximum time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
@@ -95,11 +95,11 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
         let clock = environment.clock
         let start = clock.now
         let key = limiter.key.value(for: request, upstream.principal(for: request))
-        var longest = maximumWait
+        var waitLimit = maximumWait
         if let deadline = environment.deadline {
-            longest = min(longest ?? .seconds(Int64.max), max(.zero, deadline - start))
+            waitLimit = min(waitLimit ?? .seconds(Int64.max), max(.zero, deadline - start))
         }
-        switch limiter.take(request.rateLimitWeight, request.priority, key, waitingUpTo: longest, on: clock) {
+        switch limiter.take(request.rateLimitWeight, request.priority, key, waitingUpTo: waitLimit, on: clock) {
         case .taken:
             break
         case .wait(let place, let duration):

@@ -83,7 +83,7 @@ public final class RateLimiter: Sendable {
         state.withLock { $0.cells.count }
     }
 
-    enum Answer {
+    enum Decision {
         /// The request may be sent.
         case taken
         /// The request has a place in the queue and will be sent after about this time.
@@ -100,33 +100,33 @@ public final class RateLimiter: Sendable {
     ///   - weight: The number of permits.
     ///   - priority: The priority in the queue.
     ///   - key: The key.
-    ///   - longest: The longest time that the request may wait; `nil` for no limit.
+    ///   - maximumWait: The maximum time that the request may wait; `nil` for no limit.
     ///   - clock: The clock.
     /// - Returns: Whether the request may be sent, has to wait, or is refused.
     func take(
         _ weight: Int,
         _ priority: RequestPriority,
         _ key: String,
-        waitingUpTo longest: Duration?,
+        waitingUpTo maximumWait: Duration?,
         on clock: NetworkClock
-    ) -> Answer {
+    ) -> Decision {
         guard weight <= burst else { return .impossible }
         let now = clock.now
-        let (answer, alarm) = state.withLock { state -> (Answer, Duration?) in
+        let (decision, alarm) = state.withLock { state -> (Decision, Duration?) in
             state.withCell(key, at: now, interval, burst) { cell, numbers in
                 if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
                 // The time until all requests that wait already are served, whatever their priority, and then this one.
                 let wait = cell.wait(for: weight + cell.queue.weight, at: now)
-                if let longest, wait > longest { return (.refused(wait), nil) }
+                if let maximumWait, wait > maximumWait { return (.refused(wait), nil) }
                 // In the order of arrival, every maximum wait is respected; this is the weight that may be served out
                 // of order.
-                let slack = longest.map { Int(min(($0 - wait) / interval, 1e15)) }
+                let slack = maximumWait.map { Int(min(($0 - wait) / interval, 1e15)) }
                 let place = cell.queue.enter(priority, weight: weight, slack: slack, numbered: &numbers)
                 return (.wait(place, wait), cell.planAlarm(at: now))
             }
         }
         set(alarm, key, on: clock)
-        return answer
+        return decision
     }
 
     /// Returns permits that were not used.

@@ -106,8 +106,8 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         defer { hold.giveBack() }
         var request = request.holdingPermit(of: limiter.held)
         // The reader may take any amount of time, and other requests need not wait for it.
-        request.sink = ObservedSink(sink: sink) { answer in
-            if case .take = answer {
+        request.sink = ObservedSink(sink: sink) { decision in
+            if case .take = decision {
                 hold.giveBack()
             }
         }

@@ -19,8 +19,8 @@ final class PhaseWatch: Sendable {
         var watched = request
         if let sink = request.sink {
             let isReaderPaced = sink.isReaderPaced
-            watched.sink = ObservedSink(sink: sink) { [self] answer in
-                offered(answer, isReaderPaced: isReaderPaced)
+            watched.sink = ObservedSink(sink: sink) { [self] decision in
+                offered(decision, isReaderPaced: isReaderPaced)
             } isBusy: { [self] isBusy in
                 sinkIs(busy: isBusy)
             }
@@ -28,7 +28,7 @@ final class PhaseWatch: Sendable {
         // Transports do extra work for observers, so they are added only when they are needed.
         if state.withLock({ $0.limits.hasPhases }) {
             watched.addObserver(self)
-            watched.addProgressHandler { [self] in heard($0) }
+            watched.addProgressHandler { [self] in received($0) }
         }
         return watched
     }
@@ -58,12 +58,12 @@ final class PhaseWatch: Sendable {
         state.withLock { $0.expired }
     }
 
-    private func heard(_ progress: TransferProgress) {
-        update { $0.heard(progress, at: $1) }
+    private func received(_ progress: TransferProgress) {
+        update { $0.received(progress, at: $1) }
     }
 
-    private func offered(_ answer: SinkAnswer, isReaderPaced: Bool) {
-        guard case .take = answer, isReaderPaced else { return }
+    private func offered(_ decision: SinkDecision, isReaderPaced: Bool) {
+        guard case .take = decision, isReaderPaced else { return }
         update { state, now in state.paceByReader(at: now) }
     }
 
@@ -111,7 +111,7 @@ final class PhaseWatch: Sendable {
         var limits: TimeLimits
         var phase: (name: TimeLimits.Name, deadline: Duration)?
         private var wholeDeadline: Duration?
-        private var tellsConnection = false
+        private var reportsConnection = false
         private var sent: Int64 = 0
         /// Whether the sink is busy with a chunk, so that time without new bytes does not count.
         var isSinkBusy = false
@@ -134,7 +134,7 @@ final class PhaseWatch: Sendable {
         mutating func observe(_ event: ExchangeEvent, at now: Duration) {
             switch event {
             case .started:
-                (tellsConnection, sent, isSinkBusy) = (false, 0, false)
+                (reportsConnection, sent, isSinkBusy) = (false, 0, false)
                 enterConnecting(at: now)
             case .readingBody:
                 // The source of the body is the app, not the network, so its time does not count.
@@ -142,7 +142,7 @@ final class PhaseWatch: Sendable {
             case .bodyRead:
                 enterConnecting(at: now)
             case .connecting:
-                tellsConnection = true
+                reportsConnection = true
                 enterConnecting(at: now)
             case .connected:
                 enterHead(at: now)
@@ -156,7 +156,7 @@ final class PhaseWatch: Sendable {
             }
         }
 
-        mutating func heard(_ progress: TransferProgress, at now: Duration) {
+        mutating func received(_ progress: TransferProgress, at now: Duration) {
             if progress.received.count > 0 {
                 enterBody(at: now)
             } else if progress.sent.count > sent {
@@ -172,10 +172,10 @@ final class PhaseWatch: Sendable {
 
         private mutating func enterConnecting(at now: Duration) {
             switch (limits.connect, limits.head) {
-            case (let connect?, _) where tellsConnection: phase = (.connect, now + connect)
+            case (let connect?, _) where reportsConnection: phase = (.connect, now + connect)
             case (let connect?, let head?): phase = (.connectAndHead, now + connect + head)
             case (let connect?, nil): phase = (.connect, now + connect)
-            case (nil, let head?) where !tellsConnection: phase = (.head, now + head)
+            case (nil, let head?) where !reportsConnection: phase = (.head, now + head)
             case (nil, _): phase = nil
             }
         }

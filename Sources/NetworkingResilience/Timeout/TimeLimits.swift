@@ -34,7 +34,7 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         connect != nil || head != nil || idle != nil
     }
 
-    var longest: Duration? {
+    var maximum: Duration? {
         guard hasPhases else { return whole }
         return [whole, head.map { $0 + (connect ?? .zero) } ?? connect, idle].lazy.compactMap { $0 }.max()
     }

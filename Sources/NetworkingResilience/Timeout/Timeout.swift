@@ -60,8 +60,8 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         // A limit that was computed from another time may be zero or negative.
         if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request, over: upstream) }
         var request = request
-        if let longest = limits.longest, longest > request.allowedSilence {
-            request.allowedSilence = longest
+        if let maximum = limits.maximum, maximum > request.allowedSilence {
+            request.allowedSilence = maximum
         }
         if limits.whole != nil || limits.idle != nil && limits.head != nil {
             request.state.insert(.hasSilenceLimited)

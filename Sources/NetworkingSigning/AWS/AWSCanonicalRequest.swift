@@ -74,8 +74,8 @@ struct AWSCanonicalRequest {
 
     static func query(_ query: String) -> String {
         query.split(separator: "&")
-            .map { piece in
-                let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            .map { encodedItem in
+                let parts = encodedItem.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 let item = parts.map {
                     PercentEncoding.unreserved.encode(PercentEncoding.bytes(decoding: $0, plusIsSpace: true))
                 }

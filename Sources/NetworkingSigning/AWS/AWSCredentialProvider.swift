@@ -11,12 +11,12 @@ import Foundation
 ///
 /// ```swift
 /// let role = AWSCredentialProvider {
-///     let (answer, _) = try await metadata.value(securityCredentials, as: RoleAnswer.self)
+///     let (role, _) = try await metadata.value(securityCredentials, as: RoleCredentials.self)
 ///     return AWSCredentials(
-///         accessKeyID: answer.accessKeyId,
-///         secretAccessKey: answer.secretAccessKey,
-///         sessionToken: answer.token,
-///         expirationDate: answer.expiration
+///         accessKeyID: role.accessKeyId,
+///         secretAccessKey: role.secretAccessKey,
+///         sessionToken: role.token,
+///         expirationDate: role.expiration
 ///     )
 /// }
 /// let signer = AWSSigner(role, region: "eu-central-1", service: "dynamodb")

@@ -58,7 +58,7 @@ struct AWSRefusal {
     }
 
     private static func codeOfJSON(_ body: Data) -> String? {
-        struct Answer: Decodable {
+        struct Content: Decodable {
             let type: String?
             let code: String?
 
@@ -67,8 +67,8 @@ struct AWSRefusal {
                 case code
             }
         }
-        let answer = try? JSONDecoder().decode(Answer.self, from: body)
-        return answer?.type ?? answer?.code
+        let content = try? JSONDecoder().decode(Content.self, from: body)
+        return content?.type ?? content?.code
     }
 }
 #endif

@@ -20,9 +20,9 @@ struct DigestChallenge: Sendable {
     let domain: String?
 
     /// The maximum number of characters to send back with each request.
-    static let longest = 8_192
+    static let maximumLength = 8_192
 
-    /// Parses a challenge; `nil` if it cannot be answered.
+    /// Parses a challenge; `nil` if it is invalid or not supported.
     init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isOf(scheme: "Digest"), let realm = challenge["realm"], let nonce = challenge["nonce"],
             let algorithm = DigestAlgorithm(challenge["algorithm"]),
@@ -40,7 +40,7 @@ struct DigestChallenge: Sendable {
         domain = challenge["domain"]
     }
 
-    /// Returns the challenges that can be answered, the strongest first; equally strong ones in the order of the
+    /// Returns the supported challenges, the strongest first; equally strong ones in the order of the
     /// server.
     static func byStrength(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
         // The sort is stable.
@@ -49,7 +49,8 @@ struct DigestChallenge: Sendable {
 
     /// Whether values from a server are valid and short enough for a header field.
     static func canBeSentBack(_ values: String...) -> Bool {
-        values.joined().utf8.allSatisfy { $0 >= 32 && $0 != 127 } && values.reduce(0) { $0 + $1.utf8.count } <= longest
+        values.joined().utf8.allSatisfy { $0 >= 32 && $0 != 127 }
+            && values.reduce(0) { $0 + $1.utf8.count } <= maximumLength
     }
 
     /// Whether a digest may cover the body.

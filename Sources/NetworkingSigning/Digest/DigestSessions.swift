@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The known challenges of servers, so that requests can answer them in advance (RFC 7616 section 3.6).
+/// The known challenges of servers, so that requests can be signed in advance (RFC 7616 section 3.6).
 final class DigestSessions: Sendable {
     /// The maximum number of sessions.
     ///
@@ -69,7 +69,7 @@ final class DigestSessions: Sendable {
     }
 }
 
-/// A challenge, its protection space and the number of its answers.
+/// A challenge, its protection space and the number of requests that were signed for it.
 struct DigestSession: Sendable {
     /// The maximum number of URLs in a challenge's `domain`.
     private static let maximumPlaces = 32
@@ -79,7 +79,7 @@ struct DigestSession: Sendable {
     var count: UInt32 = 0
     /// The client's nonce, which the key of a session is derived from.
     let clientNonce = String.digestNonce()
-    /// The protection space of the answer.
+    /// The protection space of the challenge.
     let domain: Set<ProtectionSpace>
 
     fileprivate init(_ challenge: DigestChallenge, to request: HTTPRequestData) {

@@ -18,10 +18,10 @@ import Foundation
 ///     .server(authority: "camera.example.com")
 /// ```
 ///
-/// The first request is sent unsigned, and sent again with the answer to the server's challenge. The challenge defines
-/// a protection space: the origin, or the URLs in its `domain`. Later requests to that space include the answer at
-/// once, each with its own count, until the server requires a new answer. A rejected password is not tried again: the
-/// 401 is the response. The same applies to a challenge that cannot be answered.
+/// The first request is sent unsigned, and sent again with a signature for the server's challenge. The challenge
+/// defines a protection space: the origin, or the URLs in its `domain`. Later requests to that space are signed at once,
+/// each with its own count, until the server sends a new challenge. A rejected password is not tried again: the 401 is
+/// the response. The same applies to an invalid or unsupported challenge.
 ///
 /// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered but used
 /// by some servers. The strongest algorithm that a server offers is used. The user and the password are always sent in
@@ -32,7 +32,7 @@ import Foundation
 /// by the first, unsigned request. Over plain http, Digest protects only the password against eavesdroppers: such a
 /// request requires `HTTPRequestData.allowsPlaintextCredentials`.
 ///
-/// With `coversBody`, every answer covers the body (`auth-int`). Challenges that do not allow this are not answered,
+/// With `coversBody`, every signature covers the body (`auth-int`). Challenges that do not allow this are rejected,
 /// because an attacker could have removed `auth-int`. The call then fails with `NetworkingError.Kind.unauthorized` if
 /// there is no other challenge, and with `.bodyNotReplayable` if the body can be read only once.
 public struct DigestSigner: RequestSigner {
@@ -46,8 +46,8 @@ public struct DigestSigner: RequestSigner {
     /// - Parameters:
     ///   - user: The user.
     ///   - password: The password.
-    ///   - coversBody: Whether every answer must cover the body (`auth-int`). Bodies are then read twice, and responses
-    ///     are not compressed. If `false`, bodies are covered only if the server allows nothing else.
+    ///   - coversBody: Whether every signature must cover the body (`auth-int`). Bodies are then read twice, and
+    ///     responses are not compressed. If `false`, bodies are covered only if the server allows nothing else.
     public init(user: String, password: String, coversBody: Bool = false) {
         self.user = user
         self.password = password
@@ -69,38 +69,41 @@ public struct DigestSigner: RequestSigner {
         .digest
     }
 
-    /// Answers the challenge that is known for the request; without one, the request is unchanged.
+    /// Signs the request for its known challenge; without one, the request is unchanged.
     public func sign(_ request: inout HTTPRequestData) async throws {
         guard let session = sessions.next(for: request) else { return }
         let quality = session.challenge.quality(coversBody: coversBody)
-        let answer = DigestAnswer(session, for: request, covering: quality)
+        let authorization = DigestAuthorization(session, for: request, covering: quality)
         var body: String?
         if quality == .bodyToo {
-            body = try await answer.algorithm.hashBody(of: request)
+            body = try await authorization.algorithm.hashBody(of: request)
             // The server's proof covers the bytes on the wire, but transports decompress bodies.
             request.headerFields[.acceptEncoding] = "identity"
         }
-        let digest = answer.digest(user: user, password: password, method: request.method.rawValue, body: body)
-        request.setCredential(answer.field(digest: digest, user: user, to: session.challenge), for: .authorization)
+        let digest = authorization.digest(user: user, password: password, method: request.method.rawValue, body: body)
+        request.setCredential(
+            authorization.field(digest: digest, user: user, to: session.challenge),
+            for: .authorization
+        )
     }
 
     /// Stores the server's challenge, and verifies the server's proof.
     ///
     /// - Throws: `NetworkingError.Kind.invalidResponse` if the server does not know the password, and
-    ///   `NetworkingError.Kind.unauthorized` if no answer to its challenge would cover the body although it must.
+    ///   `NetworkingError.Kind.unauthorized` if the signature must cover the body and no challenge allows that.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
-        let answer = DigestAnswer(in: response.sentRequest)
+        let authorization = DigestAuthorization(in: response.sentRequest)
         guard response.status == .unauthorized else {
-            if let answer {
-                try await acceptInfo(of: response, to: answer)
+            if let authorization {
+                try await acceptInfo(of: response, to: authorization)
             }
             return false
         }
         let challenges = DigestChallenge.byStrength(response.challenges)
         let challenge = challenges.first { $0.allowsBody || !coversBody }
-        let isWorthAnother = challenge.map { deserves($0, afterRefusalOf: answer) } ?? false
-        if let answer {
-            sessions.end(answer.nonce)
+        let isWorthAnother = challenge.map { deserves($0, afterRefusalOf: authorization) } ?? false
+        if let authorization {
+            sessions.end(authorization.nonce)
         }
         if challenge == nil, !challenges.isEmpty { throw response.leavesBodyUncovered }
         guard let challenge, isWorthAnother else { return false }
@@ -108,29 +111,29 @@ public struct DigestSigner: RequestSigner {
         return true
     }
 
-    /// Whether a challenge should be answered, because it does not mean that the password is wrong.
-    private func deserves(_ challenge: DigestChallenge, afterRefusalOf answer: DigestAnswer?) -> Bool {
-        guard let answer else { return true }
-        guard challenge.nonce != answer.nonce else { return false }
+    /// Whether to send the request again for a challenge, because it does not mean that the password is wrong.
+    private func deserves(_ challenge: DigestChallenge, afterRefusalOf authorization: DigestAuthorization?) -> Bool {
+        guard let authorization else { return true }
+        guard challenge.nonce != authorization.nonce else { return false }
         // A nonce that was used by other requests or has been dropped may have expired, even if the server does not say
         // so.
-        let count = max(UInt32(answer.count, radix: 16) ?? 1, sessions.count(of: answer.nonce) ?? .max)
-        return challenge.isStale || challenge.realm != answer.realm || count > 1
+        let count = max(UInt32(authorization.count, radix: 16) ?? 1, sessions.count(of: authorization.nonce) ?? .max)
+        return challenge.isStale || challenge.realm != authorization.realm || count > 1
     }
 
     // MARK: Authentication-Info
 
     /// Verifies the server's proof, and stores its next nonce (RFC 7616 section 3.5).
-    private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) async throws {
+    private func acceptInfo(of response: HTTPResponseData, to authorization: DigestAuthorization) async throws {
         guard let field = response.headerFields[.authenticationInfo],
             let info = AuthenticationChallenge.challenges(in: "Digest \(field)").first
         else { return }
-        guard try await proves(info, response, answer) else { throw response.isUnproven }
+        guard try await proves(info, response, authorization) else { throw response.isUnproven }
         // The key of a session depends on its first nonce, and servers disagree about the key after a new nonce.
-        if let next = info["nextnonce"], next != answer.nonce, !answer.algorithm.isSession,
+        if let next = info["nextnonce"], next != authorization.nonce, !authorization.algorithm.isSession,
             DigestChallenge.canBeSentBack(next)
         {
-            sessions.replace(answer.nonce, by: next)
+            sessions.replace(authorization.nonce, by: next)
         }
     }
 
@@ -138,23 +141,23 @@ public struct DigestSigner: RequestSigner {
     private func proves(
         _ info: AuthenticationChallenge,
         _ response: HTTPResponseData,
-        _ answer: DigestAnswer
+        _ authorization: DigestAuthorization
     ) async throws -> Bool {
         guard let proof = info["rspauth"] else { return true }
-        guard info["cnonce"] ?? answer.clientNonce == answer.clientNonce,
-            info["nc"].map({ UInt32($0, radix: 16) == UInt32(answer.count, radix: 16) }) ?? true
+        guard info["cnonce"] ?? authorization.clientNonce == authorization.clientNonce,
+            info["nc"].map({ UInt32($0, radix: 16) == UInt32(authorization.count, radix: 16) }) ?? true
         else { return false }
-        var answer = answer
-        if answer.quality != nil, let quality = info["qop"].flatMap({ DigestQuality(rawValue: $0) }) {
-            answer.quality = quality
+        var authorization = authorization
+        if authorization.quality != nil, let quality = info["qop"].flatMap({ DigestQuality(rawValue: $0) }) {
+            authorization.quality = quality
         }
         var body: String?
-        if answer.quality == .bodyToo {
+        if authorization.quality == .bodyToo {
             // A body that went to a sink is no longer available.
             guard let data = response.body.data ?? (response.body.count == 0 ? Data() : nil) else { return true }
-            body = try await answer.algorithm.hashBody(data)
+            body = try await authorization.algorithm.hashBody(data)
         }
-        let expected = answer.digest(user: user, password: password, method: "", body: body)
+        let expected = authorization.digest(user: user, password: password, method: "", body: body)
         return SecretComparison.areEqual(proof.lowercased(), expected)
     }
 }

@@ -173,8 +173,8 @@ extension HTTPRequestData {
             throw SignatureFault("The signature covers \"@query-param\" without saying which one.")
         }
         let values = (targetParts.query ?? "").split(separator: "&")
-            .compactMap { piece -> String? in
-                let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            .compactMap { item -> String? in
+                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 return parts[0].reencoded == name ? (parts.count == 2 ? parts[1].reencoded : "") : nil
             }
         guard let value = values.first else {

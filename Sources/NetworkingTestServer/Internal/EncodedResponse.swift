@@ -9,7 +9,7 @@ import HTTPTypes
 /// A response encoded as the chunks that are sent.
 struct EncodedResponse: Sendable {
     /// The chunks to send, starting with the head, each with its delay and gate.
-    let pieces: [TestResponse.Chunk]
+    let chunks: [TestResponse.Chunk]
 
     /// The effect on the connection after the last chunk.
     let ending: Ending
@@ -46,12 +46,12 @@ struct EncodedResponse: Sendable {
     init(_ response: TestResponse, isHead: Bool = false, isLast: Bool) {
         if case .hangUp = response.body {
             // The empty chunk carries the delay of the head, which is not sent.
-            pieces = response.informational.map(\.piece) + [TestResponse.Chunk(Data(), delay: response.delay)]
+            chunks = response.informational.map(\.chunk) + [TestResponse.Chunk(Data(), delay: response.delay)]
             ending = .close
             return
         }
         if case .raw(let steps) = response.body {
-            pieces = steps.flatMap(\.pieces)
+            chunks = steps.flatMap(\.chunks)
             ending = steps.last?.ending ?? .close
             return
         }
@@ -65,21 +65,21 @@ struct EncodedResponse: Sendable {
         let closesConnection = isLast || isTruncated || fields.closesConnection
         if closesConnection, fields[.connection] == nil { fields[.connection] = "close" }
 
-        var pieces = response.informational.map(\.piece)
+        var chunks = response.informational.map(\.chunk)
         let stage = response.disconnect?.stage
         if stage == .responseStart {
-            pieces.append(TestResponse.Chunk(Data(), delay: response.delay))
+            chunks.append(TestResponse.Chunk(Data(), delay: response.delay))
         } else {
-            pieces.append(TestResponse.Chunk(fields.head(with: response.status), delay: response.delay))
-            if sendsBody, stage != .responseHead { pieces += body.pieces(of: response) }
+            chunks.append(TestResponse.Chunk(fields.head(with: response.status), delay: response.delay))
+            if sendsBody, stage != .responseHead { chunks += body.encodedChunks(of: response) }
         }
         if let disconnect = response.disconnect {
             ending = Ending(disconnect.effect)
-            if let gate = disconnect.gate { pieces.append(TestResponse.Chunk(Data(), gate: gate)) }
+            if let gate = disconnect.gate { chunks.append(TestResponse.Chunk(Data(), gate: gate)) }
         } else {
             ending = closesConnection ? .close : .next
         }
-        self.pieces = pieces
+        self.chunks = chunks
     }
 }
 
@@ -110,17 +110,17 @@ extension TestResponse.Body {
     }
 
     /// Returns the chunks after the head, paced and truncated as the response requires.
-    fileprivate func pieces(of response: TestResponse) -> [TestResponse.Chunk] {
-        var pieces = content
-        if case .responseBody(after: let count) = response.disconnect?.stage, count <= pieces.byteCount {
-            pieces = isChunked ? pieces.chunked(cutAfter: count) : pieces.cut(after: count)
+    fileprivate func encodedChunks(of response: TestResponse) -> [TestResponse.Chunk] {
+        var chunks = content
+        if case .responseBody(after: let count) = response.disconnect?.stage, count <= chunks.byteCount {
+            chunks = isChunked ? chunks.chunked(cutAfter: count) : chunks.cut(after: count)
         } else if isChunked {
-            pieces = pieces.map(\.chunked) + response.trailingPieces
+            chunks = chunks.map(\.chunked) + response.trailingChunks
         }
-        if !pieces.isEmpty { pieces[0].delay += response.bodyDelay }
-        guard let throttle = response.throttle else { return pieces }
+        if !chunks.isEmpty { chunks[0].delay += response.bodyDelay }
+        guard let throttle = response.throttle else { return chunks }
         var pace = Pace(throttle)
-        return pieces.flatMap { pace.chunks(of: $0) }
+        return chunks.flatMap { pace.chunks(of: $0) }
     }
 
     private var isChunked: Bool {
@@ -150,7 +150,7 @@ extension TestResponse.Body {
 
 extension TestResponse {
     /// The end of the chunked coding, with the trailers.
-    var trailingPieces: [Chunk] {
+    var trailingChunks: [Chunk] {
         let trailers = Data(trailerFields.lines.utf8)
         guard trailersDelay > .zero, !trailerFields.isEmpty else { return [Chunk(Data("0\r\n".utf8) + trailers)] }
         return [Chunk("0\r\n"), Chunk(trailers, delay: trailersDelay)]
@@ -159,7 +159,7 @@ extension TestResponse {
 
 extension TestResponse.Informational {
     /// The response as bytes, with its delay and gate.
-    var piece: TestResponse.Chunk {
+    var chunk: TestResponse.Chunk {
         TestResponse.Chunk(headerFields.head(with: status), delay: delay, gate: gate)
     }
 }
@@ -172,13 +172,13 @@ extension [TestResponse.Chunk] {
     /// Returns the first bytes, in their chunks.
     fileprivate func cut(after count: Int) -> Self {
         var rest = count
-        var pieces: Self = []
-        for var piece in self where rest > 0 {
-            piece.data = piece.data.prefix(rest)
-            rest -= piece.data.count
-            pieces.append(piece)
+        var chunks: Self = []
+        for var chunk in self where rest > 0 {
+            chunk.data = chunk.data.prefix(rest)
+            rest -= chunk.data.count
+            chunks.append(chunk)
         }
-        return pieces
+        return chunks
     }
 
     /// Returns the first bytes in the chunked coding.
@@ -186,14 +186,14 @@ extension [TestResponse.Chunk] {
     /// The truncated chunk still announces its full size.
     fileprivate func chunked(cutAfter count: Int) -> Self {
         var rest = count
-        var pieces: Self = []
-        for piece in self where rest > 0 {
-            var coded = piece.chunked
-            if piece.data.count > rest { coded.data.removeLast(piece.data.count - rest + 2) }
-            rest -= Swift.min(rest, piece.data.count)
-            pieces.append(coded)
+        var chunks: Self = []
+        for chunk in self where rest > 0 {
+            var coded = chunk.chunked
+            if chunk.data.count > rest { coded.data.removeLast(chunk.data.count - rest + 2) }
+            rest -= Swift.min(rest, chunk.data.count)
+            chunks.append(coded)
         }
-        return pieces
+        return chunks
     }
 }
 

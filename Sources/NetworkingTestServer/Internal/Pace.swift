@@ -12,22 +12,22 @@ struct Pace {
     /// Returns the parts of a chunk.
     ///
     /// Each starts with a pause, except the very first.
-    mutating func chunks(of piece: TestResponse.Chunk) -> [TestResponse.Chunk] {
-        guard !piece.data.isEmpty else { return [piece] }
-        var chunks: [TestResponse.Chunk] = []
-        var rest = piece.data[...]
+    mutating func chunks(of source: TestResponse.Chunk) -> [TestResponse.Chunk] {
+        guard !source.data.isEmpty else { return [source] }
+        var parts: [TestResponse.Chunk] = []
+        var rest = source.data[...]
         while !rest.isEmpty {
-            var chunk = chunks.isEmpty ? piece : TestResponse.Chunk("")
+            var part = parts.isEmpty ? source : TestResponse.Chunk("")
             if sent == throttle.byteCount {
                 sent = 0
-                chunk.delay += throttle.period
+                part.delay += throttle.period
             }
-            chunk.data = rest.prefix(throttle.byteCount - sent)
-            sent += chunk.data.count
-            rest = rest.dropFirst(chunk.data.count)
-            chunks.append(chunk)
+            part.data = rest.prefix(throttle.byteCount - sent)
+            sent += part.data.count
+            rest = rest.dropFirst(part.data.count)
+            parts.append(part)
         }
-        return chunks
+        return parts
     }
 }
 #endif

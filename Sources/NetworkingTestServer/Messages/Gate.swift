@@ -41,8 +41,8 @@ public final class Gate: Sendable {
         let id = state.withLock { $0.makeID() }
         let isAdmitted = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer = state.withLock { $0.enter(id, continuation) }
-                if let answer { continuation.resume(returning: answer) }
+                let result = state.withLock { $0.enter(id, continuation) }
+                if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
             state.withLock { $0.cancel(id) }?.resume(returning: false)

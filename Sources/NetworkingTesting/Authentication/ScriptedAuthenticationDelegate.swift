@@ -17,7 +17,7 @@ public import Foundation
 /// delegate.hold()
 /// async let responses = (network.data(first), network.data(second))
 /// try await delegate.waitForCalls()      // the refresh has begun
-/// delegate.letGo()
+/// delegate.release()
 /// _ = try await responses
 /// #expect(delegate.refreshes == 1)
 /// ```
@@ -57,8 +57,8 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         authorizing: [Result<Credentials, any Error>] = [],
         refreshing: [Result<Credentials, any Error>] = []
     ) {
-        let authorizations = Script(answers: authorizing, name: "authorizing")
-        let refreshes = Script(answers: refreshing, name: "refreshing")
+        let authorizations = Script(results: authorizing, name: "authorizing")
+        let refreshes = Script(results: refreshing, name: "refreshing")
         self.init(authorize: { _ in try authorizations.next() }, refresh: { _, _, _ in try refreshes.next() })
     }
 
@@ -97,19 +97,19 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         state.withLock { $0.active }
     }
 
-    /// Holds all calls from now on, before they return, until ``letGo()``.
+    /// Holds all calls from now on, before they return, until ``release()``.
     ///
-    /// - Parameter isDeaf: Whether held calls also ignore cancellation, like a server that has already received the
+    /// - Parameter ignoresCancellation: Whether held calls also ignore cancellation, like a server that has already received the
     ///   request.
-    public func hold(deafly isDeaf: Bool = false) {
+    public func hold(ignoringCancellation ignoresCancellation: Bool = false) {
         state.withLock { state in
             state.isHolding = true
-            state.isDeaf = isDeaf
+            state.ignoresCancellation = ignoresCancellation
         }
     }
 
     /// Resumes the held calls and stops holding later ones.
-    public func letGo() {
+    public func release() {
         let held = state.withLock { state in
             state.isHolding = false
             defer { state.held = [:] }
@@ -132,7 +132,7 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
 
     /// Returns the next credentials.
     public func authorize(over network: any NetworkingComponent) async throws -> Credentials {
-        try await answer(.authorize) { try await onAuthorize(network) }
+        try await perform(.authorize) { try await onAuthorize(network) }
     }
 
     /// Returns the next credentials in place of existing ones.
@@ -141,21 +141,21 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         after response: HTTPResponseData?,
         over network: any NetworkingComponent
     ) async throws -> Credentials {
-        try await answer(.refresh(credentials, after: response)) {
+        try await perform(.refresh(credentials, after: response)) {
             try await onRefresh(credentials, response, network)
         }
     }
 
-    private func answer(
+    private func perform(
         _ call: Call,
         _ operation: nonisolated(nonsending) () async throws -> Credentials
     ) async throws -> Credentials {
-        let (hold, isDeaf, id, served) = state.withLock { $0.begin(call) }
+        let (hold, ignoresCancellation, id, served) = state.withLock { $0.begin(call) }
         defer { state.withLock { $0.active -= 1 } }
         for wait in served {
             wait.resume()
         }
-        if let hold, isDeaf {
+        if let hold, ignoresCancellation {
             // A detached task does not inherit cancellation; it ends when the call is released.
             try await Task.detached { try await hold.value() }.value
         } else if let hold {
@@ -168,30 +168,30 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         var calls: [Call] = []
         var active = 0
         var isHolding = false
-        var isDeaf = false
+        var ignoresCancellation = false
         var held: [Int: Suspension<Void>] = [:]
         var waits = CountWaits()
         private var lastID = 0
 
         /// Records a call and returns its hold and the waits to resume.
-        mutating func begin(_ call: Call) -> (Suspension<Void>?, isDeaf: Bool, Int, [Suspension<Void>]) {
+        mutating func begin(_ call: Call) -> (Suspension<Void>?, ignoresCancellation: Bool, Int, [Suspension<Void>]) {
             calls.append(call)
             active += 1
             lastID += 1
             if isHolding {
                 held[lastID] = Suspension()
             }
-            return (held[lastID], isDeaf, lastID, waits.takeReached(calls.count))
+            return (held[lastID], ignoresCancellation, lastID, waits.takeReached(calls.count))
         }
     }
 
     private final class Script: Sendable {
-        private let answers: [Result<Credentials, any Error>]
+        private let results: [Result<Credentials, any Error>]
         private let name: String
         private let given = Mutex(0)
 
-        init(answers: [Result<Credentials, any Error>], name: String) {
-            self.answers = answers
+        init(results: [Result<Credentials, any Error>], name: String) {
+            self.results = results
             self.name = name
         }
 
@@ -200,14 +200,14 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
                 defer { given += 1 }
                 return given
             }
-            guard answers.indices.contains(index) else {
+            guard results.indices.contains(index) else {
                 throw AuthenticationScriptEnd(
                     call: name == "refreshing" ? "refresh" : "authorize",
                     script: "\(name):",
-                    count: answers.count
+                    count: results.count
                 )
             }
-            return try answers[index].get()
+            return try results[index].get()
         }
     }
 }
@@ -223,9 +223,9 @@ public struct AuthenticationScriptEnd: ReasonedError, LocalizedError, CustomStri
     }
 
     fileprivate init(call: String, script: String, count: Int) {
-        let answers = count == 0 ? "no result" : count == 1 ? "one result" : "\(count) results"
+        let results = count == 0 ? "no result" : count == 1 ? "one result" : "\(count) results"
         description =
-            "The test's delegate has \(answers) for \(call), and was called once more. Add a result to \(script), or "
+            "The test's delegate has \(results) for \(call), and was called once more. Add a result to \(script), or "
             + "find out why the stack calls it."
     }
 

@@ -12,7 +12,7 @@ struct CassetteFile {
     /// The version of the format that is written.
     static let format: Int64 = 1
     /// The maximum file size in bytes; a cassette is read into memory completely.
-    private static let longest = 1 << 30
+    private static let maximumSize = 1 << 30
 
     let path: String
 
@@ -52,14 +52,14 @@ struct CassetteFile {
     func read() throws(CassetteError) -> Content? {
         let bytes: Data
         do {
-            bytes = try PrivateFile.read(path, upTo: Self.longest + 1)
+            bytes = try PrivateFile.read(path, upTo: Self.maximumSize + 1)
         } catch {
             if error.isAbsence { return nil }
             throw CassetteError(reason: "The cassette could not be read. \(error.reason)")
         }
-        guard bytes.count <= Self.longest else {
+        guard bytes.count <= Self.maximumSize else {
             throw CassetteError(
-                reason: "The cassette \(name) has more than \(Self.longest) bytes. Split it into several."
+                reason: "The cassette \(name) has more than \(Self.maximumSize) bytes. Split it into several."
             )
         }
         // Some tools start their files with a byte order mark.

@@ -113,7 +113,7 @@ extension CassetteModifier {
         do {
             return try await transport.send(request)
         } catch {
-            if error is CancellationError, !transport.hasAnswered { cassette.giveBack(index, of: request) }
+            if error is CancellationError, !transport.hasResponded { cassette.giveBack(index, of: request) }
             throw error
         }
     }

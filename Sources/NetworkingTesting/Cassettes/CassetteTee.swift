@@ -23,7 +23,7 @@ final class CassetteTee: ForwardingSink {
 
     private struct State {
         var head: HTTPResponse?
-        var answer: SinkAnswer?
+        var decision: SinkDecision?
         var data = Data()
         var count = 0
         var isComplete = false
@@ -40,7 +40,7 @@ final class CassetteTee: ForwardingSink {
 
     var copy: Copy {
         state.withLock { state in
-            switch (state.answer, state.head) {
+            switch (state.decision, state.head) {
             case (.refuse, _): return .refused
             case (.take, let head?):
                 if state.count > limit { return .tooLong(state.count) }
@@ -51,12 +51,12 @@ final class CassetteTee: ForwardingSink {
         }
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         // Another attempt starts from the beginning.
         state.withLock { $0 = State() }
-        let answer = try await sink.offer(head)
-        state.withLock { ($0.head, $0.answer) = (head, answer) }
-        return answer
+        let decision = try await sink.offer(head)
+        state.withLock { ($0.head, $0.decision) = (head, decision) }
+        return decision
     }
 
     func receive(_ chunk: Data) async throws {

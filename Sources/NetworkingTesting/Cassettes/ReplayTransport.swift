@@ -15,7 +15,7 @@ final class ReplayTransport: NetworkingTransport {
     private let principal: Principal?
     /// Creates the error message for a response that cannot be replayed, from a reason.
     private let message: @Sendable (String) -> String
-    private let answered = Atomic(false)
+    private let responded = Atomic(false)
 
     init(
         response: Cassette.Interaction.Response,
@@ -27,8 +27,8 @@ final class ReplayTransport: NetworkingTransport {
     }
 
     /// Whether the response has started to arrive.
-    var hasAnswered: Bool {
-        answered.load(ordering: .relaxed)
+    var hasResponded: Bool {
+        responded.load(ordering: .relaxed)
     }
 
     /// The size of the body chunks that a sink receives, in bytes.
@@ -46,11 +46,11 @@ final class ReplayTransport: NetworkingTransport {
         request.progressHandler?(progress)
         request.emit(ExchangeEvent.headReceived(head))
         var result = try await request.deliver(head) { delivery in
-            answered.store(true, ordering: .relaxed)
+            responded.store(true, ordering: .relaxed)
             try await deliverBody(of: request, to: &delivery)
             progress.received.count = Int64(response.body.count)
         }
-        answered.store(true, ordering: .relaxed)
+        responded.store(true, ordering: .relaxed)
         if progress.received.count > 0 { request.progressHandler?(progress) }
         result.principal = principal
         return result

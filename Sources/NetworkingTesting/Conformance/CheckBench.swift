@@ -44,9 +44,9 @@ struct CheckBench: Sendable {
         let expectation = "a failure of kind " + kinds.map(\.rawValue).joined(separator: " or ")
         do {
             let response = try await (network ?? self.network).data(request)
-            throw ConformanceFailure(expectation, came: describe(response))
+            throw ConformanceFailure(expectation, found: describe(response))
         } catch let error as NetworkingError {
-            guard kinds.contains(error.kind) else { throw ConformanceFailure(expectation, came: describe(error)) }
+            guard kinds.contains(error.kind) else { throw ConformanceFailure(expectation, found: describe(error)) }
             return error
         }
     }
@@ -70,38 +70,38 @@ struct CheckBench: Sendable {
 
     /// Cancels a call, which must end with `CancellationError` itself and close its connection.
     func cancel(_ call: Task<some Sendable, any Error>) async throws {
-        try await giveUp(call)
+        try await expectCancellation(of: call)
         try await server.waitForOpenConnections(0)
     }
 
     /// Cancels a call, which must end with `CancellationError` itself.
-    func giveUp(_ call: Task<some Sendable, any Error>) async throws {
+    func expectCancellation(of call: Task<some Sendable, any Error>) async throws {
         call.cancel()
         switch await call.result {
-        case .success: throw ConformanceFailure("CancellationError", came: "a response")
+        case .success: throw ConformanceFailure("CancellationError", found: "a response")
         case .failure(let error) where error is CancellationError: break
-        case .failure(let error): throw ConformanceFailure("CancellationError", came: describe(error))
+        case .failure(let error): throw ConformanceFailure("CancellationError", found: describe(error))
         }
     }
 }
 
 /// Requires a condition.
 func expect(_ isSo: Bool, _ expectation: @autoclosure () -> String) throws {
-    guard isSo else { throw ConformanceFailure(expectation(), came: "something else") }
+    guard isSo else { throw ConformanceFailure(expectation(), found: "something else") }
 }
 
 /// Requires an expected value.
 func expect<Value: Equatable>(_ value: Value, is expected: Value, in what: String) throws {
-    guard value == expected else { throw ConformanceFailure("\(expected) in \(what)", came: "\(value)") }
+    guard value == expected else { throw ConformanceFailure("\(expected) in \(what)", found: "\(value)") }
 }
 
 /// Requires an expected body; otherwise reports how many bytes at its start are correct.
 func expect(_ body: Data, is expected: Data, in what: String = "the body") throws {
     guard body != expected else { return }
-    let right = zip(body, expected).prefix { $0 == $1 }.count
+    let correct = zip(body, expected).prefix { $0 == $1 }.count
     throw ConformanceFailure(
         "\(expected.count) bytes in \(what)",
-        came: "\(body.count) bytes, of which the first \(right) are right"
+        found: "\(body.count) bytes, of which the first \(correct) are correct"
     )
 }
 

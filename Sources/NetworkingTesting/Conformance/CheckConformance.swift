@@ -48,7 +48,7 @@ public struct ConformanceFailure: Error, CustomStringConvertible {
     /// The actual outcome.
     public let outcome: String
 
-    init(_ expectation: String, came outcome: String) {
+    init(_ expectation: String, found outcome: String) {
         self.expectation = expectation
         self.outcome = outcome
     }

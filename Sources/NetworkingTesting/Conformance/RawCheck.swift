@@ -14,7 +14,7 @@ struct RawOutcome: Sendable {
     private var response: (code: Int, body: String, fields: HTTPFields)?
     private var kinds: [NetworkingError.Kind] = []
 
-    static func brings(_ code: Int, _ body: String, _ fields: HTTPFields = [:]) -> RawOutcome {
+    static func returns(_ code: Int, _ body: String, _ fields: HTTPFields = [:]) -> RawOutcome {
         var outcome = RawOutcome()
         outcome.response = (code, body, fields)
         return outcome
@@ -39,11 +39,11 @@ struct RawOutcome: Sendable {
             return
         }
         do {
-            let came = try await bench.fetch()
-            try expect(came.status.code, is: code, in: "the status")
-            try expect(came.text, is: body, in: "the body")
+            let received = try await bench.fetch()
+            try expect(received.status.code, is: code, in: "the status")
+            try expect(received.text, is: body, in: "the body")
             for field in fields {
-                let value = came.headerFields[field.name]
+                let value = received.headerFields[field.name]
                 try expect(value ?? "(none)", is: field.value, in: "the field \(field.name)")
             }
         } catch let error as NetworkingError where kinds.contains(error.kind) {
@@ -58,14 +58,15 @@ extension TransportCheck {
     }
 
     /// Responds to a request with each of several raw byte sequences, which must lead to the same outcome.
-    static func raw(_ name: String, _ answers: [[TestResponse.RawStep]], gives outcome: RawOutcome) -> TransportCheck {
+    static func raw(_ name: String, _ responses: [[TestResponse.RawStep]], gives outcome: RawOutcome) -> TransportCheck
+    {
         TransportCheck(name) { bench in
             // A client may resend a request if a kept connection breaks, so no connection is kept here.
             bench.server.route("/next") { _ in
                 TestResponse(headerFields: [.connection: "close"], body: .data(Data("next".utf8)))
             }
-            for answer in answers {
-                bench.server.enqueue(.raw(answer))
+            for response in responses {
+                bench.server.enqueue(.raw(response))
                 try await outcome.check(on: bench)
                 let next = try await bench.fetch(HTTPRequestData(path: "next"))
                 try expect(next.text, is: "next", in: "the next response")

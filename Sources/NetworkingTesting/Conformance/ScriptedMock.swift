@@ -13,9 +13,9 @@ extension MockTransport {
     /// Creates a transport that responds in process with the script of a server.
     ///
     /// - Parameter server: The server; nothing connects to it.
-    convenience init(answeringAs server: TestServer) {
+    convenience init(respondingAs server: TestServer) {
         self.init { request in
-            try await MockResponse(await server.answer(to: RecordedRequest(request)), to: request)
+            try await MockResponse(await server.response(to: RecordedRequest(request)), to: request)
         }
     }
 }

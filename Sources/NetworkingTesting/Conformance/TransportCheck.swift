@@ -73,7 +73,7 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
         let trial = Task { end.resume(with: await attempt(servedBy: serve, on: makeTransport)) }
         let guardian = Task {
             try await ContinuousClock().sleep(for: .seconds(180))
-            let failure = ConformanceFailure("an end within three minutes", came: "none")
+            let failure = ConformanceFailure("an end within three minutes", found: "none")
             end.resume(with: .failure(failure.of(self)))
             trial.cancel()
         }
@@ -93,7 +93,7 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
         } catch let failure as ConformanceFailure {
             return .failure(failure.of(self))
         } catch {
-            return .failure(ConformanceFailure("a response", came: describe(error)).of(self))
+            return .failure(ConformanceFailure("a response", found: describe(error)).of(self))
         }
     }
 }

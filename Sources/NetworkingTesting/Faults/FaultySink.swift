@@ -32,7 +32,7 @@ final class FaultySink: ForwardingSink {
         state.withLock { $0.delivered }
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? 1 << 10
         let masks = faults.corruption?.masks(in: min(length, 1 << 30)) ?? [:]
         state.withLock { $0 = State(head: head, masks: masks) }
@@ -49,10 +49,10 @@ final class FaultySink: ForwardingSink {
             }
             // Up to the next fault. Its position counts from the start of the body and not of the chunk.
             let slice = faults.slices.map { $0.size - offset % $0.size } ?? .max
-            let piece = rest.prefix(min(slice, faults.end.count - offset))
-            rest = rest.dropFirst(piece.count)
-            try await sink.receive(piece.corrupted(by: state.withLock { $0.masks }, at: offset))
-            state.withLock { $0.delivered += piece.count }
+            let part = rest.prefix(min(slice, faults.end.count - offset))
+            rest = rest.dropFirst(part.count)
+            try await sink.receive(part.corrupted(by: state.withLock { $0.masks }, at: offset))
+            state.withLock { $0.delivered += part.count }
         }
     }
 

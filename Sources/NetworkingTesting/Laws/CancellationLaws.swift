@@ -5,11 +5,11 @@ extension LawCheck {
     func cancelsUpstream() async throws {
         let held = HeldProbe()
         let call = LawCall(request, over: stack(around: held))
-        defer { held.letGo(with: request) }
-        guard try await held.holds(call) else { return try await passesForeignCancellationOn() }
+        defer { held.release(with: request) }
+        guard try await held.holds(call) else { return try await passesOnForeignCancellation() }
         call.cancel()
         if await !call.ends() {
-            held.letGo(with: request)
+            held.release(with: request)
             try require(await call.ends(), "A cancelled caller does not return, although the upstream has returned.")
             throw BrokenLaw("A cancelled caller does not cancel the upstream.")
         }
@@ -25,11 +25,11 @@ extension LawCheck {
             await eventually { held.cancellations == held.count },
             "A cancelled caller does not cancel the upstream."
         )
-        try await passesForeignCancellationOn()
+        try await passesOnForeignCancellation()
     }
 
     /// An inner component may cancel itself: its caller then gets the cancellation, and not a failure.
-    private func passesForeignCancellationOn() async throws {
+    private func passesOnForeignCancellation() async throws {
         let probe = Probe { _ in throw CancellationError() }
         switch try await result(of: request, around: probe) {
         case .failure(is CancellationError): break
@@ -90,7 +90,7 @@ final class HeldProbe: NetworkingComponent {
         return !call.isOver
     }
 
-    func letGo(with request: HTTPRequestData) {
+    func release(with request: HTTPRequestData) {
         for wait in held.withLock({ $0 }) {
             wait.resume(with: .success(HTTPResponseData(request: request)))
         }

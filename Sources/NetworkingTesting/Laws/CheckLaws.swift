@@ -14,9 +14,9 @@ public import Foundation
 /// }
 /// ```
 ///
-/// It wraps transports that respond, fail, wait or break off in the modifier; ``Law`` lists the checks. Waits of
-/// the modifier end immediately, because its clock is `NetworkClock.immediate()`. A request that still
-/// takes more than 2 seconds counts as one that never ends.
+/// The check puts the modifier around transports that respond, fail, wait or truncate the body. ``Law`` lists the
+/// requirements. Waits of the modifier end immediately, because its clock is `NetworkClock.immediate()`. A request
+/// that still takes more than 2 seconds counts as one that never ends.
 ///
 /// If the modifier breaks a law on purpose, state the exception with its reason:
 ///

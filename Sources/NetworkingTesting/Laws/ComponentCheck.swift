@@ -22,16 +22,16 @@ struct ComponentCheck {
     func check(_ law: Law) async throws {
         switch law {
         case .pureResolve: try component.requirePureResolve(of: request)
-        case .cancellation: try await endsWithItself()
+        case .cancellation: try await throwsCancellationError()
         case .cancelledBefore: try await sendsNothingWhenCancelled()
         case .sinks: try await fillsSinks()
-        case .nextRequest: try await goesOn()
-        default: try await answersItsCallers()
+        case .nextRequest: try await handlesNextRequest()
+        default: try await returnsOwnResponses()
         }
     }
 
     /// Sends requests for several callers at the same time, each with its own request.
-    private func answersItsCallers() async throws {
+    private func returnsOwnResponses() async throws {
         let calls = (0..<8)
             .map { _ in
                 let own = request.withNewID
@@ -45,10 +45,10 @@ struct ComponentCheck {
         for (request, call) in calls {
             switch try await call.finished(within: patience) {
             case .failure(let error):
-                throw BrokenLaw("The request fails with \(said(error)); use a request that gets a response.")
+                throw BrokenLaw("The request fails with \(summary(of: error)); use a request that gets a response.")
             case .success(let response):
                 try require(
-                    response.isAnswer(to: request),
+                    response.isResponse(to: request),
                     "response.request is not the caller's own request."
                 )
             }
@@ -56,7 +56,7 @@ struct ComponentCheck {
     }
 
     /// Cancels calls early and late: each must end immediately, with its response or with `CancellationError`.
-    private func endsWithItself() async throws {
+    private func throwsCancellationError() async throws {
         for turns in 0..<12 {
             let call = LawCall(request, over: component)
             for _ in 0..<turns {
@@ -85,7 +85,7 @@ struct ComponentCheck {
         case .success(let success): plain = success
         case .failure(let error):
             throw BrokenLaw(
-                "The law could not be checked: the request fails with \(said(error)); use a request that gets a "
+                "The law could not be checked: the request fails with \(summary(of: error)); use a request that gets a "
                     + "response."
             )
         }
@@ -108,7 +108,7 @@ struct ComponentCheck {
         )
     }
 
-    private func goesOn() async throws {
+    private func handlesNextRequest() async throws {
         let call = LawCall(request, over: component)
         call.cancel()
         // A call that does not return breaks another law; this law is about the next request.

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension LawCheck {
-    func goesOn() async throws {
+    func handlesNextRequest() async throws {
         struct Failed: Error {}
         let number = Counter()
         let held = HeldProbe()
@@ -22,13 +22,13 @@ extension LawCheck {
             }
         )
         let cancelled = LawCall(request, over: stack)
-        defer { held.letGo(with: request) }
+        defer { held.release(with: request) }
         // A component that responds by itself holds no upstream resources that it would have to release.
         guard try await held.holds(cancelled) else { return }
         cancelled.cancel()
         if await !cancelled.ends() {
             // This breaks another law; this law is about the next request.
-            held.letGo(with: request)
+            held.release(with: request)
         }
         try await expectEnd(of: LawCall(request, over: stack), after: "was cancelled")
         let next = LawCall(request, over: stack)
@@ -49,7 +49,7 @@ extension LawCheck {
     }
 
     /// Sends two of each request: equal requests may share a response, but each belongs to its own caller.
-    func keepsCallersApart() async throws {
+    func separatesCallers() async throws {
         let probe = Probe { request in
             await Task.yield()
             return HTTPResponseData(request: request, data: Data((request.query.caller ?? "").utf8))
@@ -74,16 +74,16 @@ extension LawCheck {
                 throw BrokenLaw("One of several concurrent callers fails.")
             }
             try require(
-                response.isAnswer(to: request)
+                response.isResponse(to: request)
                     && (probe.count == 0 || response.data == Data((request.query.caller ?? "").utf8)),
                 "One of several concurrent callers gets the response to the request of another caller."
             )
         }
-        try await keepsAnswersApart(calls.map(\.request), over: stack, probe)
+        try await separatesResponses(calls.map(\.request), over: stack, probe)
     }
 
     /// Sends the same requests again, one after the other: a stored response must go to its own request only.
-    private func keepsAnswersApart(
+    private func separatesResponses(
         _ requests: [HTTPRequestData],
         over stack: some NetworkingComponent,
         _ probe: Probe

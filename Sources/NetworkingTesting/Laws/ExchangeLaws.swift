@@ -14,18 +14,18 @@ extension LawCheck {
         switch try await result(of: request, around: probe) {
         case .success(let success): response = success
         case .failure(let error):
-            throw BrokenLaw("A request with the response 200 fails with \(said(error)).")
+            throw BrokenLaw("A request with the response 200 fails with \(summary(of: error)).")
         }
         try require(probe.count == 1, "A request with the response 200 is sent \(probe.count) times, not once.")
         try require(response.status == .ok, "The caller does not get the response to its request: \(response.status).")
     }
 
-    func answersItsCaller() async throws {
+    func returnsOwnResponse() async throws {
         switch try await result(of: request, around: Probe { HTTPResponseData(request: $0) }) {
         case .success(let response):
-            try require(response.isAnswer(to: request), "response.request is not the caller's own request.")
+            try require(response.isResponse(to: request), "response.request is not the caller's own request.")
         case .failure(let error):
-            throw BrokenLaw("The law could not be checked: the request fails with \(said(error)).")
+            throw BrokenLaw("The law could not be checked: the request fails with \(summary(of: error)).")
         }
     }
 
@@ -43,7 +43,7 @@ extension LawCheck {
     }
 
     func showsPrincipal() throws {
-        let principal = Principal(id: "somebody")
+        let principal = Principal(id: "other-user")
         let stack = stack(around: Probe(principal: principal) { HTTPResponseData(request: $0) })
         try require(
             stack.principal(for: request) != nil,
@@ -51,7 +51,7 @@ extension LawCheck {
         )
     }
 
-    func passesErrorsOn() async throws {
+    func passesOnErrors() async throws {
         struct Foreign: Error {}
         let foreign = Probe { _ in throw Foreign() }
         switch try await result(of: request, around: foreign) {
@@ -93,7 +93,7 @@ extension NetworkingComponent {
 }
 
 extension HTTPResponseData {
-    func isAnswer(to request: HTTPRequestData) -> Bool {
+    func isResponse(to request: HTTPRequestData) -> Bool {
         self.request.id == request.id && self.request == request
     }
 }

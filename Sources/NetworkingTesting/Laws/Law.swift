@@ -25,7 +25,7 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     case cancelledBefore
     /// A sink receives the body once, unless it refuses it.
     case sinks
-    /// A sink is notified if a body breaks off, and the caller gets the error of a failing sink.
+    /// A sink is notified if a body is truncated, and the caller gets the error of a failing sink.
     case failedSinks
     /// After a request, its sink and its progress handler are released; after a stack, its upstream is released.
     case retention
@@ -38,7 +38,7 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     var remedy: String {
         switch self {
         case .oneSend:
-            "Call upstream.send once and return its response; if it is meant to be sent again, say so with except: [.oneSend: …]."
+            "Call upstream.send once and return its response. If the modifier resends requests on purpose, pass except: [.oneSend: …]."
         case .ownResponse:
             "Return the upstream's response, changed as needed, or create one with the received request."
         case .pureResolve:
@@ -60,7 +60,7 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
         case .retention:
             "Store only the values of a request that you need, not the request and not the upstream."
         case .nextRequest:
-            "Release permits, locks and places in queues however a send ends: in a defer."
+            "Release permits, locks and queue entries in a defer, so that they are released however send ends."
         case .concurrency:
             "Store the state of one request in a local variable, and shared state under a key of the request."
         }

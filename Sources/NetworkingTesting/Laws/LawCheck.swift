@@ -14,18 +14,18 @@ struct LawCheck {
     func check(_ law: Law) async throws {
         switch law {
         case .oneSend: try await sendsOnce()
-        case .ownResponse: try await answersItsCaller()
+        case .ownResponse: try await returnsOwnResponse()
         case .pureResolve: try resolvesPurely()
         case .oneResolve: try await resolvesUpstreamOnce()
         case .principal: try showsPrincipal()
-        case .errors: try await passesErrorsOn()
+        case .errors: try await passesOnErrors()
         case .cancellation: try await cancelsUpstream()
         case .cancelledBefore: try await sendsNothingWhenCancelled()
         case .sinks: try await fillsSinks()
-        case .failedSinks: try await tellsSinksOfFailures()
-        case .retention: try await letsGo()
-        case .nextRequest: try await goesOn()
-        case .concurrency: try await keepsCallersApart()
+        case .failedSinks: try await notifiesSinksOfFailures()
+        case .retention: try await releasesRequests()
+        case .nextRequest: try await handlesNextRequest()
+        case .concurrency: try await separatesCallers()
         }
     }
 
@@ -51,15 +51,15 @@ struct LawCheck {
 /// A minimal component that counts requests.
 struct Probe: NetworkingComponent {
     private let counter = Counter()
-    private let answer: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
+    private let respond: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
     private let principal: Principal?
 
     init(
         principal: Principal? = nil,
-        answer: @escaping @Sendable (HTTPRequestData) async throws -> HTTPResponseData
+        respond: @escaping @Sendable (HTTPRequestData) async throws -> HTTPResponseData
     ) {
         self.principal = principal
-        self.answer = answer
+        self.respond = respond
     }
 
     var count: Int {
@@ -68,7 +68,7 @@ struct Probe: NetworkingComponent {
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         counter.increase()
-        return try await answer(request)
+        return try await respond(request)
     }
 
     func principal(for request: HTTPRequestData) -> Principal? {
@@ -161,7 +161,7 @@ func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async
 }
 
 /// An error for use in a sentence: its type, with its reason if that contains no secrets.
-func said(_ error: any Error) -> String {
+func summary(of error: any Error) -> String {
     guard let error = error as? NetworkingError else { return "\(type(of: error))" }
     return "NetworkingError (\(error.kind): \(error.reason))"
 }

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension LawCheck {
-    func letsGo() async throws {
+    func releasesRequests() async throws {
         let stack = stack(around: Probe { HTTPResponseData(request: $0, data: Data("body".utf8)) })
         let (sink, handler) = try await sendAndForget(over: stack)
         try require(await eventually { sink.object == nil }, "The sink of a request is kept after the request is over.")

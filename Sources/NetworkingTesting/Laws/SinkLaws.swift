@@ -15,7 +15,7 @@ extension LawCheck {
         let response: HTTPResponseData
         switch try await result(of: request.filling(sink), around: probe) {
         case .success(let success): response = success
-        case .failure(let error): throw BrokenLaw("A request with a sink fails with \(said(error)).")
+        case .failure(let error): throw BrokenLaw("A request with a sink fails with \(summary(of: error)).")
         }
         // A component that responds by itself has its own body.
         let expected = probe.count == 0 ? sink.data : body
@@ -35,29 +35,29 @@ extension LawCheck {
         try require(refusing.chunks.isEmpty, "A sink gets the body that it has refused.")
     }
 
-    func tellsSinksOfFailures() async throws {
-        struct BrokenOff: Error {}
+    func notifiesSinksOfFailures() async throws {
+        struct Truncation: Error {}
         let sink = CollectingSink()
-        let probe = Probe { try await $0.breakOff(after: Data("half".utf8), with: BrokenOff()) }
+        let probe = Probe { try await $0.truncate(after: Data("half".utf8), with: Truncation()) }
         switch try await result(of: request.filling(sink), around: probe) {
         case .success where probe.count == 0: return
-        case .success: throw BrokenLaw("A body that breaks off on its way to the sink causes no error.")
+        case .success: throw BrokenLaw("A body that is truncated on its way to the sink causes no error.")
         case .failure(let error):
             try require(
-                error is BrokenOff,
-                "The error with which a body breaks off on its way to the sink becomes \(type(of: error))."
+                error is Truncation,
+                "The error that truncates a body on its way to the sink becomes \(type(of: error))."
             )
         }
         try require(
             sink.failures.count == 1 && sink.finished == 0,
-            "The sink is notified \(sink.failures.count) times, not once, that its body breaks off"
+            "The sink is notified \(sink.failures.count) times, not once, that its body is truncated"
                 + (sink.finished > 0 ? ", and that it is complete." : ".")
         )
-        try await passesErrorsOfSinksOn()
+        try await passesOnSinkErrors()
     }
 
-    private func passesErrorsOfSinksOn() async throws {
-        let probe = Probe { try await $0.breakOff(after: Data("half".utf8), with: FullSink.Full()) }
+    private func passesOnSinkErrors() async throws {
+        let probe = Probe { try await $0.truncate(after: Data("half".utf8), with: FullSink.Full()) }
         switch try await result(of: request.filling(FullSink()), around: probe) {
         case .failure(is FullSink.Full): break
         case .failure(let error):
@@ -84,7 +84,7 @@ extension HTTPRequestData {
     }
 
     /// Delivers part of a body to the sink, like a transport that loses its connection.
-    fileprivate func breakOff(after part: Data, with error: any Error) async throws -> HTTPResponseData {
+    fileprivate func truncate(after part: Data, with error: any Error) async throws -> HTTPResponseData {
         try await deliver(HTTPResponse(status: .ok)) { delivery in
             try await delivery.receive(part)
             throw error

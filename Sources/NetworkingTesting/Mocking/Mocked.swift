@@ -71,14 +71,14 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.mocked(by: { request in request.path == "/health" ? .ok() : nil })
     /// ```
     ///
-    /// - Parameter answer: Returns a mock response, returns nil to forward the request, or throws an error for the
+    /// - Parameter responder: Returns a mock response, returns nil to forward the request, or throws an error for the
     ///   caller; see ``mocked(all:)``. A file, multipart or stream body is read into memory for it
     ///   (`RequestBody.data`) and then forwarded from there.
     /// - Returns: A component that throws the errors of the closure and of its mock responses.
     public func mocked(
-        by answer: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
+        by responder: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
     ) -> some NetworkingComponent {
-        modified(Mocked(label: "by", readsBody: true, answer: answer))
+        modified(Mocked(label: "by", readsBody: true, responder: responder))
     }
 
     /// Handles each request here with a closure that can use the upstream component.
@@ -98,23 +98,23 @@ extension NetworkingComponent {
         withUpstream send:
             @escaping @Sendable (HTTPRequestData, any NetworkingComponent) async throws -> HTTPResponseData
     ) -> some NetworkingComponent {
-        modified(MockedWithUpstream(answer: send))
+        modified(MockedWithUpstream(handler: send))
     }
 }
 
 private struct Mocked: NetworkingModifier, CustomStringConvertible {
     private let label: String
     private let readsBody: Bool
-    private let answer: @Sendable (HTTPRequestData) async throws -> MockResponse?
+    private let responder: @Sendable (HTTPRequestData) async throws -> MockResponse?
 
     init(
         label: String,
         readsBody: Bool = false,
-        answer: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
+        responder: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
     ) {
         self.label = label
         self.readsBody = readsBody
-        self.answer = answer
+        self.responder = responder
     }
 
     init(matching matcher: RequestMatcher, with response: MockResponse) {
@@ -126,8 +126,10 @@ private struct Mocked: NetworkingModifier, CustomStringConvertible {
         // Redirects are followed here, because a mock response may be a redirect and its target may be mocked, too.
         return try await request.takingOverRedirects(for: principal, over: upstream) { request in
             let request = readsBody ? try await request.withBodyInMemory() : request
-            guard let answer = try await answer(request.outsideStack) else { return try await upstream.send(request) }
-            return try await MockExchange(answer).send(request)
+            guard let response = try await responder(request.outsideStack) else {
+                return try await upstream.send(request)
+            }
+            return try await MockExchange(response).send(request)
         }
     }
 
@@ -137,10 +139,10 @@ private struct Mocked: NetworkingModifier, CustomStringConvertible {
 }
 
 private struct MockedWithUpstream: NetworkingModifier, CustomStringConvertible {
-    let answer: @Sendable (HTTPRequestData, any NetworkingComponent) async throws -> HTTPResponseData
+    let handler: @Sendable (HTTPRequestData, any NetworkingComponent) async throws -> HTTPResponseData
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        try await answer(request, upstream)
+        try await handler(request, upstream)
     }
 
     var description: String {

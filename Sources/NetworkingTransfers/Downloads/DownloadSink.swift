@@ -146,7 +146,7 @@ final class DownloadSink: ResponseSink {
         report(received)
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         guard request.acceptedStatuses.contains(head.status) else { return .collect(upTo: 1 << 20) }
         guard head.status == .partialContent, mayResume else {
             try await begin(with: head)
@@ -162,7 +162,7 @@ final class DownloadSink: ResponseSink {
         if let end, Int64(chunk.count) > end - position {
             // A server that miscounts may have sent anything, so only the bytes from before this body are trusted.
             let known = state.withLock { $0.record }
-            let record = try await storing { () throws(FileFault) in try await part.giveUp(behind: start, known) }
+            let record = try await storing { () throws(FileFault) in try await part.truncate(to: start, known) }
             state.withLock { state in
                 state.record = record
                 state.count = min(state.count, start)
@@ -205,7 +205,7 @@ extension DownloadSink {
     /// Starts to receive a body from its first byte.
     private func begin(with head: HTTPResponse) async throws {
         let (old, count, asked) = state.withLock { ($0.hasChanged ? nil : $0.record, $0.count, $0.asked) }
-        guard asked == nil || head.hasBody(inAnswerTo: request.method) else {
+        guard asked == nil || head.hasBody(inResponseTo: request.method) else {
             throw failure(
                 .invalidResponse,
                 "The server responded to the request for the rest of the file with \(head.status.text). \(Self.wayOut)",
@@ -328,7 +328,7 @@ extension DownloadSink {
 extension HTTPResponse {
     /// The length of the body, in bytes, if the response states it and the body is not encoded.
     fileprivate var bodyLength: Int64? {
-        guard hasBody(inAnswerTo: .get) else { return 0 }
+        guard hasBody(inResponseTo: .get) else { return 0 }
         guard !headerFields.contains(.contentEncoding),
             let length = headerFields[.contentLength].flatMap({ Int64($0) }),
             length >= 0

@@ -99,7 +99,7 @@ public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible
 struct DownloadRecord: Codable, Equatable {
     private static let currentVersion = 1
     /// A record has a few hundred bytes; a longer file is not a record.
-    private static let longest = 64 << 10
+    private static let maximumSize = 64 << 10
 
     private var version = currentVersion
     /// A digest that identifies the downloaded resource, because its URL may contain a secret.
@@ -145,7 +145,7 @@ struct DownloadRecord: Codable, Equatable {
         let statePath = Self.path(beside: path)
         let data: Data
         do {
-            data = try PrivateFile.read(statePath, upTo: longest)
+            data = try PrivateFile.read(statePath, upTo: maximumSize)
         } catch  where error.isAbsence {
             return nil
         } catch {

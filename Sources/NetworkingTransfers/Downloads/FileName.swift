@@ -3,7 +3,7 @@ import NetworkingCore
 /// The name of a file, without a directory.
 enum FileName {
     /// The maximum length of a name in common file systems, in bytes.
-    static let longest = 255
+    static let maximumLength = 255
 
     /// Splits a name into the part before the extension, and the extension with its dot.
     static func parts(of name: Substring) -> (stem: Substring, suffix: Substring) {
@@ -58,7 +58,7 @@ enum FileName {
             rest = "_" + rest
         }
         var (stem, suffix) = parts(of: rest)
-        shorten(&stem, toFit: longest - suffix.utf8.count)
+        shorten(&stem, toFit: maximumLength - suffix.utf8.count)
         return stem.isEmpty ? nil : String(stem + suffix)
     }
 

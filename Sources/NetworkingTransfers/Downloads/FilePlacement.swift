@@ -55,7 +55,7 @@ package enum FilePlacement {
     ///   - existingFile: The policy for a file that already exists.
     /// - Returns: The final path.
     /// - Throws: The reason why the file could not be moved. The file is still at its old path.
-    package static func bring(
+    package static func move(
         _ path: String,
         to destination: String,
         ifExists existingFile: ExistingFilePolicy
@@ -92,7 +92,7 @@ package enum FilePlacement {
         let start = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) } ?? path.startIndex
         var (stem, suffix) = FileName.parts(of: path[start...])
         let insertion = " \(number)"
-        FileName.shorten(&stem, toFit: FileName.longest - suffix.utf8.count - insertion.utf8.count)
+        FileName.shorten(&stem, toFit: FileName.maximumLength - suffix.utf8.count - insertion.utf8.count)
         return path[..<start] + stem + insertion + suffix
     }
 }

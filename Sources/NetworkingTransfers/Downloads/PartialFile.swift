@@ -60,10 +60,10 @@ final class PartialFile: Sendable {
                 ?? destination.startIndex)...
         ]
         // Leaves room for the longest name derived from this one: that of the state file while it is written.
-        let longest = FileName.longest - suffix.utf8.count - "-state.new".utf8.count
-        guard name.utf8.count > longest else { return destination + suffix }
+        let maximumLength = FileName.maximumLength - suffix.utf8.count - "-state.new".utf8.count
+        guard name.utf8.count > maximumLength else { return destination + suffix }
         var start = name
-        FileName.shorten(&start, toFit: longest - 33)
+        FileName.shorten(&start, toFit: maximumLength - 33)
         return destination[..<name.startIndex] + start + "-" + StableDigest.hex(of: [String(name)]) + suffix
     }
 
@@ -152,7 +152,7 @@ final class PartialFile: Sendable {
     }
 
     /// Cuts off the untrusted bytes after a length, and returns the metadata of the rest.
-    func giveUp(behind length: Int64, _ record: DownloadRecord?) async throws(FileFault) -> DownloadRecord? {
+    func truncate(to length: Int64, _ record: DownloadRecord?) async throws(FileFault) -> DownloadRecord? {
         try await DiskQueue.run { [self] () throws(FileFault) in
             var record = record
             if var known = record, known.synchronizedCount > length {

@@ -53,8 +53,8 @@ extension NetworkingComponent {
     /// Sends a request and decodes the data of its server-sent events.
     ///
     /// ```swift
-    /// let answer = try await network.events(.completion(of: prompt), as: Token.self)
-    /// for try await token in answer { print(token.text, terminator: "") }
+    /// let tokens = try await network.events(.completion(of: prompt), as: Token.self)
+    /// for try await token in tokens { print(token.text, terminator: "") }
     /// ```
     ///
     /// - Parameters:
@@ -277,7 +277,7 @@ struct EventSource: Sendable {
     /// Without a minimum, a server that sends `retry: 0` and ends each connection after one event would receive
     /// requests without a pause.
     private static let minimumReconnectionTime = Duration.milliseconds(500)
-    private static let leastBackoff = Duration.seconds(1)
+    private static let minimumBackoff = Duration.seconds(1)
     private static let maximumBackoff = Duration.seconds(30)
     /// The maximum wait that a server can request.
     private static let maximumReconnectionTime = Duration.seconds(3_600)
@@ -319,8 +319,8 @@ struct EventSource: Sendable {
         if count > 1 {
             // Without the backoff, a server that ends each connection at once would receive requests without a pause,
             // and from all clients at the same moment.
-            let longest = max(time, Self.maximumBackoff)
-            let growing = min(longest, max(time, Self.leastBackoff) * (1 << min(count - 1, 10)))
+            let maximum = max(time, Self.maximumBackoff)
+            let growing = min(maximum, max(time, Self.minimumBackoff) * (1 << min(count - 1, 10)))
             time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
         }
         try await request.wait(.reconnection, for: time, on: NetworkEnvironment.current.clock)

@@ -43,7 +43,7 @@ struct LineSplitter: Sendable {
             position = bytes.count
             return nil
         }
-        let piece = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+        let part = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
         position = end + 1
         if bytes[end] == .carriageReturn {
             if position == bytes.count {
@@ -52,8 +52,8 @@ struct LineSplitter: Sendable {
                 position += 1
             }
         }
-        guard !rest.isEmpty else { return try read(piece) }
-        rest.append(contentsOf: piece)
+        guard !rest.isEmpty else { return try read(part) }
+        rest.append(contentsOf: part)
         let whole = rest
         rest = []
         return try whole.withBytes(read)

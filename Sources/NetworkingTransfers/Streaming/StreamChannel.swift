@@ -30,7 +30,7 @@ final class StreamChannel: ResponseSink {
 
     // MARK: The transfer's side
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         guard accepted.contains(head.status) else { return .collect(upTo: 1 << 20) }
         guard !chunks.isAbandoned else { throw CancellationError() }
         let waiter = state.withLock { state in

@@ -14,8 +14,8 @@ extension BrowserPage {
         faults = []
         home = None
 
-        def tell(answer):
-            print(json.dumps(answer), flush=True)
+        def report(result):
+            print(json.dumps(result), flush=True)
 
         def watch(page):
             def requested(request):
@@ -88,20 +88,20 @@ extension BrowserPage {
                 browser = playwright.chromium.launch(executable_path=sys.argv[1], args=options)
                 page = browser.new_page()
             except Exception as error:
-                tell({"error": str(error)[:2_000]})
+                report({"error": str(error)[:2_000]})
                 sys.exit(1)
             page.set_default_timeout(WAIT * 1_000)
             watch(page)
-            tell({})
+            report({})
             signal.alarm(BETWEEN)
             for line in iter(sys.stdin.readline, ""):
                 command = json.loads(line)
                 if command["what"] == "end": break
                 signal.alarm(COMMAND)
                 size = {name: command.get(name) for name in ("width", "height")}
-                try: answer = {"value": run(command["what"], command.get("text"), size)}
-                except Exception as error: answer = {"error": f"{type(error).__name__}: {error}"[:2_000]}
-                tell(answer)
+                try: result = {"value": run(command["what"], command.get("text"), size)}
+                except Exception as error: result = {"error": f"{type(error).__name__}: {error}"[:2_000]}
+                report(result)
                 signal.alarm(BETWEEN)
             signal.alarm(10)
             browser.close()

@@ -12,7 +12,7 @@ enum SecretSession {
             .redirect(to: "https://laws.example/next?code=SECRET&state=ok#access_token=SECRET"),
             .json(["access_token": "SECRET", "name": "emily"]),
             .failure(URLError(.badURL, userInfo: ["url": "https://x/?token=SECRET"])),
-            .ok(Data("client_secret=SECRET&name=emily".utf8), headerFields: answered),
+            .ok(Data("client_secret=SECRET&name=emily".utf8), headerFields: responseFields),
             .status(
                 .unauthorized,
                 headerFields: [.wwwAuthenticate: "Bearer realm=\"x\"", .setCookie: "id=SECRET; Path=/"]
@@ -41,7 +41,7 @@ enum SecretSession {
         await #expect(throws: NetworkingError.self) { try await network.data(request) }
     }
 
-    private static let answered: HTTPFields = [
+    private static let responseFields: HTTPFields = [
         .contentType: "application/x-www-form-urlencoded", .setCookie: "session=SECRET; HttpOnly",
         .location: "/?code=SECRET", .contentLocation: "/?token=SECRET",
     ]

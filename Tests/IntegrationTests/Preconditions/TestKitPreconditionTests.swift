@@ -28,12 +28,12 @@ struct TestKitPreconditionTests {
             _ = MockResponse.ok().delayed(by: .seconds(-1))
         }
         let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = MockResponse.Piece.wait(.seconds(-2))
+            _ = MockResponse.Chunk.wait(.seconds(-2))
         }
         let held = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let (answer, other) = (HeldAnswer(), HeldAnswer())
-            answer.answer(.held(by: other))
-            other.answer(.held(by: answer))
+            let (held, other) = (HeldResponse(), HeldResponse())
+            held.respond(with: .held(by: other))
+            other.respond(with: .held(by: held))
         }
 
         let messages = [path, url, uses, fragment, delay, wait, held]
@@ -44,7 +44,7 @@ struct TestKitPreconditionTests {
         #expect(messages[3].contains("the URL must have no fragment, which is never sent; write %23 for a # (is"))
         #expect(messages[4].contains("delay must not be negative (is -1.0 seconds)"))
         #expect(messages[5].contains("duration must not be negative (is -2.0 seconds)"))
-        #expect(messages[6].contains("response must not be held by the same HeldAnswer"))
+        #expect(messages[6].contains("response must not be held by the same HeldResponse"))
     }
 
     @Test func faults() async throws {

@@ -9,20 +9,20 @@ import Synchronization
 
 /// A server with TLS, and with HTTP/2 or HTTP/1.1 as the client prefers, which the scripted test server lacks.
 ///
-/// - `/version` answers the protocol that was agreed on.
+/// - `/version` returns the negotiated protocol.
 /// - `/echo` returns each chunk of the request when it arrives.
-/// - `/accepted` answers a head at once, and its body when the request has arrived.
-/// - `/stall` answers a head and half of its body.
+/// - `/accepted` sends a head at once, and its body when the request is complete.
+/// - `/stall` sends a head and half of its body.
 /// - `/zeros/<count>` returns that number of zeros.
 /// - `/reset` ends the stream in the middle.
-/// - `/status/<code>` answers with a status, whatever it is.
-/// - `/early` answers in full at the head, and then wants no more of the request.
-/// - `/refused` answers 413 in full at the head, and reads no more of the request.
+/// - `/status/<code>` responds with any status.
+/// - `/early` sends a complete response after the request head, and then stops reading the request.
+/// - `/refused` sends a complete 413 after the request head, and stops reading the request.
 /// - `/redirect` redirects to the target in the options, and sets a cookie.
 ///
 /// The following are for HTTP/1.1. A connection is cut if it ends without a close_notify.
 ///
-/// - `/poison` answers in full, and sends the start of another response behind that.
+/// - `/poison` sends a complete response and then the start of another one.
 /// - `/ended` sends a body that the end of the connection completes.
 /// - `/cut` sends the same, and cuts the connection.
 /// - `/abandoned` sends a body with a length, and cuts the connection.
@@ -202,11 +202,11 @@ private final class Responder: ChannelInboundHandler {
                 context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
             }
         case .end:
-            answer(context)
+            respond(context)
         }
     }
 
-    private func answer(_ context: ChannelHandlerContext) {
+    private func respond(_ context: ChannelHandlerContext) {
         switch path {
         case "/early", "/refused":
             return

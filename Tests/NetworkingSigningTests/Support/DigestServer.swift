@@ -53,10 +53,10 @@ final class DigestServer: Sendable {
     }
 
     var transport: MockTransport {
-        MockTransport { self.answer($0) }
+        MockTransport { self.response(to: $0) }
     }
 
-    func answer(_ request: HTTPRequestData) -> MockResponse {
+    func response(to request: HTTPRequestData) -> MockResponse {
         state.withLock { state in
             guard let field = request.headerFields[.authorization], field.hasPrefix("Digest ") else {
                 return Self.challenge(&state, isStale: false)

@@ -42,13 +42,13 @@ struct CassetteHookTests {
             }
         }
         try await withCassetteFolder { folder in
-            let answer = MockResponse.json(["token": "real"])
-            try await folder.record(from: MockTransport([answer]), options) { network in
+            let response = MockResponse.json(["token": "real"])
+            try await folder.record(from: MockTransport([response]), options) { network in
                 try await network.get("a", expecting: #"{"token":"real"}"#)
             }
             #expect(folder.text.contains("1970-01-01T00:00:00.000Z"))
             let first = folder.text
-            try await folder.record(from: MockTransport([answer]), mode: .all, options) { try await $0.get("a") }
+            try await folder.record(from: MockTransport([response]), mode: .all, options) { try await $0.get("a") }
             #expect(folder.text == first)
             // Values set by the hook stay when the file is written again.
             try await folder.record(from: MockTransport([.ok()]), mode: .newEpisodes) { network in

@@ -10,7 +10,7 @@ struct CassetteSecretsTests {
     private static let secret = "s3cr3t"
 
     @Test func writesNoSecretButReturnsTheWholeResponse() async throws {
-        let answers = [
+        let responses = [
             MockResponse.ok(
                 Data(#"{"access_token":"s3cr3t-1","list":[{"password":"s3cr3t-2"}],"name":"Emily"}"#.utf8),
                 headerFields: [
@@ -26,7 +26,7 @@ struct CassetteSecretsTests {
             .ok(Data(#"{"secret":"s3cr3t-7"}"#.utf8), headerFields: [.contentType: "text/plain"]),
             .ok(Data("It is s3cr3t-marked here".utf8), headerFields: [.contentType: "text/plain"]),
         ]
-        let requests = (0..<answers.count)
+        let requests = (0..<responses.count)
             .map { index in
                 var request = HTTPRequestData(
                     method: .post,
@@ -49,7 +49,7 @@ struct CassetteSecretsTests {
             }
         let options = Cassette.Options.with { $0.matching += [.headerFields(.authorization)] }
         try await withCassetteFolder { folder in
-            try await folder.record(from: MockTransport(answers), options) { network in
+            try await folder.record(from: MockTransport(responses), options) { network in
                 for (index, request) in requests.enumerated() {
                     let response = try await network.data(request)
                     #expect(response.data.firstRange(of: Data(Self.secret.utf8)) != nil, "\(index)")
@@ -85,8 +85,8 @@ struct CassetteSecretsTests {
     @Test func recordsAStreamThatEndsWithPlainText() async throws {
         try await withCassetteFolder { folder in
             let sent = "data: {\"token\":\"s3cr3t\",\"i\":1}\r\n\r\ndata: a\u{2028}b\r\n\r\ndata: [DONE]\r\n\r\n"
-            let answer = MockResponse.ok(Data(sent.utf8), headerFields: [.contentType: "text/event-stream"])
-            try await folder.record(from: MockTransport([answer])) { try await $0.get("a", expecting: sent) }
+            let response = MockResponse.ok(Data(sent.utf8), headerFields: [.contentType: "text/event-stream"])
+            try await folder.record(from: MockTransport([response])) { try await $0.get("a", expecting: sent) }
             #expect(!folder.text.contains(Self.secret))
             try await folder.replay {
                 try await $0.get("a", expecting: sent.replacing(Self.secret, with: "<redacted>"))
@@ -170,9 +170,9 @@ struct CassetteSecretsTests {
     /// The error is reported during recording and not only during replay.
     @Test func refusesToRecordABodyThatMayContainSecrets() async throws {
         try await withCassetteFolder { folder in
-            let answer = MockResponse.ok(Data("{\"a\": ".utf8), headerFields: [.contentType: "application/json"])
+            let response = MockResponse.ok(Data("{\"a\": ".utf8), headerFields: [.contentType: "application/json"])
             let reason = await CassetteFolder.reason {
-                try await folder.record(from: MockTransport([answer, .ok()])) { network in
+                try await folder.record(from: MockTransport([response, .ok()])) { network in
                     try await network.get("broken", expecting: "{\"a\": ")
                     try await network.get("whole")
                 }

@@ -9,7 +9,7 @@ import Testing
 struct CassetteTests {
     // MARK: Round trips
 
-    static let answers: [MockResponse] = [
+    static let responses: [MockResponse] = [
         .ok(Data("héllo\r\nworld\u{FEFF}".utf8), headerFields: [.contentType: "text/plain; charset=utf-8"]),
         .ok(Data([0, 1, 2, 255, 254, 0]), headerFields: [.contentType: "application/octet-stream"]),
         .ok(Data((0...255).map { UInt8($0) }), headerFields: [.contentType: "image/png"]),
@@ -22,11 +22,11 @@ struct CassetteTests {
         MockResponse(status: .init(code: 299, reasonPhrase: "Odd One")),
     ]
 
-    @Test(arguments: answers.indices) func replaysResponsesUnchanged(_ index: Int) async throws {
+    @Test(arguments: responses.indices) func replaysResponsesUnchanged(_ index: Int) async throws {
         try await withCassetteFolder { folder in
             let request = HTTPRequestData(path: "thing")
             var recorded: HTTPResponseData?
-            try await folder.record(from: MockTransport([Self.answers[index]])) { network in
+            try await folder.record(from: MockTransport([Self.responses[index]])) { network in
                 recorded = try await network.data(request)
             }
 
@@ -47,9 +47,9 @@ struct CassetteTests {
         for field in [(set, "a=1; Path=/"), (.vary, "Accept"), (set, "b=2; HttpOnly"), (.vary, "Origin")] {
             fields.append(HTTPField(name: field.0, value: field.1))
         }
-        let answer = MockResponse.ok(headerFields: fields)
+        let mock = MockResponse.ok(headerFields: fields)
         try await withCassetteFolder { folder in
-            try await folder.record(from: MockTransport([answer]), options) { try await $0.get("a") }
+            try await folder.record(from: MockTransport([mock]), options) { try await $0.get("a") }
 
             try await folder.replay(options) { network in
                 let response = try await network.data(.init(path: "a"))

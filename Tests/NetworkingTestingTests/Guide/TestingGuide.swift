@@ -93,15 +93,15 @@ struct TestingGuide {
     }
 
     @Test func cancellingReachesTheTransport() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let call = Task { try await Shop(over: transport).item(7) }
 
-        try await answer.waitForRequests()
+        try await held.waitForRequests()
         call.cancel()
 
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(answer.cancellations == 1)
+        #expect(held.cancellations == 1)
     }
 
     @Test func readsEventsAsTheyArrive() async throws {

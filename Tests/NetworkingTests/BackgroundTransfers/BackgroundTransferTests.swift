@@ -495,7 +495,7 @@ struct BackgroundTransferLedgerTests {
             bench.ledger.receive(Data(count: 1), of: 7)
             let refused = try await bench.end(bench.task(record, status: 413, isDownload: false))
             let error = try #require(refused.failure?.error as? NetworkingError)
-            #expect(error.kind == .status && error.response?.data.count == BackgroundTransferLedger.maximumAnswer)
+            #expect(error.kind == .status && error.response?.data.count == BackgroundTransferLedger.maximumBody)
 
             // The received bytes do not belong to the next task.
             let next = try await bench.end(bench.task(record, isDownload: false))
@@ -597,14 +597,14 @@ struct BackgroundTransferLedgerTests {
                 let file = directory.appending(path: "film")
                 try Data("film \(policy)".utf8).write(to: file)
                 let place = other.appending(path: policy == .fail ? name : "film").path
-                let path = try FilePlacement.bring(file.path, to: place, ifExists: policy)
+                let path = try FilePlacement.move(file.path, to: place, ifExists: policy)
                 #expect(try String(contentsOfFile: path, encoding: .utf8) == "film \(policy)")
                 #expect(!FileManager.default.fileExists(atPath: file.path))
             }
             let file = directory.appending(path: "film")
             try Data("new".utf8).write(to: file)
             #expect(throws: FileFault.self) {
-                try FilePlacement.bring(file.path, to: other.appending(path: "film").path, ifExists: .fail)
+                try FilePlacement.move(file.path, to: other.appending(path: "film").path, ifExists: .fail)
             }
             #expect(try String(contentsOf: file, encoding: .utf8) == "new")
             #expect(

@@ -117,8 +117,8 @@ struct CallbackTests {
     }
 
     @Test func progressClosureMayCancelItsOwnCall() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let call = Locked<CallHandle?>(nil)
         let outcomes = Outcomes<HTTPResponseData>()
         let handle = transport.data(request, queue: queue) { _ in
@@ -128,8 +128,8 @@ struct CallbackTests {
             outcomes.add(result)
         }
         call.withLock { $0 = handle }
-        try await answer.waitForRequests()
-        answer.answer(MockResponse.text("Hello World").inSteps(5))
+        try await held.waitForRequests()
+        held.respond(with: MockResponse.text("Hello World").inSteps(5))
         #expect(try await outcomes.first().error is CancellationError)
         await queue.drain()
         #expect(outcomes.count == 1)
@@ -154,24 +154,24 @@ struct CallbackTests {
     // MARK: Lifetimes
 
     @Test func releasingTheHandleDoesNotCancel() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let outcomes = Outcomes<HTTPResponseData>()
         transport.data(request, queue: queue) { outcomes.add($0) }
-        try await answer.waitForRequests()
-        answer.answer(.text("Hello"))
+        try await held.waitForRequests()
+        held.respond(with: .text("Hello"))
         #expect(try await outcomes.first().get().text == "Hello")
     }
 
     @Test func completionRunsAfterItsOwnerIsReleased() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let objects = WatchedObjects()
         let hadOwner = Locked<Bool?>(nil)
         start(transport, watchedBy: objects) { isAlive in hadOwner.withLock { $0 = isAlive } }
-        try await answer.waitForRequests()
+        try await held.waitForRequests()
         #expect(await objects.countAtEnd() == 0)
-        answer.answer()
+        held.respond()
         try await eventually("the completion is called") { hadOwner.value == false }
     }
 

@@ -23,7 +23,7 @@ private struct Items: Endpoint {
 }
 
 /// The pages 1, 2 and 3 of a list, which are connected by cursors.
-private let cursors: MockTransport.Answer = { request in
+private let cursors: MockTransport.Responder = { request in
     switch request.query["after"] {
     case nil: .json(Page(items: [1, 2], next: "a b"))
     case "a b": .json(Page(items: [], next: "c&d"))

@@ -203,16 +203,16 @@ struct PreparedCallTests {
     }
 
     @Test func startedCallOutlivesItsCancelledWaiter() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let call = transport.prepare(request)
         call.start()
         let waiter = Task { try await call.value }
-        try await answer.waitForRequests()
+        try await held.waitForRequests()
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
         #expect(transport.active == 1)
-        answer.answer(.text("Hello"))
+        held.respond(with: .text("Hello"))
         #expect(try await call.text().value == "Hello")
     }
 
@@ -230,7 +230,7 @@ struct PreparedCallTests {
 
     @Test func headArrivesBeforeTheBody() async throws {
         let gate = MockGate()
-        let transport = MockTransport([.pieces(["one", .wait(for: gate), "two"], headerFields: [.eTag: "\"1\""])])
+        let transport = MockTransport([.chunks(["one", .wait(for: gate), "two"], headerFields: [.eTag: "\"1\""])])
         let tags = Locked<[String?]>([])
         let call = transport.prepare(request)
         call.queue(queue).onHeaders { head in tags.withLock { $0.append(head.headerFields[.eTag]) } }

@@ -20,11 +20,11 @@ struct StreamCallbackTests {
     private let queue = DispatchQueue(label: "StreamCallbackTests")
 
     private static func tokens(_ texts: String...) -> MockResponse {
-        .events(MockResponse.Piece.text(texts.map { "data: {\"text\":\"\($0)\"}\n\n" }.joined() + "data: [DONE]\n\n"))
+        .events(MockResponse.Chunk.text(texts.map { "data: {\"text\":\"\($0)\"}\n\n" }.joined() + "data: [DONE]\n\n"))
     }
 
     @Test func passesEachLineAndThenTheResponse() async throws {
-        let transport = MockTransport([.pieces(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
+        let transport = MockTransport([.chunks(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
         let lines = Locked<[String]>([])
         let outcomes = Outcomes<HTTPResponseData>()
         transport.lines(.lawful, queue: queue) { line in
@@ -52,7 +52,7 @@ struct StreamCallbackTests {
 
     @Test func lostConnectionEndsTheStreamWithItsError() async throws {
         let failure = NetworkingError(.connectionLost, request: .lawful)
-        let transport = MockTransport([.pieces(["one\n", .failure(failure)])])
+        let transport = MockTransport([.chunks(["one\n", .failure(failure)])])
         let lines = Locked<[String]>([])
         let outcomes = Outcomes<HTTPResponseData>()
         transport.lines(.lawful, queue: queue) { line in
@@ -66,7 +66,7 @@ struct StreamCallbackTests {
 
     @Test func closureThatCancelsItsStreamGetsNoFurtherElement() async throws {
         let gate = MockGate()
-        let transport = MockTransport([.pieces([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
+        let transport = MockTransport([.chunks([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
         let lines = Locked<[String]>([])
         let call = Locked<CallHandle?>(nil)
         let outcomes = Outcomes<HTTPResponseData>()
@@ -86,7 +86,7 @@ struct StreamCallbackTests {
     }
 
     @Test func cancelEndsTheTransferWhileTheQueueIsBlocked() async throws {
-        let transport = MockTransport([.pieces(["one\n", .hang])])
+        let transport = MockTransport([.chunks(["one\n", .hang])])
         let outcomes = Outcomes<HTTPResponseData>()
         let lines = Locked<[String]>([])
         queue.suspend()
@@ -95,7 +95,7 @@ struct StreamCallbackTests {
         } completion: { result in
             outcomes.add(result)
         }
-        try await transport.waitForPortions(1)
+        try await transport.waitForChunks(1)
         call.cancel()
         try await eventually("the transfer has ended") { transport.active == 0 }
         #expect(outcomes.count == 0)
@@ -105,13 +105,13 @@ struct StreamCallbackTests {
     }
 
     @Test func nextElementIsReadAfterTheClosureHasReturned() async throws {
-        let pieces = (0..<10).map { MockResponse.Piece.text("\($0)\n") }
-        let transport = MockTransport([.pieces(pieces)])
+        let pieces = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
+        let transport = MockTransport([.chunks(pieces)])
         let outcomes = Outcomes<HTTPResponseData>()
         queue.suspend()
         transport.lines(.lawful, queue: queue, onLine: { _ in }, completion: { outcomes.add($0) })
-        try await transport.waitForPortions(1)
-        #expect(transport.deliveredPortions < 10)
+        try await transport.waitForChunks(1)
+        #expect(transport.deliveredChunks < 10)
         #expect(transport.ended == 0)
         queue.resume()
         #expect(try await outcomes.first().error == nil)
@@ -160,7 +160,7 @@ struct StreamCallbackTests {
     }
 
     @Test func decodesTheDocumentsOfABody() async throws {
-        let transport = MockTransport { _ in .pieces([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
+        let transport = MockTransport { _ in .chunks([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
         let texts = Locked<[String]>([])
         let outcomes = Outcomes<HTTPResponseData>()
         transport.values(.lawful, as: Token.self, queue: queue) { token in

@@ -41,15 +41,15 @@ struct SwitchableServerTests {
     }
 
     @Test func callInProgressStaysAtItsServer() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { request in request.path == "/v1/slow" ? .held(by: answer) : .ok() }
+        let held = HeldResponse()
+        let transport = MockTransport { request in request.path == "/v1/slow" ? .held(by: held) : .ok() }
         let network = transport.server(baseURL: server)
 
         async let slow = network.data(HTTPRequestData(path: "slow"))
         try await transport.waitForRequests(1)
         try server.change(to: serverB)
         try await network.data(HTTPRequestData(path: "fast"))
-        answer.answer()
+        held.respond()
 
         #expect(try await slow.url?.absoluteString == "https://a.example/v1/slow")
         #expect(transport.requests.map(\.authority) == ["a.example", "b.example"])

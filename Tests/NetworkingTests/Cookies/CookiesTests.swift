@@ -101,7 +101,7 @@ struct CookiesTests {
     @Test func storesTheCookiesOfAStreamWhenTheHeadArrives() async throws {
         let journal = Journal()
         let gate = MockGate()
-        let response = MockResponse.pieces(["first", .wait(for: gate), "second"]).headerFields([.setCookie: "a=1"])
+        let response = MockResponse.chunks(["first", .wait(for: gate), "second"]).headerFields([.setCookie: "a=1"])
         let network = MockTransport([response]).cookies(in: jar)
             .observed { event, _ in
                 if event is CookieEvent { journal.note("\(event)") }
@@ -118,7 +118,7 @@ struct CookiesTests {
     }
 
     @Test func storesTheCookiesOfATruncatedResponse() async throws {
-        let response = MockResponse.pieces(["first", .failure(URLError(.networkConnectionLost))])
+        let response = MockResponse.chunks(["first", .failure(URLError(.networkConnectionLost))])
             .headerFields([.setCookie: "a=1"])
         let network = MockTransport([response]).cookies(in: jar)
         let request = HTTPRequestData(authority: "shop.example").with { $0.sink = CollectingSink() }

@@ -80,14 +80,14 @@ struct DownloadTests {
     @Test func downloadsAFileOfUnknownLength() async throws {
         try await withPlace { place in
             let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"1\""])
-            let file = try await FileOrigin(Data(), [:], .answers(head, Self.bytes)).download(request, to: place)
+            let file = try await FileOrigin(Data(), [:], .responds(head, Self.bytes)).download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes && file.byteCount == 100)
         }
     }
 
     @Test func pageOfAnErrorIsNotStored() async throws {
         try await withPlace(leaving: []) { place in
-            let origin = FileOrigin(Self.bytes, [:], .answers(HTTPResponse(status: .notFound), Data("gone".utf8)))
+            let origin = FileOrigin(Self.bytes, [:], .responds(HTTPResponse(status: .notFound), Data("gone".utf8)))
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .status && error?.bodyText == "gone")
         }
@@ -107,7 +107,7 @@ struct DownloadTests {
             let origin = FileOrigin(
                 Self.bytes,
                 [:],
-                .answers(HTTPResponse(status: .serviceUnavailable), Data("busy".utf8))
+                .responds(HTTPResponse(status: .serviceUnavailable), Data("busy".utf8))
             )
             let network = origin.retry(.exponential(base: .zero)).server(authority: "files.example")
             try await network.download(HTTPRequestData(path: "film.mp4"), to: place)
@@ -328,7 +328,7 @@ struct DownloadTests {
             try await withPlace { place in
                 let head = HTTPResponse(status: .ok, headerFields: fields)
                 let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""])
-                let broken = FailingAtTheEnd(upstream: FileOrigin(Data(), [:], .answers(head, Self.bytes)))
+                let broken = FailingAtTheEnd(upstream: FileOrigin(Data(), [:], .responds(head, Self.bytes)))
                 await expectError(.connectionLost) { try await broken.download(request, to: place) }
                 try await origin.download(request, to: place)
                 #expect(origin.ranges == [nil])

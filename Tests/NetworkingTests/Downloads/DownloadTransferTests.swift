@@ -135,7 +135,7 @@ struct DownloadTransferTests {
 
     @Test func valueThrowsTheErrorOfTheDownload() async throws {
         try await withTemporaryDirectory { directory in
-            let origin = FileOrigin(Self.bytes, [:], .answers(HTTPResponse(status: .notFound)))
+            let origin = FileOrigin(Self.bytes, [:], .responds(HTTPResponse(status: .notFound)))
             let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
             let error = await #expect(throws: NetworkingError.self) { try await transfer.value }
             #expect(error?.kind == .status)

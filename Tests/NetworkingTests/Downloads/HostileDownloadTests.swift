@@ -42,7 +42,7 @@ struct HostileDownloadTests {
     private func part(_ contentRange: String?, _ count: Int, _ fields: HTTPFields = [:]) -> FileOrigin.Fault {
         var head = HTTPResponse(status: .partialContent, headerFields: fields)
         head.headerFields[.contentRange] = contentRange
-        return .answers(head, Data(Self.bytes.suffix(count)))
+        return .responds(head, Data(Self.bytes.suffix(count)))
     }
 
     // MARK: The file has changed
@@ -131,13 +131,13 @@ struct HostileDownloadTests {
     @Test func refusedRangeRestartsTheDownload() async throws {
         try await withPartialFile { place, origin in
             let head = HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */100"])
-            origin.add(.answers(head))
+            origin.add(.responds(head))
             try await origin.download(request, to: place)
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(origin.ranges == [nil, "bytes=40-", nil])
         }
         try await withPartialFile { place, origin in
-            origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)))
+            origin.add(.responds(HTTPResponse(status: .rangeNotSatisfiable)))
             let error = await #expect(throws: NetworkingError.self) {
                 try await origin.download(request, to: place, options: DownloadOptions(changedFile: .fail))
             }
@@ -215,7 +215,7 @@ struct HostileDownloadTests {
                     status: .partialContent,
                     headerFields: [.contentRange: "bytes 0-9/100", .eTag: "\"1\""]
                 )
-                origin.add(.answers(head, Self.bytes.prefix(10)))
+                origin.add(.responds(head, Self.bytes.prefix(10)))
             }
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .truncated && origin.requests.count == 2)
@@ -343,7 +343,7 @@ struct HostileDownloadTests {
     @Test func serverThatKeepsRefusingTheRangeIsNotRequestedForever() async throws {
         try await withPartialFile { place, origin in
             for _ in 0..<5 {
-                origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .breaks(after: 10))
+                origin.add(.responds(HTTPResponse(status: .rangeNotSatisfiable)), .breaks(after: 10))
             }
             let error = await #expect(throws: NetworkingError.self) {
                 try await origin.retry(.exponential(base: .zero)).download(request, to: place)
@@ -366,7 +366,7 @@ struct HostileDownloadTests {
             let clock = ManualClock()
             var environment = NetworkEnvironment.current
             environment.clock = .manual(clock)
-            origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .hangs(after: 10))
+            origin.add(.responds(HTTPResponse(status: .rangeNotSatisfiable)), .hangs(after: 10))
             let network = origin.modified(Slow(clock: clock)).deadline(.seconds(60))
             // The download runs in the environment of its start.
             let download = await withEnvironment(environment) {
@@ -542,7 +542,7 @@ struct HostileDownloadTests {
                 status: .ok,
                 headerFields: [.contentLength: "9000000000000000000", .eTag: "\"1\""]
             )
-            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .answers(head, Self.bytes))
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .responds(head, Self.bytes))
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .storage && error?.reason.contains("Free some space") == true)
             #expect(!origin.hasSent)

@@ -20,7 +20,7 @@ struct ForwardingSinkTests {
             request.headerFields[.range] = "bytes=5-"
         }
 
-        func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        func offer(_ head: HTTPResponse) async throws -> SinkDecision {
             journal.note("\(head.status.code)")
             return .refuse
         }

@@ -62,15 +62,15 @@ struct DeliveryTests {
 
     // MARK: The sink
 
-    @Test(arguments: [SinkAnswer.take, .collect(upTo: 6), .refuse])
-    func sinkIsOfferedTheHeadOnce(answer: SinkAnswer) async throws {
-        let sink = CollectingSink { _ in answer }
+    @Test(arguments: [SinkDecision.take, .collect(upTo: 6), .refuse])
+    func sinkIsOfferedTheHeadOnce(decision: SinkDecision) async throws {
+        let sink = CollectingSink { _ in decision }
         let response = try await deliver(["one", "", "two"], for: request(sink))
         #expect(sink.heads.map(\.status) == [.ok])
-        #expect(sink.chunks == (answer == .take ? [Data("one".utf8), Data("two".utf8)] : []))
-        #expect(sink.finished == (answer == .take ? 1 : 0))
+        #expect(sink.chunks == (decision == .take ? [Data("one".utf8), Data("two".utf8)] : []))
+        #expect(sink.finished == (decision == .take ? 1 : 0))
         #expect(sink.failures.isEmpty)
-        #expect(response.data == (answer == .collect(upTo: 6) ? Data("onetwo".utf8) : Data()))
+        #expect(response.data == (decision == .collect(upTo: 6) ? Data("onetwo".utf8) : Data()))
     }
 
     /// A redirect to plain http is not followed although the policy would follow it.

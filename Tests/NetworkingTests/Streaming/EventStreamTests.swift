@@ -243,7 +243,7 @@ struct EventStreamTests {
     ])
     func readsEveryFormOfTheMediaType(type: String) async throws {
         let transport = MockTransport([
-            .pieces([.text("data: one\n\n")], headerFields: [.contentType: type]), .status(.noContent),
+            .chunks([.text("data: one\n\n")], headerFields: [.contentType: type]), .status(.noContent),
         ])
         let (data, error) = await read(transport)
         #expect(data == ["one"])
@@ -253,7 +253,7 @@ struct EventStreamTests {
     /// WHATWG requires clients to fail for any status but 200.
     @Test(arguments: [201, 202, 203, 205, 206, 210, 226, 299], [true, false])
     func refusesEveryStatusBut200(code: Int, isAccepted: Bool) async throws {
-        let refused = MockResponse.pieces(
+        let refused = MockResponse.chunks(
             [.text("data: two\n\n")],
             status: .init(code: code),
             headerFields: [.contentType: "text/event-stream"]
@@ -274,7 +274,7 @@ struct EventStreamTests {
     ])
     func otherMediaTypeIsAnError(type: String?) async throws {
         let transport = MockTransport([
-            .pieces([.text("<html>"), .hang], headerFields: type.map { [.contentType: $0] } ?? [:])
+            .chunks([.text("<html>"), .hang], headerFields: type.map { [.contentType: $0] } ?? [:])
         ])
         let error = await #expect(throws: NetworkingError.self) { try await transport.events(.lawful) }
         #expect(error?.kind == .invalidResponse)
@@ -283,23 +283,23 @@ struct EventStreamTests {
     }
 
     @Test func statusThatIsNoSuccessIsAnError() async throws {
-        let transport = MockTransport([.events(.text("data: one\n\n")), .pieces([.text("gone")], status: .gone)])
+        let transport = MockTransport([.events(.text("data: one\n\n")), .chunks([.text("gone")], status: .gone)])
         let (data, error) = await read(transport)
         #expect(data == ["one"])
         #expect((error as? NetworkingError)?.response?.status == .gone)
     }
 
     @Test func eventWithoutAnEndIsAnError() async throws {
-        let chunk = MockResponse.Piece.text(String(repeating: "data: x\n", count: 100))
+        let chunk = MockResponse.Chunk.text(String(repeating: "data: x\n", count: 100))
         let transport = MockTransport([
-            .pieces(Array(repeating: chunk, count: 1_000), headerFields: [.contentType: "text/event-stream"])
+            .chunks(Array(repeating: chunk, count: 1_000), headerFields: [.contentType: "text/event-stream"])
         ])
         let error = await #expect(throws: NetworkingError.self) {
             for try await _ in try await transport.events(.lawful, maximumEventBytes: 10_000) {}
         }
         #expect(error?.kind == .tooLarge)
         #expect(error?.reason.contains("event of more than 10000 bytes") == true)
-        #expect(transport.deliveredPortions < 1_000)
+        #expect(transport.deliveredChunks < 1_000)
     }
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {

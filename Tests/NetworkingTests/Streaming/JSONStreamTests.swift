@@ -42,7 +42,7 @@ struct JSONStreamTests {
         limit: Int = 1 << 20
     ) async throws -> [JSON] {
         let fields: HTTPFields = type.map { [.contentType: $0] } ?? [:]
-        let stream = try await MockTransport([.pieces(chunks.map { .data($0) }, headerFields: fields)])
+        let stream = try await MockTransport([.chunks(chunks.map { .data($0) }, headerFields: fields)])
             .values(
                 .lawful,
                 as: JSON.self,
@@ -59,7 +59,7 @@ struct JSONStreamTests {
 
     /// After a change of the model, the stream would otherwise be empty.
     @Test func documentThatDoesNotDecodeIsAnErrorByDefault() async throws {
-        let transport = MockTransport([.pieces([.text("1\n\"two\"\n3\n")])])
+        let transport = MockTransport([.chunks([.text("1\n\"two\"\n3\n")])])
         var numbers: [Int] = []
         let error = await #expect(throws: NetworkingError.self) {
             for try await number in try await transport.values(.lawful, as: Int.self) { numbers.append(number) }

@@ -9,7 +9,7 @@ import Testing
 struct ResponseLinesTests {
     private func lines(_ chunks: [Data], maximumLineBytes: Int = 1 << 20) async throws -> [String] {
         var lines: [String] = []
-        for try await line in try await MockTransport([.pieces(chunks.map { .data($0) })])
+        for try await line in try await MockTransport([.chunks(chunks.map { .data($0) })])
             .lines(.lawful, maximumLineBytes: maximumLineBytes)
         {
             lines.append(line)
@@ -51,7 +51,7 @@ struct ResponseLinesTests {
     @Test func linesBeforeOneBeyondTheLimitAreReturned() async throws {
         for end in ["", "\n", "\ngood3\n"] {
             let text = "good1\ngood2\n\(String(repeating: "x", count: 200))\(end)"
-            let transport = MockTransport([.pieces([.text(text)])])
+            let transport = MockTransport([.chunks([.text(text)])])
             var lines = try await transport.lines(.lawful, maximumLineBytes: 100).makeAsyncIterator()
             #expect(try await lines.next() == "good1")
             #expect(try await lines.next() == "good2")
@@ -61,7 +61,7 @@ struct ResponseLinesTests {
     }
 
     @Test func hasItsResponse() async throws {
-        let lines = try await MockTransport([.pieces([.text("x")], headerFields: [.contentType: "text/plain"])])
+        let lines = try await MockTransport([.chunks([.text("x")], headerFields: [.contentType: "text/plain"])])
             .lines(.lawful)
         #expect(lines.response.headerFields[.contentType] == "text/plain")
     }

@@ -17,7 +17,7 @@ struct ResponseStreamTests {
     }
 
     @Test func returnsTheHeadFirst() async throws {
-        let transport = MockTransport([.pieces([.hang], headerFields: [.contentType: "text/plain"])])
+        let transport = MockTransport([.chunks([.hang], headerFields: [.contentType: "text/plain"])])
         let stream = try await transport.stream(.lawful)
         #expect(stream.response.status == .ok)
         #expect(stream.response.headerFields[.contentType] == "text/plain")
@@ -26,7 +26,7 @@ struct ResponseStreamTests {
     }
 
     @Test func returnsChunksAsTheyArrive() async throws {
-        let transport = MockTransport([.pieces([.text("one "), .text("two "), .text("three")])])
+        let transport = MockTransport([.chunks([.text("one "), .text("two "), .text("three")])])
         var chunks: [String] = []
         for try await chunk in try await transport.stream(.lawful) {
             chunks.append(String(decoding: chunk, as: UTF8.self))
@@ -43,15 +43,15 @@ struct ResponseStreamTests {
 
     /// One chunk waits for the reader, and the transport holds another one.
     @Test func slowReaderDelaysTheServer() async throws {
-        let transport = MockTransport([.pieces((0..<100).map { .text("\($0)") })])
+        let transport = MockTransport([.chunks((0..<100).map { .text("\($0)") })])
         var chunks = try await transport.stream(.lawful).makeAsyncIterator()
         for _ in 0..<1_000 {
             await Task.yield()
         }
-        #expect(transport.deliveredPortions <= 1)
+        #expect(transport.deliveredChunks <= 1)
         for number in 0..<100 {
             #expect(try await chunks.next() == Data("\(number)".utf8))
-            #expect(transport.deliveredPortions <= number + 2)
+            #expect(transport.deliveredChunks <= number + 2)
         }
         #expect(try await chunks.next() == nil)
         #expect(try await chunks.next() == nil)
@@ -59,21 +59,21 @@ struct ResponseStreamTests {
 
     @Test(arguments: [(HTTPResponse.Status.notFound, NetworkingError.Kind.status), (.unauthorized, .unauthorized)])
     func unacceptedStatusIsAnErrorWithItsBody(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
-        let transport = MockTransport([.pieces([.text("why")], status: status)])
+        let transport = MockTransport([.chunks([.text("why")], status: status)])
         let error = await #expect(throws: NetworkingError.self) { try await transport.stream(.lawful) }
         #expect(error?.kind == kind)
         #expect(error?.bodyText == "why")
     }
 
     @Test func acceptedStatusIsStreamed() async throws {
-        let transport = MockTransport([.pieces([.text("page")], status: .notFound)])
+        let transport = MockTransport([.chunks([.text("page")], status: .notFound)])
         let stream = try await transport.stream(.lawful.with { $0.acceptedStatuses = [404] })
         #expect(try await text(stream) == "page")
     }
 
     @Test func errorOfATruncatedBodyIsThrownByTheIteration() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
-        let transport = MockTransport([.pieces([.text("half"), .failure(lost)])])
+        let transport = MockTransport([.chunks([.text("half"), .failure(lost)])])
         var chunks = try await transport.retry().stream(.lawful).makeAsyncIterator()
         #expect(try await chunks.next() == Data("half".utf8))
         let result = await Result { try await chunks.next() }
@@ -84,13 +84,13 @@ struct ResponseStreamTests {
 
     @Test func isRetriedUntilBytesArrive() async throws {
         let transport = MockTransport([
-            .pieces([.text("busy")], status: .serviceUnavailable), .pieces([.text("there")]),
+            .chunks([.text("busy")], status: .serviceUnavailable), .chunks([.text("there")]),
         ])
         #expect(try await text(transport.retry(.immediate()).stream(.lawful)) == "there")
     }
 
     @Test func canBeReadOnce() async throws {
-        let transport = MockTransport([.pieces([.text("one"), .text("two")])])
+        let transport = MockTransport([.chunks([.text("one"), .text("two")])])
         let stream = try await transport.stream(.lawful)
         var first = stream.makeAsyncIterator()
         var second = stream.makeAsyncIterator()
@@ -103,7 +103,7 @@ struct ResponseStreamTests {
     // MARK: Early ends
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {
-        let transport = MockTransport([.pieces([.text("one"), .hang])])
+        let transport = MockTransport([.chunks([.text("one"), .hang])])
         let stream = try await transport.stream(.lawful)
         for try await _ in stream { break }
         try await transport.waitForEnds()
@@ -111,14 +111,14 @@ struct ResponseStreamTests {
     }
 
     @Test func releasingAnUnreadStreamEndsTheTransfer() async throws {
-        let transport = MockTransport([.pieces([.hang])])
+        let transport = MockTransport([.chunks([.hang])])
         _ = try await transport.stream(.lawful)
         try await transport.waitForEnds()
     }
 
     @Test(arguments: [0, 1, 2, 3])
     func cancelledReaderEndsTheTransfer(chunks: Int) async throws {
-        let transport = MockTransport([.pieces((0..<chunks).map { .text("\($0)") } + [.hang])])
+        let transport = MockTransport([.chunks((0..<chunks).map { .text("\($0)") } + [.hang])])
         let (reading, read) = AsyncStream.makeStream(of: Void.self)
         let call = Task {
             let stream = try await transport.stream(.lawful)
@@ -155,7 +155,7 @@ struct ResponseStreamTests {
     // MARK: Scopes
 
     @Test func endOfTheScopeEndsTheTransfer() async throws {
-        let transport = MockTransport([.pieces([.text("one"), .hang]), .pieces([.hang]), .pieces([.text("all")])])
+        let transport = MockTransport([.chunks([.text("one"), .hang]), .chunks([.hang]), .chunks([.text("all")])])
         let first = try await transport.stream(.lawful) { response, bytes in
             #expect(response.status == .ok)
             var chunks = bytes.makeAsyncIterator()
@@ -176,7 +176,7 @@ struct ResponseStreamTests {
     // MARK: In a stack
 
     @Test func openStreamsHoldNoPermits() async throws {
-        let transport = MockTransport(Array(repeating: .pieces(["x", .hang]), count: 6) + [.text("nested")])
+        let transport = MockTransport(Array(repeating: .chunks(["x", .hang]), count: 6) + [.text("nested")])
         let network = transport.throttled(max: 6)
         var streams: [ResponseStream] = []
         for _ in 0..<6 {
@@ -208,7 +208,7 @@ struct ResponseStreamTests {
             }
         }
         let journal = Journal()
-        let transport = MockTransport([.pieces([.text("one"), .text("two")])])
+        let transport = MockTransport([.chunks([.text("one"), .text("two")])])
         #expect(try await text(transport.modified(Watched(journal: journal)).stream(.lawful)) == "onetwo")
         #expect(journal.entries == ["one", "two", "end"])
     }

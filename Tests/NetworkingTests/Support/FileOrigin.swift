@@ -20,7 +20,7 @@ final class FileOrigin: NetworkingTransport {
         /// The server stops sending after a number of bytes of the body.
         case hangs(after: Int)
         /// The server sends another response, in chunks like any response.
-        case answers(HTTPResponse, Data = Data())
+        case responds(HTTPResponse, Data = Data())
         /// The exchange fails before a response.
         case fails(NetworkingError.Kind)
     }
@@ -80,13 +80,13 @@ final class FileOrigin: NetworkingTransport {
 
     /// `true` if the server has sent at least one byte of a body.
     var hasSent: Bool {
-        transport.deliveredPortions > 0
+        transport.deliveredChunks > 0
     }
 
     /// Waits until the client has received a number of bytes of all bodies, counted in whole chunks before the last
     /// one.
     func waitUntilSent(_ count: Int) async throws {
-        try await transport.waitForPortions((count + Self.chunk - 1) / Self.chunk)
+        try await transport.waitForChunks((count + Self.chunk - 1) / Self.chunk)
     }
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -99,13 +99,13 @@ extension FileOrigin.State {
     fileprivate mutating func response(to request: HTTPRequestData) -> MockResponse {
         let fault = faults.isEmpty ? FileOrigin.Fault.none : faults.removeFirst()
         switch fault {
-        case .none: return response(answer(to: request))
-        case .answers(let head, let body): return response((head, body))
+        case .none: return response(content(for: request))
+        case .responds(let head, let body): return response((head, body))
         case .fails(let kind): return .failure(NetworkingError(kind, request: request))
-        case .hangs(let count): return response(answer(to: request), upTo: count, .hang)
+        case .hangs(let count): return response(content(for: request), upTo: count, .hang)
         case .breaks(let count):
             return response(
-                answer(to: request),
+                content(for: request),
                 upTo: count,
                 .failure(NetworkingError(.connectionLost, request: request))
             )
@@ -113,21 +113,21 @@ extension FileOrigin.State {
     }
 
     private func response(
-        _ answer: (head: HTTPResponse, body: Data),
+        _ content: (head: HTTPResponse, body: Data),
         upTo count: Int = .max,
-        _ end: MockResponse.Piece? = nil
+        _ end: MockResponse.Chunk? = nil
     ) -> MockResponse {
-        let body = answer.body.prefix(count)
+        let body = content.body.prefix(count)
         let chunks = stride(from: 0, to: body.count, by: FileOrigin.chunk)
-            .map { MockResponse.Piece.data(Data(body.dropFirst($0).prefix(FileOrigin.chunk))) }
-        return .pieces(
+            .map { MockResponse.Chunk.data(Data(body.dropFirst($0).prefix(FileOrigin.chunk))) }
+        return .chunks(
             chunks + (end.map { [$0] } ?? []),
-            status: answer.head.status,
-            headerFields: answer.head.headerFields
+            status: content.head.status,
+            headerFields: content.head.headerFields
         )
     }
 
-    fileprivate func answer(to request: HTTPRequestData) -> (HTTPResponse, Data) {
+    fileprivate func content(for request: HTTPRequestData) -> (HTTPResponse, Data) {
         var head = HTTPResponse(status: .ok, headerFields: fields)
         let condition = request.headerFields[.ifRange]
         let holds = condition == nil || condition == fields[.eTag] || condition == fields[.lastModified]

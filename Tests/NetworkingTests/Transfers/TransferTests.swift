@@ -27,8 +27,8 @@ struct TransferTests {
     }
 
     @Test func progressIsReportedToTheEnd() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let transfer = transport.server(authority: "example.com")
             .transfer(uploading: .data(Data(count: 10)), to: photos)
         var readers: [Task<Int, Never>] = []
@@ -45,7 +45,7 @@ struct TransferTests {
             )
         }
         try await transport.waitForRequests(1)
-        answer.answer()
+        held.respond()
         _ = try await transfer.value
         for reader in readers {
             _ = await reader.value
@@ -85,23 +85,23 @@ struct TransferTests {
     }
 
     @Test func cancelledWaiterDoesNotEndTheExchange() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos)
         let waiter = Task { try await transfer.value }
         try await transport.waitForRequests(1)
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
         #expect(transport.active == 1)
-        answer.answer()
+        held.respond()
         #expect(try await transfer.value.status == .ok)
     }
 
     // MARK: Groups
 
     @Test func groupRetainsItsTransfersUntilTheirEnd() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let network = transport.server(authority: "example.com")
         let group = TransferGroup()
         for _ in 0..<3 {
@@ -110,14 +110,14 @@ struct TransferTests {
         try await transport.waitForRequests(3)
         #expect(group.count == 3)
         #expect(group.progress.sent.expected == 30)
-        answer.answer()
+        held.respond()
         try await eventually("group.count == 0") { group.count == 0 }
     }
 
     /// Transfers that wait for a permit have bytes to send too.
     @Test func groupCountsWaitingTransfers() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let network = transport.throttled(max: 1).server(authority: "example.com")
         let group = TransferGroup()
         let transfers = (0..<4).map { _ in network.transfer(uploading: .data(Data(count: 10)), to: photos, in: group) }
@@ -128,7 +128,7 @@ struct TransferTests {
             break
         }
         #expect(first?.sent.expected == 10)
-        answer.answer()
+        held.respond()
         for transfer in transfers {
             _ = try await transfer.value
         }

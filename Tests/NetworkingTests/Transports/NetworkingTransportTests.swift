@@ -42,7 +42,7 @@ struct NetworkingTransportTests {
             case .response(let code): return HTTPResponseData(request: request, status: .init(code: code), data: Data())
             case .closed:
                 var error = NetworkingError(.connectionLost, request: request)
-                error.unansweredAfter = .seconds(1)
+                error.noResponseAfter = .seconds(1)
                 throw error
             }
         }

@@ -37,9 +37,9 @@ struct URLSessionStorageTests {
             URLSession, URLSessionDataTask, CachedURLResponse, @escaping @Sendable (CachedURLResponse?) -> Void
         ) -> Void
         let method: Method? = delegate.urlSession(_:dataTask:willCacheResponse:completionHandler:)
-        let answers = Answers<Bool>()
-        method?(session, task, response) { answers.add($0 != nil) }
-        #expect(answers.all == [false])
+        let results = Results<Bool>()
+        method?(session, task, response) { results.add($0 != nil) }
+        #expect(results.all == [false])
     }
 
     @Test func sessionsForExchangesStoreNeitherResponsesNorCredentials() {
@@ -79,23 +79,23 @@ struct URLSessionStorageTests {
     #if !canImport(FoundationNetworking)
     @Test(arguments: [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodNTLM])
     func storedCredentialIsNotUsedForA401(method: String) throws {
-        let answers = try answers(to: Self.space(method), of: URLSession(configuration: .ephemeral))
-        #expect(answers == [.rejectProtectionSpace])
+        let dispositions = try dispositions(to: Self.space(method), of: URLSession(configuration: .ephemeral))
+        #expect(dispositions == [.rejectProtectionSpace])
     }
 
     @Test func systemHandlesTheChallengeForACertificate() throws {
         let space = Self.space("NSURLAuthenticationMethodServerTrust")
-        let answers = try answers(to: space, of: URLSession(configuration: .ephemeral))
-        #expect(answers == [.performDefaultHandling])
+        let dispositions = try dispositions(to: space, of: URLSession(configuration: .ephemeral))
+        #expect(dispositions == [.performDefaultHandling])
     }
 
     @Test func delegateOfTheSessionHandlesTheChallengeForACertificate() throws {
         let session = URLSession(configuration: .ephemeral, delegate: PinningDelegate(), delegateQueue: nil)
-        let answers = try answers(to: Self.space("NSURLAuthenticationMethodServerTrust"), of: session)
-        #expect(answers == [.cancelAuthenticationChallenge])
+        let dispositions = try dispositions(to: Self.space("NSURLAuthenticationMethodServerTrust"), of: session)
+        #expect(dispositions == [.cancelAuthenticationChallenge])
     }
 
-    private func answers(
+    private func dispositions(
         to space: URLProtectionSpace,
         of session: URLSession
     ) throws -> [URLSession.AuthChallengeDisposition] {
@@ -109,11 +109,11 @@ struct URLSessionStorageTests {
             error: nil,
             sender: Sender()
         )
-        let answers = Answers<URLSession.AuthChallengeDisposition>()
-        Self.exchange.urlSession(session, task: session.dataTask(with: url), didReceive: challenge) { answer, _ in
-            answers.add(answer)
+        let results = Results<URLSession.AuthChallengeDisposition>()
+        Self.exchange.urlSession(session, task: session.dataTask(with: url), didReceive: challenge) { disposition, _ in
+            results.add(disposition)
         }
-        return answers.all
+        return results.all
     }
     #endif
 
@@ -139,7 +139,7 @@ struct URLSessionStorageTests {
     }
 }
 
-private final class Answers<Value: Sendable>: Sendable {
+private final class Results<Value: Sendable>: Sendable {
     private let state = Mutex<[Value]>([])
 
     var all: [Value] {

@@ -184,7 +184,7 @@ import Testing
     }
 }
 
-/// A transport that answers 204 to a request with pins, and 200 to any other.
+/// A transport that responds with 204 to a request with pins, and 200 to any other.
 private struct PinnedStub: NetworkingTransport, TransportDiagnosing {
     let trust: ServerTrust
 

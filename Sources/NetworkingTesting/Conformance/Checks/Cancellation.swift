@@ -36,10 +36,10 @@ extension TransportCheck {
             }
         },
         TransportCheck("cancel before the head") { bench in
-            try await bench.cancelsCall(answeredWith: .raw(.stall))
+            try await bench.cancelsCall(respondingWith: .raw(.stall))
         },
         TransportCheck("cancel within the head") { bench in
-            try await bench.cancelsCall(answeredWith: .raw("HTTP/1.1 200 OK\r\nContent-", .stall))
+            try await bench.cancelsCall(respondingWith: .raw("HTTP/1.1 200 OK\r\nContent-", .stall))
         },
         TransportCheck("cancel before the body") { bench in
             bench.server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", .stall) }
@@ -89,9 +89,9 @@ extension TransportCheck {
             source.yield(.pattern(10))
             try await bench.wait(for: isAsked, during: call)
             // The client may keep a connection that has not been used yet.
-            try await bench.giveUp(call)
+            try await bench.expectCancellation(of: call)
             source.finish()
-            try expect(bench.server.requests.count, is: 0, in: "the number of whole requests")
+            try expect(bench.server.requests.count, is: 0, in: "the number of complete requests")
         },
         TransportCheck("cancel while the body is sent") { bench in
             let gate = Gate()
@@ -106,7 +106,7 @@ extension TransportCheck {
             try await bench.wait(for: arrived, during: call)
             call.cancel()
             guard case .failure(let error) = await call.result, error is CancellationError else {
-                throw ConformanceFailure("CancellationError", came: "something else")
+                throw ConformanceFailure("CancellationError", found: "something else")
             }
             // The server starts to read, which is how it notices that the client has closed the connection.
             gate.open()
@@ -127,7 +127,7 @@ extension TransportCheck {
                     switch await call.result {
                     case .success(let response): try expect(response.text, is: "hello", in: "the body")
                     case .failure(let error) where error is CancellationError: break
-                    case .failure(let error): throw ConformanceFailure("CancellationError", came: describe(error))
+                    case .failure(let error): throw ConformanceFailure("CancellationError", found: describe(error))
                     }
                 }
             }
@@ -138,11 +138,11 @@ extension TransportCheck {
 
 extension CheckBench {
     /// Cancels a call after the server has received its request.
-    fileprivate func cancelsCall(answeredWith answer: TestResponse) async throws {
+    fileprivate func cancelsCall(respondingWith response: TestResponse) async throws {
         let arrived = Gate()
         server.route("/") { _ in
             arrived.open()
-            return answer
+            return response
         }
         let call = start()
         try await wait(for: arrived, during: call)

@@ -23,7 +23,7 @@ extension TransportCheck {
                 try expect(response.text, is: CodedBody.text, in: "the body")
                 try expect(response.headerFields[.contentLength], is: "256", in: "the length")
             },
-            TransportCheck("only known codings are asked for") { bench in
+            TransportCheck("only known codings are requested") { bench in
                 let known = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
                 let unknown = try await bench.askedCodings().filter { !known.contains($0) }
                 try expect(unknown, is: [], in: "the codings that the suite has no body for")
@@ -39,7 +39,7 @@ extension TransportCheck {
                     )
                 }
             },
-            TransportCheck("range asks for no coding") { bench in
+            TransportCheck("range requests no coding") { bench in
                 bench.server.route("/") { _ in .ok }
                 try await bench.fetch(HTTPRequestData(headerFields: [.range: "bytes=0-9"]))
                 let arrived = bench.server.arrived(.acceptEncoding)
@@ -56,10 +56,18 @@ extension TransportCheck {
                     TestResponse(status: .notModified, headerFields: [.contentEncoding: "gzip", .eTag: "\"1\""])
                 }
                 let head = try await bench.fetch(HTTPRequestData(method: .head))
-                try expect(head.headerFields[.contentEncoding], is: "gzip", in: "the coding that a HEAD is told")
-                try expect(head.headerFields[.contentLength], is: "45", in: "the length that a HEAD is told")
+                try expect(
+                    head.headerFields[.contentEncoding],
+                    is: "gzip",
+                    in: "the Content-Encoding of the HEAD response"
+                )
+                try expect(head.headerFields[.contentLength], is: "45", in: "the Content-Length of the HEAD response")
                 let notModified = try await bench.fetch()
-                try expect(notModified.headerFields[.contentEncoding], is: "gzip", in: "the coding that a 304 is told")
+                try expect(
+                    notModified.headerFields[.contentEncoding],
+                    is: "gzip",
+                    in: "the Content-Encoding of the 304 response"
+                )
             },
         ] + damage
 
@@ -103,7 +111,7 @@ extension TransportCheck {
             )
             let sink = CollectingSink()
             let response = try await bench.fetch(.with { $0.sink = sink })
-            try expect(sink.data, is: Data(CodedBody.text.utf8), in: "what the sink receives")
+            try expect(sink.data, is: Data(CodedBody.text.utf8), in: "the bytes that the sink receives")
             try expect(response.body, is: .delivered(byteCount: 256), in: "the body of the response")
         },
     ]
@@ -111,15 +119,15 @@ extension TransportCheck {
     /// Sends a truncated gzip body with correct framing, even if the transport does not request gzip.
     private static func halfOfGzip(
         _ name: String,
-        as answer: @escaping @Sendable (Data) -> TestResponse
+        as response: @escaping @Sendable (Data) -> TestResponse
     ) -> TransportCheck {
         TransportCheck(name) { bench in
             // Cut within the compressed stream, within the checksum, and within the trailing length.
             for cut in [20, 6, 2] {
                 let half = (CodedBody.text(in: "gzip") ?? Data()).dropLast(cut)
-                var answer = answer(half)
-                answer.headerFields[.contentEncoding] = "gzip"
-                bench.server.enqueue(answer)
+                var response = response(half)
+                response.headerFields[.contentEncoding] = "gzip"
+                bench.server.enqueue(response)
                 try await bench.refuses(half, sending: HTTPRequestData())
             }
         }
@@ -140,8 +148,16 @@ extension TransportCheck {
                     )
                     let response = try await bench.fetch()
                     try expect(response.text, is: CodedBody.text, in: "the body in \(name)")
-                    try expect(response.headerFields[.contentEncoding], is: nil, in: "the coding of what was decoded")
-                    try expect(response.headerFields[.contentLength], is: nil, in: "the length of what was decoded")
+                    try expect(
+                        response.headerFields[.contentEncoding],
+                        is: nil,
+                        in: "the Content-Encoding of a decoded body"
+                    )
+                    try expect(
+                        response.headerFields[.contentLength],
+                        is: nil,
+                        in: "the Content-Length of a decoded body"
+                    )
                     try expect(response.headerFields[.eTag], is: "\"1\"", in: "the ETag")
                 }
             }
@@ -172,7 +188,7 @@ extension CheckBench {
         do {
             let response = try await fetch(request)
             guard response.headerFields[.contentEncoding] == "gzip", response.data == half else {
-                throw ConformanceFailure("a failure of kind truncated or invalidResponse", came: describe(response))
+                throw ConformanceFailure("a failure of kind truncated or invalidResponse", found: describe(response))
             }
         } catch let error as NetworkingError {
             guard [.truncated, .invalidResponse].contains(error.kind) else { throw error }
@@ -187,9 +203,9 @@ extension CheckBench {
         change: (inout HTTPRequestData) -> Void = { _ in }
     ) async throws {
         guard try await askedCodings().contains("gzip") else { return }
-        var answer = TestResponse(headerFields: [.contentEncoding: "gzip"], body: body)
-        if let length { answer.headerFields[.contentLength] = "\(length)" }
-        server.enqueue(answer)
+        var response = TestResponse(headerFields: [.contentEncoding: "gzip"], body: body)
+        if let length { response.headerFields[.contentLength] = "\(length)" }
+        server.enqueue(response)
         try await fail(with: kinds, sending: .with { change(&$0) }, over: nil)
     }
 }

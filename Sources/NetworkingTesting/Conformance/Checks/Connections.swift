@@ -12,10 +12,10 @@ import Foundation
 extension TransportCheck {
     /// Connections that fail, break, are kept open, or are numerous.
     static let connections: [TransportCheck] = [
-        TransportCheck("nobody listens") { bench in
+        TransportCheck("refused connection") { bench in
             // Port 1 is reserved and has no server.
-            let nobody = bench.transport.timeout(.seconds(60)).server(scheme: "http").server(authority: "127.0.0.1:1")
-            let error = try await bench.fail(with: .connection, over: nobody)
+            let refusing = bench.transport.timeout(.seconds(60)).server(scheme: "http").server(authority: "127.0.0.1:1")
+            let error = try await bench.fail(with: .connection, over: refusing)
             try expect(error.request.url?.absoluteString, is: "http://127.0.0.1:1/", in: "the URL of the failure")
         },
         TransportCheck("unknown host") { bench in
@@ -51,11 +51,11 @@ extension TransportCheck {
             }
         },
         // A client must not treat bytes after a response as the next response (RFC 9112, section 6.3).
-        TransportCheck("bytes behind a response") { bench in
+        TransportCheck("bytes after a response") { bench in
             bench.serveNext()
             for _ in 1...10 {
-                for (method, answer) in CheckBench.completeAnswers {
-                    bench.server.enqueue(.raw(.text(answer + CheckBench.startOfAnother), .keepAlive))
+                for (method, response) in CheckBench.completeResponses {
+                    bench.server.enqueue(.raw(.text(response + CheckBench.startOfAnother), .keepAlive))
                     try await bench.fetch(HTTPRequestData(method: method))
                     try await bench.checkNext()
                 }
@@ -63,9 +63,9 @@ extension TransportCheck {
         },
         TransportCheck("bytes on an idle connection") { bench in
             bench.serveNext()
-            for (method, answer) in CheckBench.completeAnswers {
+            for (method, response) in CheckBench.completeResponses {
                 let gate = Gate()
-                bench.server.enqueue(.raw(.text(answer), .gate(gate), .text(CheckBench.startOfAnother), .keepAlive))
+                bench.server.enqueue(.raw(.text(response), .gate(gate), .text(CheckBench.startOfAnother), .keepAlive))
                 try await bench.fetch(HTTPRequestData(method: method))
                 gate.open()
                 // Most clients close the connection at once; for all others, the bytes have arrived by the end of this
@@ -120,7 +120,7 @@ extension TransportCheck {
 
 extension CheckBench {
     /// Complete responses, with the methods of their requests.
-    fileprivate static let completeAnswers: [(method: HTTPRequest.Method, answer: String)] = [
+    fileprivate static let completeResponses: [(method: HTTPRequest.Method, response: String)] = [
         (.get, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
         (.get, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
         (.get, "HTTP/1.1 204 No Content\r\n\r\n"),

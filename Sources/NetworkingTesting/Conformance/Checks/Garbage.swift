@@ -23,7 +23,7 @@ extension TransportCheck {
                 )
                 bench.server.enqueue(.raw(.bytes(bytes)))
                 do {
-                    throw ConformanceFailure("a failure", came: describe(try await bench.fetch()))
+                    throw ConformanceFailure("a failure", found: describe(try await bench.fetch()))
                 } catch is NetworkingError {
                 }
                 let next = try await bench.fetch(HTTPRequestData(path: "next"))

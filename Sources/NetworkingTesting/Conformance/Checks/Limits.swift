@@ -56,7 +56,7 @@ extension TransportCheck {
                 )
             ),
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-            gives: .brings(200, "ok").orFails(.invalidResponse, .tooLarge)
+            gives: .returns(200, "ok").orFails(.invalidResponse, .tooLarge)
         ),
     ]
 
@@ -91,10 +91,10 @@ extension CheckBench {
         clock.advance(by: .milliseconds(80))
         switch await call.result {
         case .success(let response):
-            throw ConformanceFailure("a failure of kind timeout", came: describe(response))
+            throw ConformanceFailure("a failure of kind timeout", found: describe(response))
         case .failure(let error):
             guard (error as? NetworkingError)?.kind == .timeout else {
-                throw ConformanceFailure("a failure of kind timeout", came: describe(error))
+                throw ConformanceFailure("a failure of kind timeout", found: describe(error))
             }
         }
         try await server.waitForOpenConnections(0)

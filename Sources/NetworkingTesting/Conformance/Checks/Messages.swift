@@ -59,7 +59,7 @@ extension TransportCheck {
                 for tag in ["\"33a64df5\"", "W/\"33a64df5\"", "\"\"", "\"a,b\""] {
                     bench.server.enqueue(TestResponse(headerFields: [.eTag: tag]))
                     let response = try await bench.fetch(HTTPRequestData(headerFields: [.ifNoneMatch: tag]))
-                    try expect(response.headerFields[.eTag], is: tag, in: "the ETag that comes")
+                    try expect(response.headerFields[.eTag], is: tag, in: "the received ETag")
                     try expect(bench.server.arrived(.ifNoneMatch), is: [tag], in: "the If-None-Match that arrives")
                 }
             },
@@ -69,7 +69,7 @@ extension TransportCheck {
                 }
                 bench.server.route(.get, "/") { _ in .text("next") }
                 let head = try await bench.fetch(HTTPRequestData(method: .head))
-                try expect(head.headerFields[.contentLength], is: "1000", in: "the length that a HEAD is told")
+                try expect(head.headerFields[.contentLength], is: "1000", in: "the Content-Length of the HEAD response")
                 try expect(head.data.count, is: 0, in: "the body of a HEAD")
                 try expect(try await bench.fetch().text, is: "next", in: "the next response")
             },
@@ -90,40 +90,40 @@ extension TransportCheck {
             try expect(bench.server.arrived(.accept), is: ["text/plain"], in: "the Accept fields that arrive")
         },
         TransportCheck("multi-value headers from the server", needsSockets: false) { bench in
-            var answer = TestResponse.ok
-            answer.headerFields.append(HTTPField(name: .xA, value: "one"))
-            answer.headerFields.append(HTTPField(name: .vary, value: "Accept"))
-            answer.headerFields.append(HTTPField(name: .xA, value: "two, three"))
-            bench.server.enqueue(answer)
+            var response = TestResponse.ok
+            response.headerFields.append(HTTPField(name: .xA, value: "one"))
+            response.headerFields.append(HTTPField(name: .vary, value: "Accept"))
+            response.headerFields.append(HTTPField(name: .xA, value: "two, three"))
+            bench.server.enqueue(response)
             let fields = try await bench.fetch().headerFields
-            try expect(fields[.xA], is: "one, two, three", in: "the X-A fields that come")
-            try expect(fields[.vary], is: "Accept", in: "the Vary field that comes")
+            try expect(fields[.xA], is: "one, two, three", in: "the received X-A fields")
+            try expect(fields[.vary], is: "Accept", in: "the received Vary field")
         },
         TransportCheck("repeated headers in any spelling") { bench in
             bench.server.enqueue(
                 .raw("HTTP/1.1 200 OK\r\nX-A: one\r\nx-a: two\r\nX-a: three\r\ncontent-LENGTH: 2\r\n\r\nok")
             )
             let response = try await bench.fetch()
-            try expect(response.headerFields[.xA], is: "one, two, three", in: "the X-A fields that come")
+            try expect(response.headerFields[.xA], is: "one, two, three", in: "the received X-A fields")
             try expect(response.text, is: "ok", in: "the body")
         },
         TransportCheck("empty header value") { bench in
             bench.server.route("/") { _ in TestResponse(headerFields: [.xA: ""]) }
             let response = try await bench.fetch(HTTPRequestData(headerFields: ["X-A": ""]))
-            try expect(response.headerFields[.xA], is: "", in: "the X-A field that comes")
+            try expect(response.headerFields[.xA], is: "", in: "the received X-A field")
             try expect(bench.server.arrived(.xA), is: [""], in: "the X-A fields that arrive")
         },
         TransportCheck("header values in UTF-8") { bench in
             bench.server.route("/") { _ in TestResponse(headerFields: [.xA: "Grüße, 世界"]) }
             let response = try await bench.fetch(HTTPRequestData(headerFields: ["X-A": "Grüße, 世界"]))
-            try expect(response.headerFields[.xA], is: "Grüße, 世界", in: "the X-A field that comes")
+            try expect(response.headerFields[.xA], is: "Grüße, 世界", in: "the received X-A field")
             try expect(bench.server.arrived(.xA), is: ["Grüße, 世界"], in: "the X-A fields that arrive")
         },
         TransportCheck("header of 8 KiB", needsSockets: false) { bench in
             let value = String(repeating: "long ", count: 1_600) + "."
             bench.server.route("/") { _ in TestResponse(headerFields: [.xA: value]) }
             let response = try await bench.fetch(HTTPRequestData(headerFields: ["X-A": value]))
-            try expect(response.headerFields[.xA], is: value, in: "the X-A field that comes")
+            try expect(response.headerFields[.xA], is: value, in: "the received X-A field")
             try expect(bench.server.arrived(.xA), is: [value], in: "the X-A fields that arrive")
         },
         TransportCheck("cookies", needsSockets: false) { bench in
@@ -133,15 +133,15 @@ extension TransportCheck {
                 "d=4; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly",
             ]
             bench.server.route("/") { _ in
-                var answer = TestResponse.ok
+                var response = TestResponse.ok
                 for cookie in cookies {
-                    answer.headerFields.append(HTTPField(name: .setCookie, value: cookie))
+                    response.headerFields.append(HTTPField(name: .setCookie, value: cookie))
                 }
-                return answer
+                return response
             }
             let sent = "own=1; other=\"2\""
             let response = try await bench.fetch(HTTPRequestData(headerFields: [.cookie: sent]))
-            try expect(response.headerFields[values: .setCookie], is: cookies, in: "the Set-Cookie fields that come")
+            try expect(response.headerFields[values: .setCookie], is: cookies, in: "the received Set-Cookie fields")
             try expect(bench.server.arrived(.cookie), is: [sent], in: "the Cookie fields that arrive")
         },
         TransportCheck("401 with its body", needsSockets: false) { bench in

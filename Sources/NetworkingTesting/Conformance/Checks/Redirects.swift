@@ -56,9 +56,9 @@ extension TransportCheck {
                 request.headerFields[.authorization] != nil
                     || request.headerFields[.cookie]?.contains("session=1") == true
             }
-            try expect(arrived, is: [true, false, false], in: "which requests have the caller's credentials")
+            try expect(arrived, is: [true, false, false], in: "the requests with the caller's credentials")
         },
-        TransportCheck("bodies again behind redirects", needsSockets: false) { bench in
+        TransportCheck("bodies resent after redirects", needsSockets: false) { bench in
             bench.server.route("/new") { _ in TestResponse(body: .echo) }
             for body in [
                 RequestBody.data(.pattern(200_000)),

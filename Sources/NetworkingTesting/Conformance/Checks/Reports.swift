@@ -16,14 +16,14 @@ extension TransportCheck {
             bench.server.route(.post, "/sized") { request in TestResponse(body: .data(request.body)) }
             bench.server.route(.post, "/chunked") { _ in TestResponse(body: .echo) }
             for path in ["/sized", "/chunked"] {
-                let heard = Mutex<[TransferProgress]>([])
+                let recorded = Mutex<[TransferProgress]>([])
                 let request = HTTPRequestData(method: .post, path: path, body: .data(.pattern(500_000)))
-                try await bench.network.data(request) { progress in heard.withLock { $0.append(progress) } }
-                let progress = heard.withLock { $0 }
+                try await bench.network.data(request) { progress in recorded.withLock { $0.append(progress) } }
+                let progress = recorded.withLock { $0 }
                 try expect(progress.first?.sent.count, is: 0, in: "the bytes sent, at the start")
                 try expect(progress.first?.received.count, is: 0, in: "the bytes received, at the start")
-                try expect(progress.isSorted(by: \.sent.count), "bytes sent that never become fewer")
-                try expect(progress.isSorted(by: \.received.count), "bytes received that never become fewer")
+                try expect(progress.isSorted(by: \.sent.count), "a number of sent bytes that never decreases")
+                try expect(progress.isSorted(by: \.received.count), "a number of received bytes that never decreases")
                 let whole = BytesTransferred(count: 500_000, expected: 500_000)
                 try expect(progress.last, is: TransferProgress(sent: whole, received: whole), in: "the last progress")
             }

@@ -100,11 +100,11 @@ extension TransportCheck {
             source.yield(.pattern(1))
             var echo = try await bench.network.stream(request).makeAsyncIterator()
             for size in [1, 5, 3_000, 70_000] {
-                var came = Data()
-                while came.count < size, let chunk = try await echo.next() {
-                    came += chunk
+                var echoed = Data()
+                while echoed.count < size, let chunk = try await echo.next() {
+                    echoed += chunk
                 }
-                try expect(came, is: .pattern(size), in: "the echo of a chunk, before the next was sent")
+                try expect(echoed, is: .pattern(size), in: "the echo of a chunk, before the next was sent")
                 switch size {
                 case 1: source.yield(.pattern(5))
                 case 5: source.yield(.pattern(3_000))
@@ -112,11 +112,11 @@ extension TransportCheck {
                 default: source.finish()
                 }
             }
-            try expect(try await echo.next() == nil, "the end of the echo behind the end of what was sent")
+            try expect(try await echo.next() == nil, "the end of the echo after the end of the request body")
         },
         // A client may stop sending or continue (RFC 9110, section 10.1.1 and RFC 9112, section 9.5); in both cases, it
         // gets the response.
-        TransportCheck("early answer") { bench in
+        TransportCheck("early response") { bench in
             let gate = Gate()
             bench.server.routeAtHead(.post, "/") { _ in
                 TestResponse(
@@ -128,8 +128,8 @@ extension TransportCheck {
                 gate.open()
                 return .collect(upTo: 100)
             }
-            let piece = Data(count: 1 << 20)
-            let body = RequestBody.stream(length: 64 << 20) { streamed(Array(repeating: piece, count: 64)) }
+            let chunk = Data(count: 1 << 20)
+            let body = RequestBody.stream(length: 64 << 20) { streamed(Array(repeating: chunk, count: 64)) }
             let response = try await bench.fetch(.with(.post, body: body) { $0.sink = sink })
             try expect(response.status.code, is: 413, in: "the status")
             try expect(response.text, is: "too large", in: "the body")
@@ -142,13 +142,13 @@ extension TransportCheck {
             source.finish(throwing: Broken())
             do {
                 try await bench.fetch(HTTPRequestData(method: .post, body: .stream(chunks)))
-                throw ConformanceFailure("the error of the body", came: "a response")
+                throw ConformanceFailure("the error of the body", found: "a response")
             } catch is Broken {
             } catch let error as NetworkingError where error.underlying is Broken {
             }
-            try expect(bench.server.requests.isEmpty, "no whole request of a body that breaks off")
+            try expect(bench.server.requests.isEmpty, "no complete request with a truncated body")
         },
-        TransportCheck("stream that breaks its length") { bench in
+        TransportCheck("stream with a wrong length") { bench in
             bench.server.route("/") { _ in .ok }
             for length in [Int64(5), 20] {
                 let body = RequestBody.stream(streamed([.pattern(10)]), length: length)
@@ -159,7 +159,7 @@ extension TransportCheck {
                     sending: HTTPRequestData(method: .post, body: body)
                 )
             }
-            try expect(bench.server.requests.isEmpty, "no whole request of a body that breaks its length")
+            try expect(bench.server.requests.isEmpty, "no complete request with a body of the wrong length")
         },
     ]
 

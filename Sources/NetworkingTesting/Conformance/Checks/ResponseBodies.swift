@@ -15,7 +15,7 @@ extension TransportCheck {
         TransportCheck("response bodies", needsSockets: false) { bench in
             for size in [0, 1, 100, 65_535, 65_537, 3_000_000] {
                 let body = Data.pattern(size)
-                bench.server.enqueue(TestResponse(body: .data(body)), TestResponse(body: .chunks(body.pieces)))
+                bench.server.enqueue(TestResponse(body: .data(body)), TestResponse(body: .chunks(body.chunks)))
                 try expect(try await bench.fetch().data, is: body, in: "a body with a length")
                 try expect(try await bench.fetch().data, is: body, in: "a body in chunks")
             }
@@ -48,11 +48,11 @@ extension TransportCheck {
             let sink = CollectingSink { _ in .refuse }
             let response = try await bench.fetch(.with { $0.sink = sink })
             try expect(response.status, is: .ok, in: "the status")
-            try expect(sink.chunks.count, is: 0, in: "what a sink that refused receives")
+            try expect(sink.chunks.count, is: 0, in: "the bytes received by a sink that refuses the body")
             try expect(bench.server.requests.count, is: 1, in: "the number of requests")
             try await bench.server.waitForOpenConnections(0)
         },
-        TransportCheck("body as it comes") { bench in
+        TransportCheck("body in chunks as they arrive") { bench in
             let gate = Gate()
             bench.server.route("/") { _ in
                 TestResponse(body: .chunks(["first", TestResponse.Chunk("second", gate: gate)]))
@@ -61,18 +61,18 @@ extension TransportCheck {
             try expect(
                 try await chunks.next() ?? Data(),
                 is: Data("first".utf8),
-                in: "what came before the rest was sent"
+                in: "the chunk received before the rest was sent"
             )
             gate.open()
             try expect(try await chunks.next() ?? Data(), is: Data("second".utf8), in: "the rest")
-            try expect(try await chunks.next() == nil, "the end behind the rest")
+            try expect(try await chunks.next() == nil, "the end of the body after the rest")
         },
     ]
 }
 
 extension Data {
     /// The bytes in chunks of increasing size.
-    fileprivate var pieces: [TestResponse.Chunk] {
+    fileprivate var chunks: [TestResponse.Chunk] {
         [prefix(1), dropFirst(1).prefix(10), dropFirst(11).prefix(100_000), dropFirst(100_011)]
             .map { TestResponse.Chunk($0) }
     }

@@ -29,9 +29,9 @@ extension TransportCheck {
                     }
                 )
                 try expect(sink.heads.map(\.status), is: [.ok], in: "the heads that the sink is offered")
-                try expect(sink.data, is: body, in: "what the sink receives")
+                try expect(sink.data, is: body, in: "the bytes that the sink receives")
                 try expect(sink.chunks.allSatisfy { !$0.isEmpty }, "chunks that are not empty")
-                try expect(sink.finished, is: 1, in: "how often the sink hears of the end")
+                try expect(sink.finished, is: 1, in: "the number of `finish` calls")
                 try expect(response.body, is: .delivered(byteCount: 2_000_000), in: "the body of the response")
             }
         },
@@ -41,9 +41,9 @@ extension TransportCheck {
             let sink = SlowSink()
             try await bench.fetch(.with { $0.sink = sink })
             let record = sink.record.withLock { $0 }
-            try expect(record.hasOverlap, is: false, in: "whether a call came while another was under way")
-            try expect(record.isFinishedLast, is: true, in: "whether the end came last")
-            try expect(record.data, is: body, in: "what the sink receives")
+            try expect(record.hasOverlap, is: false, in: "whether two calls of the sink overlap")
+            try expect(record.isFinishedLast, is: true, in: "whether `finish` is the last call")
+            try expect(record.data, is: body, in: "the bytes that the sink receives")
         },
         TransportCheck("sink gets neither error pages nor redirects", needsSockets: false) { bench in
             bench.server.route("/old") { _ in
@@ -54,7 +54,7 @@ extension TransportCheck {
             let response = try await bench.fetch(.with(.get, "/old") { $0.sink = sink })
             try expect(response.text, is: "not here", in: "the body of the response")
             try expect(sink.heads.map(\.status), is: [.notFound], in: "the heads that the sink is offered")
-            try expect(sink.chunks.count, is: 0, in: "what the sink receives")
+            try expect(sink.chunks.count, is: 0, in: "the number of chunks that the sink receives")
         },
         TransportCheck("sink is offered each final head once", needsSockets: false) { bench in
             bench.server.route("/page") { _ in TestResponse(status: .notFound, body: .data(Data("not here".utf8))) }
@@ -63,9 +63,9 @@ extension TransportCheck {
             bench.server.route("/old") { _ in
                 TestResponse(status: .found, headerFields: [.location: "/body"], body: .data(Data("moved".utf8)))
             }
-            for answer in [SinkAnswer.take, .collect(upTo: 100), .refuse] {
+            for decision in [SinkDecision.take, .collect(upTo: 100), .refuse] {
                 for (path, status) in [("/page", 404), ("/body", 200), ("/empty", 200), ("/old", 200), ("/old", 302)] {
-                    let sink = CollectingSink { _ in answer }
+                    let sink = CollectingSink { _ in decision }
                     try await bench.fetch(
                         .with(.get, path) {
                             $0.sink = sink
@@ -73,9 +73,9 @@ extension TransportCheck {
                         }
                     )
                     let heads = sink.heads.map(\.status.code)
-                    try expect(heads, is: [status], in: "the heads that the sink is offered, which answers \(answer)")
-                    let ends = answer == .take ? 1 : 0
-                    try expect(sink.finished, is: ends, in: "how often the sink is notified that the body is complete")
+                    try expect(heads, is: [status], in: "the heads offered to a sink that returns \(decision)")
+                    let ends = decision == .take ? 1 : 0
+                    try expect(sink.finished, is: ends, in: "the number of `finish` calls")
                 }
             }
         },
@@ -87,19 +87,19 @@ extension TransportCheck {
                 bench.server.enqueue(TestResponse(body: .sized(["first", TestResponse.Chunk("second", gate: gate)])))
                 do {
                     try await bench.fetch(.with { $0.sink = FailingSink(stage: stage) })
-                    throw ConformanceFailure("the error of a sink's \(stage)", came: "a response")
+                    throw ConformanceFailure("the error of a sink's \(stage)", found: "a response")
                 } catch is FailingSink.Full {
                 }
                 // After a complete body, the connection may stay open.
                 if stage != .finish { try await bench.server.waitForOpenConnections(0) }
             }
         },
-        TransportCheck("sink hears of a body that breaks off") { bench in
+        TransportCheck("sink is notified of a truncated body") { bench in
             bench.server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
             let sink = CollectingSink()
             try await bench.fail(with: .truncated, sending: .with { $0.sink = sink })
-            try expect(sink.failures.count, is: 1, in: "the failures that the sink hears of")
-            try expect(sink.finished, is: 0, in: "how often the sink hears of the end")
+            try expect(sink.failures.count, is: 1, in: "the number of `fail` calls")
+            try expect(sink.finished, is: 0, in: "the number of `finish` calls")
         },
     ]
 }
@@ -145,7 +145,7 @@ private struct FailingSink: ResponseSink {
 
     let stage: Stage
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         if stage == .offer { throw Full() }
         return .take
     }

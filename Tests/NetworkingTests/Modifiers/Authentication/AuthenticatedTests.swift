@@ -70,7 +70,7 @@ struct AuthenticatedTests {
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.delegate.hold()
         let calls = try await begin(10, over: network)
-        server.delegate.letGo()
+        server.delegate.release()
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
@@ -84,7 +84,7 @@ struct AuthenticatedTests {
         server.failRefreshes(with: Broken())
         server.delegate.hold()
         let calls = try await begin(10, over: network)
-        server.delegate.letGo()
+        server.delegate.release()
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
@@ -258,7 +258,7 @@ struct AuthenticatedTests {
         server.expire()
         server.delegate.hold()
         let calls = try await begin(1_000, over: network)
-        server.delegate.letGo()
+        server.delegate.release()
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
@@ -342,7 +342,7 @@ struct AuthenticatedTests {
         let transport = MockTransport { request in
             let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
             // Chunks reach the sink at once.
-            return isAccepted ? .pieces([.text("hello")]) : .pieces([.text("refused")], status: .unauthorized)
+            return isAccepted ? .chunks([.text("hello")]) : .chunks([.text("refused")], status: .unauthorized)
         }
         let network = transport.authenticated(with: store, preemptive: isPreemptive)
             .server(authority: "api.example.com")
@@ -364,7 +364,7 @@ struct AuthenticatedTests {
     func sinkRequestsTheRemainingBytesWhenTheRequestIsSentAgain(isPreemptive: Bool) async throws {
         let transport = MockTransport { request in
             let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
-            return isAccepted ? .pieces([.text("hello")]) : .pieces([.text("refused")], status: .unauthorized)
+            return isAccepted ? .chunks([.text("hello")]) : .chunks([.text("refused")], status: .unauthorized)
         }
         let network = transport.authenticated(with: store, preemptive: isPreemptive)
             .server(authority: "api.example.com")
@@ -397,7 +397,7 @@ struct AuthenticatedTests {
             store.set(server.session(expiring: clock.date))
             server.delegate.hold()
             let calls = try await begin(1_000, over: network)
-            server.delegate.letGo()
+            server.delegate.release()
             for call in calls {
                 #expect(try await call.value.status == .ok)
             }
@@ -446,7 +446,7 @@ struct AuthenticatedTests {
         server.failRefreshes(with: Broken())
         server.delegate.hold()
         let calls = try await begin(10, over: network)
-        server.delegate.letGo()
+        server.delegate.release()
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
@@ -516,13 +516,13 @@ struct AuthenticatedTests {
     /// The late session may hold the only valid refresh token.
     @Test func lateSessionIsStored() async throws {
         server.expire()
-        server.delegate.hold(deafly: true)
+        server.delegate.hold(ignoringCancellation: true)
         let call = try await begin(1, over: network)[0]
         try await server.delegate.waitForCalls()
         clock.advance(by: .seconds(60))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
-        server.delegate.letGo()
+        server.delegate.release()
         try await eventually("store.credentials?.accessToken == 'access-1'") {
             store.credentials?.accessToken == "access-1"
         }
@@ -598,7 +598,7 @@ struct AuthenticatedTests {
         let second = try await begin(1, over: network)[0]
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(try await second.value.status == .ok)
         #expect(server.refreshes == 1)
     }
@@ -611,7 +611,7 @@ struct AuthenticatedTests {
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         let next = try await begin(1, over: network)[0]
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(try await next.value.status == .ok)
         #expect(server.refreshes == 1)
         #expect(store.credentials?.accessToken == "access-1")
@@ -629,7 +629,7 @@ struct AuthenticatedTests {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
         }
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(store.credentials == nil)
         // Only the delegate can sign a user in again.
         #expect(try await network.me().status == .ok)
@@ -643,7 +643,7 @@ struct AuthenticatedTests {
         store.remove()
         let error = await #expect(throws: NetworkingError.self) { try await calls[0].value }
         #expect(error?.kind == .unauthorized)
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(server.authorizations == 1)
         #expect(transport.requests.isEmpty)
     }
@@ -658,7 +658,7 @@ struct AuthenticatedTests {
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(store.credentials == session)
         #expect(server.refreshes == 1)
     }
@@ -807,10 +807,10 @@ struct AuthenticatedTests {
     // MARK: Separate users
 
     @Test func usersDoNotShareAnExchange() async throws {
-        let answers = ["Bearer e": Suspension<Void>(), "Bearer j": Suspension<Void>()]
+        let suspensions = ["Bearer e": Suspension<Void>(), "Bearer j": Suspension<Void>()]
         let transport = MockTransport { request in
             let token = request.headerFields[.authorization] ?? ""
-            try await answers[token]?.value()
+            try await suspensions[token]?.value()
             return .text(token)
         }
         let recorder = RequestRecorder()
@@ -823,8 +823,8 @@ struct AuthenticatedTests {
         store.set(Session(userID: "james", accessToken: "j"))
         let james = Task { try await network.me() }
         try await recorder.waitForRequests(2)
-        for answer in answers.values {
-            answer.resume()
+        for suspension in suspensions.values {
+            suspension.resume()
         }
         #expect(try await emilys.value.data == Data("Bearer e".utf8))
         #expect(try await emilys.value.principal == Principal(id: "emily"))

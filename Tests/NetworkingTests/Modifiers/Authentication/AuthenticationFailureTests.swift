@@ -36,8 +36,8 @@ struct AuthenticationFailureTests {
     }
 
     /// Creates a transport with a token endpoint that returns these responses, and then a session.
-    private func transport(_ answers: MockResponse...) -> MockTransport {
-        let rest = Mutex(answers)
+    private func transport(_ responses: MockResponse...) -> MockTransport {
+        let rest = Mutex(responses)
         return MockTransport { request in
             guard request.path == "/token" else {
                 return request.headerFields[.authorization] == "Bearer secret-3" ? .ok() : .status(.unauthorized)
@@ -65,8 +65,8 @@ struct AuthenticationFailureTests {
 
     @Test(arguments: damages.indices)
     func damagedTokenResponseKeepsItsKind(number: Int) async throws {
-        let (answer, kind) = Self.damages[number]
-        let error = await #expect(throws: NetworkingError.self) { try await stack(transport(answer)).me() }
+        let (response, kind) = Self.damages[number]
+        let error = await #expect(throws: NetworkingError.self) { try await stack(transport(response)).me() }
         #expect(error?.kind == kind)
         #expect(error?.isUnauthorized == false)
         #expect(error?.request.path == "/me")

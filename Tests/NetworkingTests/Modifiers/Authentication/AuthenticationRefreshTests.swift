@@ -60,7 +60,7 @@ struct AuthenticationRefreshTests {
         clock.advance(by: .seconds(39))
         #expect(try await network.me().status == .ok)
         #expect(server.refreshes == 1)
-        server.delegate.letGo()
+        server.delegate.release()
         clock.advance(by: .seconds(1))
         #expect(try await network.me().status == .ok)
         #expect(server.refreshes == 2)
@@ -110,7 +110,7 @@ struct AuthenticationRefreshTests {
         let network = stack(store)
         server.delegate.hold()
         #expect(try await network.me().status == .ok)
-        server.delegate.letGo()
+        server.delegate.release()
         try await token(of: store, becomes: "access-1")
         #expect(try await network.me().status == .ok)
         let sent = transport.requests.map { $0.headerFields[.authorization] }
@@ -127,7 +127,7 @@ struct AuthenticationRefreshTests {
         let events = EventRecorder()
         let call = Task { try await network.me { $0.addObserver(events) } }
         try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(try await call.value.status == .ok)
         #expect(server.refreshes == 1)
     }
@@ -143,7 +143,7 @@ struct AuthenticationRefreshTests {
         let events = EventRecorder()
         let call = Task { try await network.me { $0.addObserver(events) } }
         try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
-        server.delegate.letGo()
+        server.delegate.release()
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .connectionLost)
     }
@@ -157,7 +157,7 @@ struct AuthenticationRefreshTests {
         let call = Task { try await network.me { $0.addObserver(events) } }
         try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
         #expect(transport.requests.count == 1)
-        server.delegate.letGo()
+        server.delegate.release()
         #expect(try await call.value.status == .ok)
         #expect(server.refreshes == 1)
     }
@@ -296,16 +296,17 @@ struct AuthenticationRefreshTests {
             if request.path == "/refresh" { return .json(text: #"{"accessToken":"new"}"#) }
             return request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
         }
-        let (slots, limiter) = (ConcurrencyLimiter(max: 1), RateLimiter(1, per: .seconds(60)))
+        let (limiter, rateLimiter) = (ConcurrencyLimiter(max: 1), RateLimiter(1, per: .seconds(60)))
         let place = StackBox()
         let store = TokenStore(Session(accessToken: "old", refreshToken: "r"), delegate: Renewing(network: place))
-        let network = stack(store, over: transport).throttled(by: slots, maximumWait: .zero)
-            .rateLimited(by: limiter, maximumWait: .zero)
-        let other = transport.throttled(by: slots, maximumWait: .zero).rateLimited(by: limiter, maximumWait: .zero)
+        let network = stack(store, over: transport).throttled(by: limiter, maximumWait: .zero)
+            .rateLimited(by: rateLimiter, maximumWait: .zero)
+        let other = transport.throttled(by: limiter, maximumWait: .zero)
+            .rateLimited(by: rateLimiter, maximumWait: .zero)
         place.value = way == "same stack" ? AnyNetworkingComponent(network) : AnyNetworkingComponent(other)
         #expect(try await network.me().status == .ok)
         #expect(transport.requests.map(\.path) == ["/me", "/refresh", "/me"])
-        #expect((slots.inFlight, slots.waiting) == (0, 0))
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0))
     }
 
     /// A component of an app can send its own requests in the same way as the token store.
@@ -324,16 +325,16 @@ struct AuthenticationRefreshTests {
             }
         }
 
-        let slots = ConcurrencyLimiter(max: 1)
+        let limiter = ConcurrencyLimiter(max: 1)
         let transport = MockTransport { _ in .ok() }
         let other = AnyNetworkingComponent(
-            transport.throttled(by: slots, maximumWait: .zero).server(authority: "api.example.com")
+            transport.throttled(by: limiter, maximumWait: .zero).server(authority: "api.example.com")
         )
-        let network = transport.modified(Preparing(other: other)).throttled(by: slots)
+        let network = transport.modified(Preparing(other: other)).throttled(by: limiter)
             .server(authority: "api.example.com")
         try await network.me()
         #expect(transport.requests.map(\.path) == ["/key", "/me"])
-        #expect(slots.inFlight == 0)
+        #expect(limiter.inFlight == 0)
     }
 }
 

@@ -22,12 +22,12 @@ struct SessionCodingTests {
 
     /// The response of https://dummyjson.com/auth/login.
     @Test func loginWithAJSONWebTokenExpiresWithTheToken() async throws {
-        let answer = """
+        let response = """
             {"id": 1, "username": "emilys", "email": "emily.johnson@x.dummyjson.com", "firstName": "Emily", "lastName": "Johnson",
              "gender": "female", "image": "https://dummyjson.com/icon/emilys/128", "accessToken": "\(token)", "refreshToken": "r"}
             """
         let transport = MockTransport { request in
-            request.path == "/auth/login" ? .json(text: answer) : .ok()
+            request.path == "/auth/login" ? .json(text: response) : .ok()
         }
         let refreshes = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(Session(accessToken: "new"))])
         let store = TokenStore<Session>(delegate: refreshes)

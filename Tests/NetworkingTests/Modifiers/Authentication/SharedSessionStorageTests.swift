@@ -65,7 +65,7 @@ struct SharedSessionStorageTests {
             async let otherResponse = other.me()
             // The sleepers are the time limits of both refreshes and the wait for the lock.
             try await clock.waitForSleepers(3)
-            server.delegate.letGo()
+            server.delegate.release()
             #expect(try await response.status == .ok)
             clock.advance(by: .milliseconds(20))
             #expect(try await otherResponse.status == .ok)
@@ -203,7 +203,7 @@ struct SharedSessionStorageTests {
             async let response = stack(first).me()
             try await server.delegate.waitForCalls()
             second.remove()
-            server.delegate.letGo()
+            server.delegate.release()
             let result: Result<HTTPResponseData, any Error>
             do { result = .success(try await response) } catch { result = .failure(error) }
             #expect(throws: NetworkingError.self) { try result.get() }

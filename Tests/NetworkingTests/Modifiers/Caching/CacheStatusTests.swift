@@ -10,8 +10,8 @@ struct CacheStatusTests {
     private let clock = ManualClock()
 
     /// Creates a stack over a server that returns these responses, each dated at the time of its request.
-    private func stack(_ answers: MockResponse...) -> (network: AnyNetworkingComponent, transport: MockTransport) {
-        let transport = MockTransport(answers)
+    private func stack(_ responses: MockResponse...) -> (network: AnyNetworkingComponent, transport: MockTransport) {
+        let transport = MockTransport(responses)
         let network = transport.cached().environment(\.clock, .manual(clock)).environment(\.random, .seeded(1))
         return (AnyNetworkingComponent(network), transport)
     }

@@ -17,8 +17,8 @@ struct CachedConnectionFieldTests {
     private func stored(_ fields: HTTPFields) async throws -> HTTPFields {
         var fields = fields
         fields[.cacheControl] = "max-age=600"
-        let answer = MockResponse.ok(Data("body".utf8), headerFields: fields)
-        let transport = MockTransport { _ in answer }
+        let mock = MockResponse.ok(Data("body".utf8), headerFields: fields)
+        let transport = MockTransport { _ in mock }
         let network = transport.cached().environment(\.clock, .manual(clock))
         try await network.data(.lawful)
         let response = try await network.data(.lawful)

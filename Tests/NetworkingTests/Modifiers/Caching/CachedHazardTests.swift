@@ -17,11 +17,11 @@ struct CachedHazardTests {
     /// Creates a stack over a server that passes the number of each request to a closure.
     private func stack(
         isShared: Bool = false,
-        _ answer: @escaping @Sendable (Int, HTTPRequestData) throws -> MockResponse
+        _ respond: @escaping @Sendable (Int, HTTPRequestData) throws -> MockResponse
     ) -> (network: AnyNetworkingComponent, transport: MockTransport) {
         let count = Mutex(0)
         let transport = MockTransport { request in
-            try answer(
+            try respond(
                 count.withLock {
                     $0 += 1
                     return $0

@@ -11,20 +11,20 @@ struct CachedSinkTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore(entryCostLimit: 1_000)
 
-    private func network(_ answers: MockResponse...) -> (AnyNetworkingComponent, MockTransport) {
-        let transport = MockTransport(answers)
+    private func network(_ responses: MockResponse...) -> (AnyNetworkingComponent, MockTransport) {
+        let transport = MockTransport(responses)
         return (
             AnyNetworkingComponent(transport.cached(in: store).environment(\.clock, .manual(clock))),
             transport
         )
     }
 
-    private func answer(
-        _ pieces: MockResponse.Piece...,
+    private func mock(
+        _ pieces: MockResponse.Chunk...,
         status: HTTPResponse.Status = .ok,
         fields: HTTPFields = [.cacheControl: "max-age=100"]
     ) -> MockResponse {
-        .pieces(pieces, status: status, headerFields: fields)
+        .chunks(pieces, status: status, headerFields: fields)
     }
 
     private func send(_ network: some NetworkingComponent, to sink: any ResponseSink) async throws -> HTTPResponseData {
@@ -32,7 +32,7 @@ struct CachedSinkTests {
     }
 
     @Test func bodyIsStoredWhileTheSinkReceivesIt() async throws {
-        let (network, transport) = network(answer(.text("one "), .text("two")))
+        let (network, transport) = network(mock(.text("one "), .text("two")))
         let sink = CollectingSink()
         let response = try await send(network, to: sink)
         #expect(response.body == .delivered(byteCount: 7))
@@ -48,7 +48,7 @@ struct CachedSinkTests {
 
     @Test func truncatedBodyIsNotStored() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
-        let (network, transport) = network(answer(.text("one "), .failure(lost)), answer(.text("whole")))
+        let (network, transport) = network(mock(.text("one "), .failure(lost)), mock(.text("whole")))
         await #expect(throws: NetworkingError.self) { try await send(network, to: CollectingSink()) }
         #expect(store.count == 0)
         #expect(try await network.data(.lawful).data == Data("whole".utf8))
@@ -56,7 +56,7 @@ struct CachedSinkTests {
     }
 
     @Test func bodyBeyondTheEntryLimitIsDeliveredAndNotStored() async throws {
-        let (network, _) = network(answer(.data(Data(count: 900)), .data(Data(count: 900))))
+        let (network, _) = network(mock(.data(Data(count: 900)), .data(Data(count: 900))))
         let sink = CollectingSink()
         let response = try await send(network, to: sink)
         #expect(sink.data.count == 1_800)
@@ -65,7 +65,7 @@ struct CachedSinkTests {
     }
 
     @Test func bodyThatTheSinkRefusesIsNotStored() async throws {
-        let (network, _) = network(answer(.text("body")))
+        let (network, _) = network(mock(.text("body")))
         let response = try await send(network, to: CollectingSink { _ in .refuse })
         #expect(response.status == .ok)
         #expect(store.count == 0)
@@ -74,9 +74,9 @@ struct CachedSinkTests {
     /// The sink receives only the response for its caller, and receives it once.
     @Test func sinkReceivesNeitherA304NorAReplacedFailure() async throws {
         let (network, transport) = network(
-            answer(.text("body"), fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
-            answer(status: .notModified, fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
-            answer(.text("sorry"), status: .serviceUnavailable)
+            mock(.text("body"), fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
+            mock(status: .notModified, fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
+            mock(.text("sorry"), status: .serviceUnavailable)
         )
         _ = try await network.data(.lawful)
         for hit in ["fwd=stale; fwd-status=304", "fwd=stale; fwd-status=503"] {
@@ -94,8 +94,8 @@ struct CachedSinkTests {
     @Test func failureAfterTheFirstBytesIsNotReplaced() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let (network, _) = network(
-            answer(.text("old"), fields: [.cacheControl: "max-age=1"]),
-            answer(.text("ne"), .failure(lost), fields: [.cacheControl: "max-age=1"])
+            mock(.text("old"), fields: [.cacheControl: "max-age=1"]),
+            mock(.text("ne"), .failure(lost), fields: [.cacheControl: "max-age=1"])
         )
         _ = try await network.data(.lawful)
         clock.advance(by: .seconds(2))

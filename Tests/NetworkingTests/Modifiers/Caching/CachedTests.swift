@@ -383,12 +383,13 @@ struct CachedTests {
                     fields[name] = randomText(&random)
                 }
                 let code = [200, 206, 304, 404, 500].randomElement(using: &random)!
-                let answer = MockResponse(
+                let response = MockResponse(
                     status: HTTPResponse.Status(code: code),
                     data: Data(count: Int.random(in: 0...9, using: &random)),
                     headerFields: fields
                 )
-                let network = MockTransport { _ in answer }.cached(in: ResponseCache(in: store, isShared: code == 404))
+                let network = MockTransport { _ in response }
+                    .cached(in: ResponseCache(in: store, isShared: code == 404))
                     .environment(\.clock, .manual(clock))
                 var request = HTTPRequestData.lawful
                 for name in [

@@ -111,9 +111,9 @@ struct DeduplicatedDeadlineTests {
     }
 
     @Test func deadlineOfACallerWithAnotherClockIsConvertedToTheClockOfTheExchange() async throws {
-        let (answer, journal, otherClock) = (HeldAnswer(), Journal(), ManualClock())
+        let (held, journal, otherClock) = (HeldResponse(), Journal(), ManualClock())
         otherClock.advance(by: .seconds(100))
-        let shared = MockTransport { _ in .held(by: answer) }.modified(DeadlineNote(journal: journal))
+        let shared = MockTransport { _ in .held(by: held) }.modified(DeadlineNote(journal: journal))
             .deduplicated(sharing: inFlightRequests)
         let first = shared.deadline(.seconds(1)).environment(\.clock, .manual(clock))
         let firstCall = Task { try await first.data(.lawful) }
@@ -121,8 +121,8 @@ struct DeduplicatedDeadlineTests {
         let second = shared.deadline(.seconds(3)).environment(\.clock, .manual(otherClock))
         let secondCall = Task { try await second.data(.lawful) }
         try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
-        try await answer.waitForRequests(1)
-        answer.answer()
+        try await held.waitForRequests(1)
+        held.respond()
         _ = try await (firstCall.value, secondCall.value)
         #expect(journal.entries == ["\(NetworkClock.manual(clock).now + .seconds(3))"])
     }

@@ -56,7 +56,7 @@ struct DeduplicatedTests {
             calls.append(try await join(over: network))
         }
         #expect(inFlightRequests.count == 1)
-        transport.answer(.text("hello"))
+        transport.respond(with: .text("hello"))
         for call in calls {
             #expect(try await call.value.data == Data("hello".utf8))
         }
@@ -71,7 +71,7 @@ struct DeduplicatedTests {
     }
 
     @Test func laterRequestIsSentSeparately() async throws {
-        transport.answer(.text("hello"))
+        transport.respond(with: .text("hello"))
         try await network.data(.lawful)
         try await network.data(.lawful)
         #expect(transport.requests == 2)
@@ -80,7 +80,7 @@ struct DeduplicatedTests {
     @Test func eachResponseHasTheRequestOfItsCaller() async throws {
         let one = try await join(.lawful.with { $0.number = 1 }, over: network)
         let other = try await join(.lawful.with { $0.number = 2 }, over: network)
-        transport.answer()
+        transport.respond()
         #expect(try await one.value.request.number == 1)
         #expect(try await other.value.request.number == 2)
     }
@@ -89,7 +89,7 @@ struct DeduplicatedTests {
     func requestsThatDifferDoNotShareAnExchange(difference: Difference) async throws {
         let one = try await join(over: network)
         let other = try await join(.lawful.with(difference.make), over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (one.value, other.value)
         #expect(transport.requests == (difference.matters ? 2 : 1))
     }
@@ -137,7 +137,7 @@ struct DeduplicatedTests {
         let one = try await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
         let same = try await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
         let other = try await join(.lawful.with { $0[option: Language.self] = "fr" }, over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (one.value, same.value, other.value)
         #expect(transport.requests == 2)
     }
@@ -146,7 +146,7 @@ struct DeduplicatedTests {
         let emily = transport.modified(PrincipalReplacing(id: "emily")).deduplicated(sharing: inFlightRequests)
         let emil = transport.modified(PrincipalReplacing(id: "emil")).deduplicated(sharing: inFlightRequests)
         let calls = [try await join(over: emily), try await join(over: emil), try await join(over: emily)]
-        transport.answer()
+        transport.respond()
         for call in calls {
             _ = try await call.value
         }
@@ -154,11 +154,11 @@ struct DeduplicatedTests {
     }
 
     @Test func responseOfAnotherPrincipalIsNotShared() async throws {
-        let changed = transport.modified(PrincipalReplacing(id: "emily", answersAs: "emil"))
+        let changed = transport.modified(PrincipalReplacing(id: "emily", responsePrincipal: "emil"))
             .deduplicated(sharing: inFlightRequests)
         let first = try await join(over: changed)
         let second = try await join(over: changed)
-        transport.answer()
+        transport.respond()
         _ = try await (first.value, second.value)
         #expect(transport.requests == 2)
     }
@@ -169,7 +169,7 @@ struct DeduplicatedTests {
         async let one = network.data(request)
         async let other = network.data(request)
         try await transport.arrived(2)
-        transport.answer()
+        transport.respond()
         _ = try await (one, other)
         #expect(transport.requests == 2)
     }
@@ -184,7 +184,7 @@ struct DeduplicatedTests {
         let other = Task { try await network.data(post.with { $0.body = .json(["a": 2]) }) }
         try await transport.arrived(2)
         let same = try await join(post, over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (one.value, other.value, same.value)
         #expect(transport.requests == 2)
     }
@@ -192,7 +192,7 @@ struct DeduplicatedTests {
     @Test func requestsOfDifferentPriorityAreSentSeparately() async throws {
         let low = try await join(.lawful.with { $0.priority = .low }, over: network)
         let high = try await join(.lawful.with { $0.priority = .high }, over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (low.value, high.value)
         #expect(transport.requests == 2)
     }
@@ -202,7 +202,7 @@ struct DeduplicatedTests {
             static let defaultValue: String? = nil
             static let isCredential = true
         }
-        transport.answer()
+        transport.respond()
         let request = HTTPRequestData.lawful.with { $0[option: Token.self] = "one" }
         async let one = network.data(request)
         async let other = network.data(request.with { $0[option: Token.self] = "two" })
@@ -223,7 +223,7 @@ struct DeduplicatedTests {
             },
             over: network
         )
-        transport.answer()
+        transport.respond()
         _ = try await (one.value, other.value, same.value)
         #expect(transport.requests == 2)
     }
@@ -233,7 +233,7 @@ struct DeduplicatedTests {
         let sink = CollectingSink()
         let other = Task { try await network.data(.lawful.with { $0.sink = sink }) }
         try await transport.arrived(2)
-        transport.answer(.text("hello"))
+        transport.respond(with: .text("hello"))
         _ = try await (one.value, other.value)
         #expect(sink.data == Data("hello".utf8))
     }
@@ -242,7 +242,7 @@ struct DeduplicatedTests {
         let one = try await join(over: network)
         let other = Task { try await network.data(.lawful.with { $0.isDeduplicated = false }) }
         try await transport.arrived(2)
-        transport.answer()
+        transport.respond()
         _ = try await (one.value, other.value)
     }
 
@@ -261,7 +261,7 @@ struct DeduplicatedTests {
         for call in calls {
             await #expect(throws: CancellationError.self) { try await call.value }
         }
-        transport.answer(.text("hello"))
+        transport.respond(with: .text("hello"))
         #expect(try await survivor.value.data == Data("hello".utf8))
         #expect(transport.requests == 1)
         #expect(transport.cancellations == 0)
@@ -272,7 +272,7 @@ struct DeduplicatedTests {
         let second = try await join(over: network)
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
-        transport.answer()
+        transport.respond()
         #expect(try await second.value.status == .ok)
         #expect(transport.requests == 1)
     }
@@ -288,7 +288,7 @@ struct DeduplicatedTests {
         try await eventually("inFlightRequests.count == 0") { inFlightRequests.count == 0 }
         // A later request does not join the cancelled exchange.
         let later = try await join(over: network)
-        transport.answer()
+        transport.respond()
         #expect(try await later.value.status == .ok)
         #expect(transport.requests == 2)
     }
@@ -303,7 +303,7 @@ struct DeduplicatedTests {
         try await clock.advance(by: .seconds(1), afterSleepers: 2)
         let error = await #expect(throws: NetworkingError.self) { try await first.value }
         #expect(error?.kind == .deadline)
-        transport.answer()
+        transport.respond()
         #expect(try await second.value.status == .ok)
         // The exchange has the deadline of the only caller at the time of sending.
         #expect(transport.deadlines == [.seconds(1)])
@@ -314,28 +314,28 @@ struct DeduplicatedTests {
     @Test func everyCallerGetsTheFailureAndTheNextRequestIsSent() async throws {
         struct Down: Error {}
         let calls = [try await join(over: network), try await join(over: network)]
-        transport.answer(.failure(Down()))
+        transport.respond(with: .failure(Down()))
         for call in calls {
             await #expect(throws: Down.self) { try await call.value }
         }
-        transport.answer(.ok())
+        transport.respond(with: .ok())
         #expect(try await network.data(.lawful).status == .ok)
         #expect(transport.requests == 2)
     }
 
-    @Test func followersMayRetryAfterAFailure() async throws {
+    @Test func waitersMayRetryAfterAFailure() async throws {
         struct Down: Error {}
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: inFlightRequests)
+        let network = transport.deduplicated(waitersRetryOnFailure: true, sharing: inFlightRequests)
         let calls = [try await join(over: network), try await join(over: network), try await join(over: network)]
-        transport.answer([.failure(Down()), .ok()])
+        transport.respond(with: [.failure(Down()), .ok()])
         await #expect(throws: Down.self) { try await calls[0].value }
         #expect(try await calls[1].value.status == .ok)
         #expect(try await calls[2].value.status == .ok)
         #expect(transport.requests <= 3)
     }
 
-    /// Followers share one retry, so a failing server gets no series of requests.
-    @Test func followersRetryOnceTogether() async throws {
+    /// Waiters share one retry, so a failing server gets no series of requests.
+    @Test func waitersRetryOnceTogether() async throws {
         struct Down: Error {}
         let first = Suspension<Void>()
         let sent = Mutex(0)
@@ -351,7 +351,7 @@ struct DeduplicatedTests {
             }
             throw Down()
         }
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: inFlightRequests)
+        let network = transport.deduplicated(waitersRetryOnFailure: true, sharing: inFlightRequests)
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<10 {
             calls.append(try await join(over: network))
@@ -372,7 +372,7 @@ struct DeduplicatedTests {
         try await transport.arrived(2)
         let late = try await join(over: network)
         try await transport.arrived(3)
-        transport.answer()
+        transport.respond()
         _ = try await (early.value, write.value, late.value)
         #expect(transport.requests == 3)
     }
@@ -383,10 +383,10 @@ struct DeduplicatedTests {
         let write = Task { try await held.deduplicated(sharing: inFlightRequests).data(put) }
         try await held.arrived(1)
         let during = try await join(over: network)
-        held.answer()
+        held.respond()
         _ = try await write.value
         let after = try await join(over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (during.value, after.value)
         #expect(transport.requests == 2)
     }
@@ -403,7 +403,7 @@ struct DeduplicatedTests {
         }
         try await transport.arrived(2)
         let late = try await join(over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (early.value, write.value, late.value)
         #expect(transport.requests == 2)
     }
@@ -419,7 +419,7 @@ struct DeduplicatedTests {
             calls.append(Task { try await network.data(.lawful) { journal.note("\($0.received.count)") } })
             try await eventually("inFlightRequests.waiting != before") { inFlightRequests.waiting != before }
         }
-        transport.answer(.text("hello"))
+        transport.respond(with: .text("hello"))
         for call in calls {
             _ = try await call.value
         }
@@ -427,11 +427,11 @@ struct DeduplicatedTests {
         #expect(journals.map(\.entries.last) == ["5", "5"])
     }
 
-    @Test func followerIsNotifiedThatItShares() async throws {
+    @Test func waiterIsNotifiedThatItShares() async throws {
         let events = [EventRecorder(), EventRecorder()]
         let first = try await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
         let second = try await join(.lawful.with { $0.addObserver(events[1]) }, over: network)
-        transport.answer()
+        transport.respond()
         _ = try await (first.value, second.value)
         #expect(!events[0].names.contains("shared"))
         #expect(events[1].names.first == "shared")
@@ -444,7 +444,7 @@ struct DeduplicatedTests {
         do {
             let marker = Marker()
             sink = marker
-            transport.answer()
+            transport.respond()
             try await network.data(.lawful) { _ in _ = marker }
         }
         #expect(sink == nil)
@@ -457,7 +457,7 @@ struct DeduplicatedTests {
         try await eventually("inFlightRequests.waiting != before") { inFlightRequests.waiting != before }
         let high = Task(priority: .high) { try await network.data(.lawful) }
         try await eventually("inFlightRequests.waiting != before + 1") { inFlightRequests.waiting != before + 1 }
-        transport.answer()
+        transport.respond()
         _ = try await (low.value, high.value)
         #expect(transport.priorities.last.map { $0 >= .high } == true)
     }
@@ -474,11 +474,11 @@ private final class Marker: Sendable {}
 /// Assigns a principal to each request.
 private struct PrincipalReplacing: NetworkingModifier {
     let id: String
-    var answersAs: String?
+    var responsePrincipal: String?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var response = try await upstream.send(request)
-        response.principal = Principal(id: answersAs ?? id)
+        response.principal = Principal(id: responsePrincipal ?? id)
         return response
     }
 
@@ -492,12 +492,12 @@ private final class GatedTransport: NetworkingComponent {
     private struct State {
         var deadlines: [Duration?] = []
         var priorities: [TaskPriority] = []
-        var answers: [MockResponse] = []
+        var responses: [MockResponse] = []
     }
 
     private let state = Mutex(State())
     private let recorder = RequestRecorder()
-    private let held = HeldAnswer()
+    private let held = HeldResponse()
 
     var requests: Int {
         recorder.requests.count
@@ -515,16 +515,16 @@ private final class GatedTransport: NetworkingComponent {
         state.withLock { $0.priorities }
     }
 
-    func answer(_ answer: MockResponse = .ok()) {
-        self.answer([answer])
+    func respond(with response: MockResponse = .ok()) {
+        respond(with: [response])
     }
 
     /// Returns the first response to the held requests and the other ones to later requests.
     ///
     /// The last response is repeated.
-    func answer(_ answers: [MockResponse]) {
-        state.withLock { $0.answers = answers.count > 1 ? Array(answers.dropFirst()) : answers }
-        held.answer(answers[0])
+    func respond(with responses: [MockResponse]) {
+        state.withLock { $0.responses = responses.count > 1 ? Array(responses.dropFirst()) : responses }
+        held.respond(with: responses[0])
     }
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -535,9 +535,9 @@ private final class GatedTransport: NetworkingComponent {
 
     private var next: MockResponse {
         state.withLock { state in
-            guard let answer = state.answers.first else { return .held(by: held) }
-            if state.answers.count > 1 { state.answers.removeFirst() }
-            return answer
+            guard let response = state.responses.first else { return .held(by: held) }
+            if state.responses.count > 1 { state.responses.removeFirst() }
+            return response
         }
     }
 

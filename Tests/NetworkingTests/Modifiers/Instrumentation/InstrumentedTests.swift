@@ -131,9 +131,9 @@ struct InstrumentedTests {
 
     @Test func waitForAPermitIsReported() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(5)) }
-        let slots = ConcurrencyLimiter(max: 1)
+        let limiter = ConcurrencyLimiter(max: 1)
         let events = EventRecorder()
-        let network = transport.throttled(by: slots).observed(by: events).instrument()
+        let network = transport.throttled(by: limiter).observed(by: events).instrument()
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
@@ -167,8 +167,8 @@ struct InstrumentedTests {
     }
 
     @Test func waitForASharedExchangeIsReported() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let inFlightRequests = InFlightRequests()
         let events = EventRecorder()
         let network = transport.deduplicated(sharing: inFlightRequests).observed(by: events).instrument(instrument)
@@ -179,20 +179,20 @@ struct InstrumentedTests {
         let second = Task { try await network.data(.lawful) }
         try await waitForAWaiter(events)
         clock.advance(by: .seconds(2))
-        answer.answer()
-        let (creator, follower) = try await (first.value.metrics, second.value.metrics)
+        held.respond()
+        let (creator, waiter) = try await (first.value.metrics, second.value.metrics)
         #expect(parts(creator) == ["first byte": .seconds(3)])
-        #expect(parts(follower) == ["wait (sharing)": .seconds(2)])
-        #expect((creator?.isShared, follower?.isShared) == (false, true))
-        #expect((creator?.attempts, follower?.attempts) == (1, 0))
+        #expect(parts(waiter) == ["wait (sharing)": .seconds(2)])
+        #expect((creator?.isShared, waiter?.isShared) == (false, true))
+        #expect((creator?.attempts, waiter?.attempts) == (1, 0))
         #expect(instrument.statistics.shared == 1)
         #expect(instrument.statistics.attempts == 1)
     }
 
     /// The exchange continues for the other callers, but is no longer part of the cancelled call.
-    @Test func cancelledFollowerGetsNoFurtherEvents() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+    @Test func cancelledWaiterGetsNoFurtherEvents() async throws {
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let inFlightRequests = InFlightRequests()
         let ended = Ended()
         let events = EventRecorder()
@@ -207,7 +207,7 @@ struct InstrumentedTests {
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(2))
-        answer.answer()
+        held.respond()
         _ = try await second.value
         let metrics = ended.metrics
         #expect(metrics.map(\.outcome) == [.cancelled, .response(200)])
@@ -288,14 +288,14 @@ struct InstrumentedTests {
         #expect(instrument.recent.last?.cache == .cacheMiss)
     }
 
-    /// A follower of a failed exchange that starts a new one reports the parts of the new one.
+    /// A waiter of a failed exchange that starts a new one reports the parts of the new one.
     @Test func retryAfterASharedFailureHasItsOwnParts() async throws {
         let transport = MockTransport { request -> MockResponse in
             .failure(NetworkingError(.connectionLost, request: request)).delayed(by: .seconds(1))
         }
         let inFlightRequests = InFlightRequests()
         let events = EventRecorder()
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: inFlightRequests)
+        let network = transport.deduplicated(waitersRetryOnFailure: true, sharing: inFlightRequests)
             .observed(by: events)
             .instrument(instrument).environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }

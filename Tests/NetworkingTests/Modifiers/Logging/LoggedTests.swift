@@ -206,7 +206,7 @@ struct LoggedTests {
         ] as [(LogDetail, Int, [String])]
     )
     func detailSelectsTheLoggedParts(detail: LogDetail, lines: Int, keys: [String]) async throws {
-        let network = MockTransport { _ in .text("answer") }.logged(using: log.logger(), detail: detail)
+        let network = MockTransport { _ in .text("hello") }.logged(using: log.logger(), detail: detail)
         let request = HTTPRequestData(method: .post, authority: "a.example", body: .json(["question": 1]))
 
         try await network.data(request)

@@ -95,14 +95,14 @@ struct RetryTests {
         let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(.lawful) }
         #expect(error?.kind == kind)
         #expect(error?.retryRefusal == nil)
-        #expect(transport.unusedAnswers == 1)
+        #expect(transport.unusedResponses == 1)
     }
 
     @Test func foreignErrorsAreThrownUnchanged() async {
         struct Foreign: Error {}
         let transport = MockTransport([.failure(Foreign()), .ok()])
         await #expect(throws: Foreign.self) { try await network(transport).data(.lawful) }
-        #expect(transport.unusedAnswers == 1)
+        #expect(transport.unusedResponses == 1)
     }
 
     @Test func statusInAnErrorOfAnInnerModifierIsRetried() async throws {
@@ -476,14 +476,14 @@ struct RetryTests {
     }
 
     @Test func manyAttemptsKeepTheFirstAndTheLast() async throws {
-        let answers = Array(repeating: MockResponse.status(.serviceUnavailable), count: 1_000)
+        let responses = Array(repeating: MockResponse.status(.serviceUnavailable), count: 1_000)
         let journal = Mutex(0)
         let policy = RetryPolicy.immediate(maximumRetries: 2_000)
             .deciding { attempts in
                 journal.withLock { $0 = max($0, attempts.count) }
                 return .standard
             }
-        let network = network(MockTransport(answers + [.ok()]), policy, budget: .unlimited)
+        let network = network(MockTransport(responses + [.ok()]), policy, budget: .unlimited)
         let response = try await network.data(.lawful)
         #expect(response.status == .ok)
         #expect(response.attempts.map(\.number) == Array(1...10) + Array(911...1_000))
@@ -494,9 +494,9 @@ struct RetryTests {
     @Test func statusWithOneRetryIsRetriedOnceAmongManyAttempts() async throws {
         let busy = MockResponse.status(.serviceUnavailable)
         let misdirected = MockResponse.status(.init(code: 421))
-        var answers = Array(repeating: busy, count: 200)
-        (answers[20], answers[170], answers[171]) = (misdirected, misdirected, .ok())
-        let network = network(MockTransport(answers), .immediate(maximumRetries: 500), budget: .unlimited)
+        var responses = Array(repeating: busy, count: 200)
+        (responses[20], responses[170], responses[171]) = (misdirected, misdirected, .ok())
+        let network = network(MockTransport(responses), .immediate(maximumRetries: 500), budget: .unlimited)
         #expect(try await network.data(.lawful).status.code == 421)
     }
 
@@ -521,7 +521,7 @@ struct RetryTests {
     // MARK: Bodies, sinks and progress
 
     /// A truncated body: four of eight announced bytes.
-    private static let cutOff = MockResponse.pieces(["half"], headerFields: [.contentLength: "8"])
+    private static let cutOff = MockResponse.chunks(["half"], headerFields: [.contentLength: "8"])
 
     @Test func sinkWithBytesPreventsARetry() async {
         let sink = CollectingSink { _ in .take }
@@ -535,7 +535,7 @@ struct RetryTests {
 
     @Test func sinkThatCanRestartAllowsARetry() async throws {
         let sink = RestartingSink()
-        let transport = MockTransport([Self.cutOff, Self.cutOff, .pieces(["whole"])])
+        let transport = MockTransport([Self.cutOff, Self.cutOff, .chunks(["whole"])])
         let request = HTTPRequestData.lawful.with { $0.sink = sink }
         let response = try await network(transport).data(request)
         #expect(response.body == .delivered(byteCount: 5))
@@ -698,7 +698,7 @@ private final class RestartingSink: ResponseSink {
         state.withLock { $0 }
     }
 
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+    func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         state.withLock { $0.append("") }
         return .take
     }

@@ -19,8 +19,8 @@ struct RateLimitedBoundsTests {
         weight: Int = 1,
         upTo longest: Duration? = nil
     ) -> WaitPlace? {
-        let answer = limiter.take(weight, priority, key, waitingUpTo: longest, on: .manual(clock))
-        guard case .wait(let place, _) = answer else { return nil }
+        let decision = limiter.take(weight, priority, key, waitingUpTo: longest, on: .manual(clock))
+        guard case .wait(let place, _) = decision else { return nil }
         return place
     }
 

@@ -31,7 +31,7 @@ struct ThrottledHammerTests {
     @Test(arguments: [Int.max, 3])
     func everyCallerGetsAPermitAndAllAreReturned(queue: Int) async {
         let hammer = Hammer()
-        let slots = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
+        let limiter = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
         let running = Locked(Running())
         await withTaskGroup { group in
             for task in 0..<16 {
@@ -39,42 +39,42 @@ struct ThrottledHammerTests {
                     var random = hammer.random(task)
                     for _ in 0..<1_000 {
                         let host = "\(Int.random(in: 0..<4, using: &random))"
-                        guard await takePermit(slots, host, &random) else { continue }
+                        guard await takePermit(limiter, host, &random) else { continue }
                         running.withLock { $0.begin(host) }
                         await random.yield(upTo: 3)
                         running.withLock { $0.end(host) }
-                        slots.giveBack(host)
+                        limiter.giveBack(host)
                     }
                 }
             }
         }
         #expect(running.value.maximum == Self.limit, "\(hammer)")
-        #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
+        #expect((limiter.inFlight, limiter.waiting, limiter.hosts) == (0, 0, 0), "\(hammer)")
     }
 
     /// Returns whether the caller has a permit.
-    private func takePermit(_ slots: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
-        if slots.takeIfFree(host) { return true }
+    private func takePermit(_ limiter: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
+        if limiter.takeIfFree(host) { return true }
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
-        guard let place = slots.enqueue(priority, host, refusal: Refusal()) else { return false }
+        guard let place = limiter.enqueue(priority, host, refusal: Refusal()) else { return false }
         if random.once(in: 3) {
             // The cancellation ends the wait at once, and the caller leaves the queue later.
             await random.yield(upTo: 3)
             if place.wait.resume(with: .failure(CancellationError())) {
                 await random.yield(upTo: 5)
-                slots.left(place, host)
+                limiter.left(place, host)
             } else if (try? await place.wait.value()) != nil {
-                slots.giveBack(host)
+                limiter.giveBack(host)
             }
             return false
         }
         if random.once(in: 4) {
             // The maximum wait is over.
             await random.yield(upTo: 3)
-            slots.leave(place, host, with: Refusal())
+            limiter.leave(place, host, with: Refusal())
         }
         do {
-            try await place.wait.value { slots.left(place, host) }
+            try await place.wait.value { limiter.left(place, host) }
             return true
         } catch {
             return false
@@ -84,7 +84,7 @@ struct ThrottledHammerTests {
     /// The same test through the modifier, with cancelled tasks as callers.
     @Test func everyCallEnds() async {
         let hammer = Hammer()
-        let slots = ConcurrencyLimiter(maxPerHost: Self.limit)
+        let limiter = ConcurrencyLimiter(maxPerHost: Self.limit)
         let running = Locked(Running())
         let network = MockTransport { request in
             let host = request.authority ?? ""
@@ -93,7 +93,7 @@ struct ThrottledHammerTests {
             await Task.yield()
             return .ok()
         }
-        .throttled(by: slots)
+        .throttled(by: limiter)
         await withTaskGroup { group in
             for task in 0..<16 {
                 group.addTask {
@@ -116,7 +116,7 @@ struct ThrottledHammerTests {
             }
         }
         #expect(running.value.maximum <= Self.limit, "\(hammer)")
-        #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
+        #expect((limiter.inFlight, limiter.waiting, limiter.hosts) == (0, 0, 0), "\(hammer)")
     }
 }
 

@@ -13,26 +13,26 @@ struct WaitQueueTests {
 
     /// A host without requests is forgotten before a cancelled caller has left its queue.
     @Test func lateCancellationRemovesNoOtherCallerOfItsHost() throws {
-        let slots = ConcurrencyLimiter(maxPerHost: 1)
-        #expect(slots.takeIfFree("a"))
-        let late = try #require(slots.enqueue(.normal, "a", refusal: Refusal()))
+        let limiter = ConcurrencyLimiter(maxPerHost: 1)
+        #expect(limiter.takeIfFree("a"))
+        let late = try #require(limiter.enqueue(.normal, "a", refusal: Refusal()))
         late.wait.resume(with: .failure(CancellationError()))
-        slots.giveBack("a")
-        #expect((slots.inFlight, slots.waiting) == (0, 0))
+        limiter.giveBack("a")
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0))
 
-        #expect(slots.takeIfFree("a"))
-        let waiter = try #require(slots.enqueue(.normal, "a", refusal: Refusal()))
-        slots.left(late, "a")
-        #expect(slots.waiting == 1)
-        slots.giveBack("a")
+        #expect(limiter.takeIfFree("a"))
+        let waiter = try #require(limiter.enqueue(.normal, "a", refusal: Refusal()))
+        limiter.left(late, "a")
+        #expect(limiter.waiting == 1)
+        limiter.giveBack("a")
         #expect(!waiter.wait.isPending)
-        slots.giveBack("a")
-        #expect((slots.inFlight, slots.waiting) == (0, 0))
+        limiter.giveBack("a")
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0))
     }
 
     @Test func everyCallerEndsAfterRandomCancellations() async {
-        let slots = ConcurrencyLimiter(maxPerHost: 1)
-        let network = MockTransport { _ in .ok() }.throttled(by: slots)
+        let limiter = ConcurrencyLimiter(maxPerHost: 1)
+        let network = MockTransport { _ in .ok() }.throttled(by: limiter)
         await withTaskGroup { group in
             for number in 0..<2_000 {
                 group.addTask {
@@ -49,7 +49,7 @@ struct WaitQueueTests {
                 }
             }
         }
-        #expect((slots.inFlight, slots.waiting) == (0, 0))
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0))
     }
 
     @Test func queuesShareAscendingNumbers() {

@@ -27,7 +27,7 @@ struct TimeoutPhasesTests {
             call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             try await call.wait(.seconds(60))
         }
-        let response = try await answer(of: transport.timeout(head: .seconds(1)), after: [.seconds(60)])
+        let response = try await self.response(of: transport.timeout(head: .seconds(1)), after: [.seconds(60)])
         #expect(response.status == .ok)
     }
 
@@ -118,7 +118,7 @@ struct TimeoutPhasesTests {
             call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
         }
         .timeout(connect: .milliseconds(500), head: .milliseconds(500))
-        let response = try await answer(of: network, after: [.seconds(30), .milliseconds(900)])
+        let response = try await self.response(of: network, after: [.seconds(30), .milliseconds(900)])
         #expect(response.status == .ok)
     }
 
@@ -129,14 +129,14 @@ struct TimeoutPhasesTests {
             call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
         }
         .timeout(idle: .seconds(1))
-        let response = try await answer(of: network, after: [.seconds(30)])
+        let response = try await self.response(of: network, after: [.seconds(30)])
         #expect(response.status == .ok)
     }
 
     @Test func idleLimitExcludesTheTimeOfTheSink() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(30))
         let network = transport { call in try await call.deliver(["one", "two"]) }.timeout(idle: .seconds(1))
-        let response = try await answer(of: network, with: sink, after: [.seconds(30), .seconds(30)])
+        let response = try await self.response(of: network, with: sink, after: [.seconds(30), .seconds(30)])
         #expect(response.body == .delivered(byteCount: 6))
     }
 
@@ -150,7 +150,7 @@ struct TimeoutPhasesTests {
             try await call.deliver(["one", "two"])
         }
         .timeout(idle: .seconds(1))
-        let response = try await answer(of: network, with: sink, after: [.seconds(30), .seconds(30)])
+        let response = try await self.response(of: network, with: sink, after: [.seconds(30), .seconds(30)])
         #expect(response.body == .delivered(byteCount: 6))
     }
 
@@ -177,7 +177,10 @@ struct TimeoutPhasesTests {
             try await call.wait(.milliseconds(900))
         }
         .modified(Pausing(clock: clock, arrivals: arrivals, pause: .seconds(30))).timeout(head: .seconds(1))
-        let response = try await answer(of: network, after: [.milliseconds(900), .seconds(30), .milliseconds(900)])
+        let response = try await self.response(
+            of: network,
+            after: [.milliseconds(900), .seconds(30), .milliseconds(900)]
+        )
         #expect(response.status == .ok)
     }
 
@@ -240,7 +243,7 @@ struct TimeoutPhasesTests {
     @Test func readerPacedBodyMayExceedTheLimit() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(600), isReaderPaced: true)
         let network = transport { call in try await call.deliver(["one", "two"]) }.timeout(.seconds(10))
-        let response = try await answer(of: network, with: sink, after: [.seconds(600), .seconds(600)])
+        let response = try await self.response(of: network, with: sink, after: [.seconds(600), .seconds(600)])
         #expect(response.body == .delivered(byteCount: 6))
     }
 
@@ -315,7 +318,7 @@ extension TimeoutPhasesTests {
         return try #require(#expect(throws: NetworkingError.self) { try result.get() })
     }
 
-    private func answer(
+    private func response(
         of network: some NetworkingComponent,
         with sink: (any ResponseSink)? = nil,
         after steps: [Duration]

@@ -6,11 +6,11 @@ import Testing
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TimeoutTests {
     private let clock = ManualClock()
-    private let answer = HeldAnswer()
+    private let held = HeldResponse()
     private let transport: MockTransport
 
     init() {
-        transport = MockTransport { [answer] _ in .held(by: answer) }
+        transport = MockTransport { [held] _ in .held(by: held) }
     }
 
     @Test func timeoutFailsTheAttemptAndCancelsIt() async throws {
@@ -36,7 +36,7 @@ struct TimeoutTests {
 
         try await clock.advance(by: .milliseconds(9_999), afterSleepers: 1)
         #expect(clock.sleepers == 1)
-        answer.answer()
+        held.respond()
 
         #expect(try await call.value.status == .ok)
         #expect((transport.requests.count, transport.cancelled) == (1, 0))
@@ -79,13 +79,13 @@ struct TimeoutTests {
     }
 
     @Test func responseInSpiteOfTheCancellationIsReturned() async throws {
-        let answer = Suspension<Void>()
-        let network = MockTransport([]).modified(CancellationIgnoring(answer: answer)).timeout(.seconds(10))
+        let suspension = Suspension<Void>()
+        let network = MockTransport([]).modified(CancellationIgnoring(suspension: suspension)).timeout(.seconds(10))
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
 
         try await clock.advance(by: .seconds(10), afterSleepers: 1)
-        answer.resume()
+        suspension.resume()
 
         #expect(try await call.value.status == .ok)
     }
@@ -143,7 +143,7 @@ struct TimeoutTests {
     @Test func timeoutIncludesABodyThatIsStillArriving() async throws {
         let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
-        let trickling = MockTransport([.pieces([.wait(.seconds(3_600)), "a byte"])])
+        let trickling = MockTransport([.chunks([.wait(.seconds(3_600)), "a byte"])])
         let network = trickling.timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(request) }
 
@@ -214,10 +214,10 @@ struct TimeoutTests {
 
 /// Returns a response when the test sets it, even if its caller is cancelled.
 private struct CancellationIgnoring: NetworkingModifier {
-    let answer: Suspension<Void>
+    let suspension: Suspension<Void>
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        await Task.detached { [answer] in try? await answer.value() }.value
+        await Task.detached { [suspension] in try? await suspension.value() }.value
         return HTTPResponseData(request: request)
     }
 }

@@ -290,8 +290,8 @@ struct TracedTests {
     @Test(arguments: [true, false])
     func sharedExchangeHasOneTrace(isOutside: Bool) async throws {
         let inFlightRequests = InFlightRequests()
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let base = transport
         let network =
             isOutside
@@ -303,7 +303,7 @@ struct TracedTests {
             try await network.data(.lawful.with { $0.headerFields[Self.traceParent] = Self.valid })
         }
         try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
-        answer.answer()
+        held.respond()
         let sent = try await [first.value, second.value].map(\.sentRequest)
         #expect(Set(try traces(sent)).count == 1)
         #expect(sent[0].traceID?.description != "0af7651916cd43dd8448eb211c80319c")

@@ -12,11 +12,11 @@ struct MockChunksTests {
     private let clock = ManualClock()
 
     private func send(
-        _ answer: MockResponse,
+        _ response: MockResponse,
         to sink: CollectingSink? = nil,
         limit: Int64? = nil
     ) -> (MockTransport, Task<HTTPResponseData, any Error>) {
-        let transport = MockTransport([answer])
+        let transport = MockTransport([response])
         let network = transport.environment(\.clock, .manual(clock))
         var request = HTTPRequestData.lawful
         request.sink = sink
@@ -33,16 +33,16 @@ struct MockChunksTests {
     @Test func chunksReachTheSinkInTurn() async throws {
         let sink = CollectingSink()
         let gate = MockGate()
-        let answer = MockResponse.pieces([
+        let response = MockResponse.chunks([
             "one", .wait(.seconds(2)), "two", .wait(for: gate), .data(Data("three".utf8)),
         ])
-        let (transport, call) = send(answer, to: sink)
+        let (transport, call) = send(response, to: sink)
 
         try await clock.waitForSleepers()
         #expect(texts(sink) == ["one"])
         #expect(sink.finished == 0)
         clock.advance(by: .seconds(2))
-        try await transport.waitForPortions(2)
+        try await transport.waitForChunks(2)
         #expect(texts(sink) == ["one", "two"])
         #expect(transport.active == 1)
         #expect(!gate.isOpen)
@@ -52,11 +52,11 @@ struct MockChunksTests {
         #expect(texts(sink) == ["one", "two", "three"])
         #expect(sink.finished == 1)
         #expect(sink.failures.isEmpty)
-        #expect(transport.deliveredPortions == 3)
+        #expect(transport.deliveredChunks == 3)
     }
 
     @Test func chunksAreCollectedWithoutASink() async throws {
-        let (_, call) = send(.pieces(["one", "two"], status: .created, headerFields: [.contentType: "text/css"]))
+        let (_, call) = send(.chunks(["one", "two"], status: .created, headerFields: [.contentType: "text/css"]))
         let response = try await call.value
 
         #expect(response.status == .created)
@@ -71,7 +71,7 @@ struct MockChunksTests {
     }
 
     @Test func chunksBeyondTheLimitFail() async {
-        let (_, call) = send(.pieces(["0123", "4567"]), limit: 6)
+        let (_, call) = send(.chunks(["0123", "4567"]), limit: 6)
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .tooLarge)
@@ -82,44 +82,45 @@ struct MockChunksTests {
             (.take, .delivered(byteCount: 6), 1, 6),
             (.collect(upTo: 6), .collected(Data("onetwo".utf8)), 1, 0),
             (.refuse, .delivered(byteCount: 0), 1, 0),
-        ] as [(SinkAnswer, ResponseBody, Int, Int)]
+        ] as [(SinkDecision, ResponseBody, Int, Int)]
     )
-    func sinkDecidesOnceAboutChunks(answer: SinkAnswer, body: ResponseBody, offers: Int, received: Int) async throws {
-        let sink = CollectingSink { _ in answer }
-        let (_, call) = send(.pieces(["one", "two"]), to: sink)
+    func sinkDecidesOnceAboutChunks(decision: SinkDecision, body: ResponseBody, offers: Int, received: Int) async throws
+    {
+        let sink = CollectingSink { _ in decision }
+        let (_, call) = send(.chunks(["one", "two"]), to: sink)
 
         #expect(try await call.value.body == body)
         #expect(sink.heads.count == offers)
         #expect(sink.data.count == received)
-        #expect(sink.finished == (answer == .take ? 1 : 0))
+        #expect(sink.finished == (decision == .take ? 1 : 0))
     }
 
     @Test func slowSinkDelaysTheTransport() async throws {
         let gate = MockGate()
-        let transport = MockTransport([.pieces(["one", "two", "three"])])
+        let transport = MockTransport([.chunks(["one", "two", "three"])])
         let sink = SlowSink(gate: gate)
         let call = Task { try await transport.data(.lawful.with { $0.sink = sink }) }
 
         try await sink.isBusy.value()
-        #expect(transport.deliveredPortions == 0)
+        #expect(transport.deliveredChunks == 0)
         gate.open()
 
         #expect(try await call.value.body.count == 11)
-        #expect(transport.deliveredPortions == 3)
+        #expect(transport.deliveredChunks == 3)
     }
 
     @Test func errorOfTheSinkEndsTheExchange() async throws {
-        let transport = MockTransport([.pieces(["one", "two"])])
+        let transport = MockTransport([.chunks(["one", "two"])])
 
         await #expect(throws: Failure.self) {
             try await transport.data(.lawful.with { $0.sink = BrokenSink(error: Failure()) })
         }
-        #expect(transport.deliveredPortions == 0)
+        #expect(transport.deliveredChunks == 0)
     }
 
     @Test func bodyThatIsShorterThanItsContentLengthIsTruncated() async {
         let sink = CollectingSink()
-        let (_, call) = send(.pieces(["one"], headerFields: [.contentLength: "10"]), to: sink)
+        let (_, call) = send(.chunks(["one"], headerFields: [.contentLength: "10"]), to: sink)
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .truncated)
@@ -187,8 +188,8 @@ struct MockChunksTests {
 
     @Test func chunksFailAfterANumberOfBytes() async throws {
         let sink = CollectingSink()
-        let answer = MockResponse.pieces(["one", "two", "three"]).failing(with: Failure(), afterBytes: 4)
-        let (_, call) = send(answer, to: sink)
+        let response = MockResponse.chunks(["one", "two", "three"]).failing(with: Failure(), afterBytes: 4)
+        let (_, call) = send(response, to: sink)
 
         await #expect(throws: Failure.self) { try await call.value }
         #expect(texts(sink) == ["one", "t"])
@@ -204,10 +205,10 @@ struct MockChunksTests {
 
     // MARK: No response
 
-    @Test(arguments: [MockResponse.never, .pieces(["one", .hang]), .pieces([.wait(for: MockGate())])])
-    func missingResponseEndsAtTheCancellation(answer: MockResponse) async throws {
+    @Test(arguments: [MockResponse.never, .chunks(["one", .hang]), .chunks([.wait(for: MockGate())])])
+    func missingResponseEndsAtTheCancellation(response: MockResponse) async throws {
         let sink = CollectingSink()
-        let (transport, call) = send(answer, to: sink)
+        let (transport, call) = send(response, to: sink)
         try await transport.waitForRequests()
 
         call.cancel()
@@ -231,46 +232,46 @@ struct MockChunksTests {
     // MARK: Held responses
 
     @Test func heldResponseIsReturnedToWaitingAndLaterRequests() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let call = Task { try await transport.data(.lawful) }
-        try await answer.waitForRequests()
-        #expect(answer.requests.map(\.path) == ["/check"])
+        try await held.waitForRequests()
+        #expect(held.requests.map(\.path) == ["/check"])
 
-        answer.answer(.text("now"))
-        answer.fail(Failure())
+        held.respond(with: .text("now"))
+        held.fail(Failure())
 
         #expect(try await call.value.data == Data("now".utf8))
         #expect(try await transport.data(.lawful).data == Data("now".utf8))
-        #expect(answer.requests.count == 2)
-        #expect(answer.cancellations == 0)
+        #expect(held.requests.count == 2)
+        #expect(held.cancellations == 0)
     }
 
     @Test func heldResponseMayFailAndMayHaveChunks() async throws {
-        let failure = HeldAnswer()
+        let failure = HeldResponse()
         failure.fail(Failure())
         await #expect(throws: Failure.self) { try await MockTransport([.held(by: failure)]).data(.lawful) }
 
-        let pieces = HeldAnswer()
-        pieces.answer(.pieces(["a", "b"]))
+        let pieces = HeldResponse()
+        pieces.respond(with: .chunks(["a", "b"]))
         #expect(try await MockTransport([.held(by: pieces)]).data(.lawful).data == Data("ab".utf8))
     }
 
     @Test func stepsAndFailuresApplyToAHeldResponse() async throws {
-        let answer = HeldAnswer()
-        answer.answer(.text("hello world"))
+        let held = HeldResponse()
+        held.respond(with: .text("hello world"))
         let steps = CollectingSink()
-        let (_, inSteps) = send(.held(by: answer).inSteps(3), to: steps)
+        let (_, inSteps) = send(.held(by: held).inSteps(3), to: steps)
         #expect(try await inSteps.value.status == .ok)
         #expect(texts(steps) == ["hel", "lo w", "orld"])
 
         let broken = CollectingSink()
-        let (_, failing) = send(.held(by: answer).failing(with: Failure(), afterBytes: 4), to: broken)
+        let (_, failing) = send(.held(by: held).failing(with: Failure(), afterBytes: 4), to: broken)
         await #expect(throws: Failure.self) { try await failing.value }
         #expect(texts(broken) == ["hell"])
 
-        let own = HeldAnswer()
-        own.answer(.text("hello world").inSteps(2).failing(with: CancellationError(), afterSteps: 1))
+        let own = HeldResponse()
+        own.respond(with: .text("hello world").inSteps(2).failing(with: CancellationError(), afterSteps: 1))
         let ownSteps = CollectingSink()
         let (_, call) = send(.held(by: own).inSteps(3).failing(with: Failure(), afterBytes: 0), to: ownSteps)
         await #expect(throws: CancellationError.self) { try await call.value }
@@ -278,16 +279,16 @@ struct MockChunksTests {
     }
 
     @Test func heldResponseCountsCancelledCallers() async throws {
-        let answer = HeldAnswer()
-        let transport = MockTransport { _ in .held(by: answer) }
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
         let call = Task { try await transport.data(.lawful) }
-        try await answer.waitForRequests()
+        try await held.waitForRequests()
 
         call.cancel()
 
         await #expect(throws: CancellationError.self) { try await call.value }
-        try await answer.waitForCancellations()
-        #expect(answer.cancellations == 1)
+        try await held.waitForCancellations()
+        #expect(held.cancellations == 1)
     }
 }
 

@@ -11,8 +11,8 @@ struct MockResponseTests {
         let name: String
     }
 
-    private func play(_ answer: MockResponse, to request: HTTPRequestData = .lawful) async throws -> HTTPResponseData {
-        try await MockTransport([answer]).data(request)
+    private func play(_ mock: MockResponse, to request: HTTPRequestData = .lawful) async throws -> HTTPResponseData {
+        try await MockTransport([mock]).data(request)
     }
 
     @Test(
@@ -27,12 +27,12 @@ struct MockResponseTests {
         ] as [(MockResponse, Int, String?, String)]
     )
     func responsesHaveTheirStatusTypeAndBody(
-        answer: MockResponse,
+        mock: MockResponse,
         code: Int,
         contentType: String?,
         body: String
     ) async throws {
-        let response = try await play(answer)
+        let response = try await play(mock)
 
         #expect(response.status.code == code)
         #expect(response.headerFields[.contentType] == contentType)
@@ -159,16 +159,16 @@ struct MockResponseTests {
             (.take, .delivered(byteCount: 4), 4),
             (.collect(upTo: 4), .collected(Data("body".utf8)), 0),
             (.refuse, .delivered(byteCount: 0), 0),
-        ] as [(SinkAnswer, ResponseBody, Int)]
+        ] as [(SinkDecision, ResponseBody, Int)]
     )
-    func sinkDecidesAboutTheBody(answer: SinkAnswer, body: ResponseBody, received: Int) async throws {
-        let sink = CollectingSink { _ in answer }
+    func sinkDecidesAboutTheBody(decision: SinkDecision, body: ResponseBody, received: Int) async throws {
+        let sink = CollectingSink { _ in decision }
 
         let response = try await play(.text("body"), to: .lawful.with { $0.sink = sink })
 
         #expect(response.body == body)
         #expect(sink.data.count == received)
-        #expect(sink.finished == (answer == .take ? 1 : 0))
+        #expect(sink.finished == (decision == .take ? 1 : 0))
         #expect(sink.heads.map(\.status) == [.ok])
     }
 

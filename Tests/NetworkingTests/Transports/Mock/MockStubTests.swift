@@ -76,10 +76,10 @@ struct MockStubTests {
         transport.on(.get, "/", uses: .exactly(2)) { _ in .text("then") }
         transport.on(.get, "/", .text("last"))
 
-        var answers: [String] = []
-        for _ in 0..<5 { answers.append(try await get("/")) }
+        var responses: [String] = []
+        for _ in 0..<5 { responses.append(try await get("/")) }
 
-        #expect(answers == ["first", "then", "then", "last", "last"])
+        #expect(responses == ["first", "then", "then", "last", "last"])
         try transport.verifyAllUsed()
     }
 
@@ -87,12 +87,12 @@ struct MockStubTests {
         transport.on(.any, uses: .exactly(100), .text("stub"))
         transport.on(.any, .text("rest"))
 
-        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+        let responses = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<300 { group.addTask { try await get("/") } }
             return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         }
 
-        #expect(answers == ["stub": 100, "rest": 200])
+        #expect(responses == ["stub": 100, "rest": 200])
     }
 
     @Test func usesAreDescribed() {
@@ -113,7 +113,7 @@ struct MockStubTests {
             await failure("/users/42?token=geheim") == """
                 GET https://a.example/users/42?token=<redacted>: MockTransport has no stub that matches. \
                 The closest of its 3 stubs is GET /users/:id and field Accept: There is no header field Accept. \
-                Add a stub with on(_:uses:answer:), or correct the request.
+                Add a stub with on(_:uses:respond:), or correct the request.
                 """
         )
     }
@@ -139,7 +139,7 @@ struct MockStubTests {
         #expect(
             await failure("/") == """
                 GET https://a.example/: MockTransport has no response left: all 2 of its script are used. \
-                Add one to it, or one for several requests with on(_:uses:answer:).
+                Add one to it, or one for several requests with on(_:uses:respond:).
                 """
         )
     }
@@ -164,7 +164,7 @@ struct MockStubTests {
         let sentences = try #require(unused())
 
         var printed =
-            "\(error as Any) \(sentences) \(stub) \(MockResponse.text(secret)) \(MockResponse.Piece.text(secret))"
+            "\(error as Any) \(sentences) \(stub) \(MockResponse.text(secret)) \(MockResponse.Chunk.text(secret))"
         dump((error, sentences, stub, transport, MockResponse.json([secret])), to: &printed)
         #expect(error?.reason.contains("The query item token has another value, which is not shown.") == true)
         #expect(!printed.contains(secret))
@@ -182,13 +182,13 @@ struct MockStubTests {
             await failure("/me?full=1") == """
                 GET https://a.example/me?full=1: MockTransport expects POST /login next, as request 1 of 3. \
                 The method is GET, not POST. The path is /me, not /login. \
-                Send the expected request, or add a stub for requests in any order with on(_:uses:answer:).
+                Send the expected request, or add a stub for requests in any order with on(_:uses:respond:).
                 """
         )
         _ = try await transport.data(HTTPRequestData(method: .post, authority: "a.example", path: "/login"))
         #expect(try await get("/health") == "well")
         #expect(try await get("/me?full=1") == "emily")
-        #expect(transport.unusedAnswers == 1)
+        #expect(transport.unusedResponses == 1)
         #expect(try await get("/users/42") == "42")
     }
 
@@ -206,12 +206,12 @@ struct MockStubTests {
         let slow = RequestMatcher.where("any") { _ in (0..<2_000).reduce(0, &+) > 0 }
         for index in 0..<200 { transport.expect(slow, .text("\(index)")) }
 
-        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+        let responses = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<200 { group.addTask { try await get("/") } }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
 
-        #expect(answers.count == 200)
+        #expect(responses.count == 200)
         try transport.verifyAllUsed()
     }
 
@@ -280,7 +280,7 @@ struct MockStubTests {
             unused() == [
                 """
                 No stub matched GET https://a.example/uesrs?token=<redacted>. MockTransport has no stub that matches. Its only stub is \
-                GET /users: The path is /uesrs, not /users. Add a stub with on(_:uses:answer:), or correct the request.
+                GET /users: The path is /uesrs, not /users. Add a stub with on(_:uses:respond:), or correct the request.
                 """
             ]
         )
@@ -332,14 +332,14 @@ struct MockStubTests {
         transport.enqueue(.text("first"), .text("second"))
         let waiter = Task(executorPreference: tasks) { [transport] in
             try await transport.waitForRequests()
-            journal.note("\(transport.unusedAnswers) of 2 answers left")
+            journal.note("\(transport.unusedResponses) of 2 responses left")
         }
         tasks.run()
 
         #expect(try await get("/") == "first")
         tasks.run()
         try await waiter.value
-        #expect(journal.entries == ["looked at", "1 of 2 answers left"])
+        #expect(journal.entries == ["looked at", "1 of 2 responses left"])
         #expect(try await get("/") == "second")
     }
 
@@ -352,13 +352,13 @@ struct MockStubTests {
     }
 
     @Test func recordedRequestsRetainNoSink() async throws {
-        let answer = HeldAnswer()
-        answer.answer(.text("now"))
+        let held = HeldResponse()
+        held.respond(with: .text("now"))
         let seen = Mutex(false)
         let hasSink = RequestMatcher.where("a request with a sink") { $0.sink != nil }
         transport.on(hasSink) { request in
             seen.withLock { $0 = request.progressHandler != nil }
-            return .held(by: answer)
+            return .held(by: held)
         }
         var request = HTTPRequestData.lawful
         request.sink = CollectingSink()
@@ -367,28 +367,28 @@ struct MockStubTests {
         try await transport.data(request)
 
         #expect(seen.withLock { $0 })
-        for recorded in transport.requests + answer.requests {
+        for recorded in transport.requests + held.requests {
             #expect(recorded.sink == nil)
             #expect(recorded.progressHandler == nil)
             #expect(recorded == request)
         }
-        #expect(answer.requests.count == 1)
+        #expect(held.requests.count == 1)
     }
 
     @Test func exchangesAreCounted() async throws {
-        let answer = HeldAnswer()
-        transport.on(.any, .held(by: answer))
+        let held = HeldResponse()
+        transport.on(.any, .held(by: held))
         let calls = (0..<3).map { _ in Task { try await get("/") } }
 
         try await transport.waitForRequests(3)
-        try await answer.waitForRequests(3)
+        try await held.waitForRequests(3)
         #expect(transport.active == 3)
         calls[0].cancel()
-        try await answer.waitForCancellations()
+        try await held.waitForCancellations()
         try await transport.waitForEnds()
         #expect(transport.active == 2)
         #expect(transport.cancelled == 1)
-        answer.answer(.text("now"))
+        held.respond(with: .text("now"))
         try await transport.waitForEnds(3)
 
         await #expect(throws: CancellationError.self) { try await calls[0].value }

@@ -20,13 +20,13 @@ struct MockTransportTests {
 
     @Test func responsesOfAScriptAreReturnedOnceInOrder() async throws {
         let transport = MockTransport([.text("one"), .status(.notFound), .failure(Failure())])
-        #expect(transport.unusedAnswers == 3)
+        #expect(transport.unusedResponses == 3)
 
         #expect(text(try await transport.data(.lawful)) == "one")
         #expect(try await transport.data(.lawful).status == .notFound)
         await #expect(throws: Failure.self) { try await transport.data(.lawful) }
 
-        #expect(transport.unusedAnswers == 0)
+        #expect(transport.unusedResponses == 0)
         #expect(transport.requests.count == 3)
     }
 
@@ -65,12 +65,12 @@ struct MockTransportTests {
 
     @Test func firstMatchingStubIsUsed() async throws {
         let transport = MockTransport()
-        transport.on("anything", where: { _ in true }, uses: .once, answer: { _ in .text("first") })
+        transport.on("anything", where: { _ in true }, uses: .once, respond: { _ in .text("first") })
         transport.on("anything again", where: { _ in true }, uses: .once, .text("second"))
         transport.on(.get, "users") { _ in .text("third") }
 
-        for answer in ["first", "second", "third"] {
-            #expect(text(try await transport.data(request("users"))) == answer)
+        for response in ["first", "second", "third"] {
+            #expect(text(try await transport.data(request("users"))) == response)
         }
     }
 
@@ -78,7 +78,7 @@ struct MockTransportTests {
         let scripted = MockTransport([.text("script")])
         scripted.on(.get, "matched") { _ in .text("match") }
         #expect(text(try await scripted.data(request("matched"))) == "match")
-        #expect(scripted.unusedAnswers == 1)
+        #expect(scripted.unusedResponses == 1)
         #expect(text(try await scripted.data(request("other"))) == "script")
 
         let closure = MockTransport { _ in .text("closure") }
@@ -90,7 +90,7 @@ struct MockTransportTests {
     @Test func unexpectedRequestFailsWithTheExpectedOnes() async throws {
         let transport = MockTransport([.ok()])
         transport.on(.get, "users") { _ in .ok() }
-        transport.on("a login", where: { $0.path == "/login" }, answer: { _ in .ok() })
+        transport.on("a login", where: { $0.path == "/login" }, respond: { _ in .ok() })
         try await transport.data(request("first"))
 
         let error = await #expect(throws: NetworkingError.self) { try await transport.data(request("uesrs")) }
@@ -100,7 +100,7 @@ struct MockTransportTests {
             error?.description == """
                 GET https://a.example/uesrs: MockTransport has no stub that matches, and its script is used. \
                 The closest of its 2 stubs is GET /users: The path is /uesrs, not /users. \
-                Add a stub with on(_:uses:answer:), or correct the request.
+                Add a stub with on(_:uses:respond:), or correct the request.
                 """
         )
     }
@@ -135,16 +135,16 @@ struct MockTransportTests {
 
     @Test func concurrentRequestsAreRecordedAndGetEachResponseOnce() async throws {
         let transport = MockTransport((0..<1_000).map { .text("\($0)") })
-        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+        let responses = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<1_000 {
                 group.addTask { String(decoding: try await transport.data(.lawful).data, as: UTF8.self) }
             }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
 
-        #expect(answers.count == 1_000)
+        #expect(responses.count == 1_000)
         #expect(transport.requests.count == 1_000)
-        #expect(transport.unusedAnswers == 0)
+        #expect(transport.unusedResponses == 0)
     }
 
     // MARK: Cancellation

@@ -13,7 +13,7 @@ struct SocketTransportTests {
         "no TLS": "It speaks plain http only.",
         "connection reuse": "Each request has a connection of its own.",
         "interleaved echo": "It sends the whole request before it reads the response.",
-        "early answer": "It sends the whole request before it reads the response.",
+        "early response": "It sends the whole request before it reads the response.",
     ]
 
     @Test(arguments: TransportCheck.all.filter { exceptions[$0.name] == nil })
@@ -29,16 +29,16 @@ struct SocketTransportTests {
     }
 
     /// The outermost part of the stack does not offer the head again to a sink that has refused the body.
-    @Test(arguments: [SinkAnswer.take, .collect(upTo: 100), .refuse])
-    func sinkIsOfferedTheHeadOnce(answer: SinkAnswer) async throws {
+    @Test(arguments: [SinkDecision.take, .collect(upTo: 100), .refuse])
+    func sinkIsOfferedTheHeadOnce(decision: SinkDecision) async throws {
         try await withTestServer { server in
             server.route("/") { _ in TestResponse(body: .chunks(["one", "two"])) }
-            let sink = CollectingSink { _ in answer }
+            let sink = CollectingSink { _ in decision }
             var request = HTTPRequestData(url: server.url)
             request.sink = sink
             try await SocketTransport().retry().timeout(.seconds(10)).data(request)
             #expect(sink.heads.map(\.status) == [.ok])
-            #expect(sink.finished == (answer == .take ? 1 : 0))
+            #expect(sink.finished == (decision == .take ? 1 : 0))
         }
     }
 

@@ -8,7 +8,7 @@ import NIOHTTP1
 /// After a status of 300 or more, AsyncHTTPClient stops sending the request. The task that sends the body then waits
 /// forever and retains the body. Only a failure of the request ends that task, so the guards let the request fail with
 /// this error where its response ends. ``ReceivedBytes`` treats the error as the end of the body.
-struct EarlyAnswer: Error, CustomStringConvertible {
+struct EarlyResponse: Error, CustomStringConvertible {
     /// The last bytes of the body, which AsyncHTTPClient had not passed on.
     let rest: [ByteBuffer]
 
@@ -45,12 +45,12 @@ struct UnforwardedBytes {
     }
 
     /// Returns the error that stands for the end of the response.
-    var earlyAnswer: EarlyAnswer {
-        EarlyAnswer(rest: bytes, byteCount: count)
+    var earlyResponse: EarlyResponse {
+        EarlyResponse(rest: bytes, byteCount: count)
     }
 }
 
-/// The bytes of a response's body as they arrive, up to the end of the body or an ``EarlyAnswer``.
+/// The bytes of a response's body as they arrive, up to the end of the body or an ``EarlyResponse``.
 struct ReceivedBytes {
     private var iterator: HTTPClientResponse.Body.AsyncIterator
     private var count = 0
@@ -70,10 +70,10 @@ struct ReceivedBytes {
             let bytes = try await iterator.next(isolation: #isolation)
             count += bytes?.readableBytes ?? 0
             return bytes
-        } catch let answer as EarlyAnswer {
-            let total = answer.rest.reduce(count) { $0 + $1.readableBytes }
-            guard total == answer.byteCount else { throw HTTPParserError.invalidEOFState }
-            rest = answer.rest.reversed()
+        } catch let response as EarlyResponse {
+            let total = response.rest.reduce(count) { $0 + $1.readableBytes }
+            guard total == response.byteCount else { throw HTTPParserError.invalidEOFState }
+            rest = response.rest.reversed()
             return rest?.popLast()
         }
     }

@@ -8,10 +8,10 @@ public import Foundation
 #endif
 
 extension MockResponse {
-    /// A piece of a body, or an event between two pieces.
+    /// A chunk of a body, or an event between two chunks.
     ///
-    /// A string literal is a piece of text.
-    public struct Piece: Sendable, ExpressibleByStringLiteral {
+    /// A string literal is a chunk of text.
+    public struct Chunk: Sendable, ExpressibleByStringLiteral {
         enum Kind: Sendable {
             case data(Data)
             case sleep(Duration)
@@ -28,7 +28,7 @@ extension MockResponse {
             self.kind = kind
         }
 
-        /// Creates a piece of text.
+        /// Creates a chunk of text.
         public init(stringLiteral value: String) {
             self = .text(value)
         }
@@ -36,83 +36,83 @@ extension MockResponse {
         /// Bytes, which a sink receives as one chunk.
         ///
         /// - Parameter data: The bytes.
-        /// - Returns: The piece.
-        public static func data(_ data: Data) -> Piece {
-            Piece(.data(data))
+        /// - Returns: The chunk.
+        public static func data(_ data: Data) -> Chunk {
+            Chunk(.data(data))
         }
 
         /// Text, which a sink receives as one chunk.
         ///
         /// - Parameter text: The text.
-        /// - Returns: The piece.
-        public static func text(_ text: String) -> Piece {
+        /// - Returns: The chunk.
+        public static func text(_ text: String) -> Chunk {
             .data(Data(text.utf8))
         }
 
         /// A pause, on the environment's clock.
         ///
         /// - Parameter duration: The length of the pause.
-        /// - Returns: The piece.
+        /// - Returns: The chunk.
         /// - Precondition: `duration` is not negative.
-        public static func wait(_ duration: Duration) -> Piece {
+        public static func wait(_ duration: Duration) -> Chunk {
             precondition(duration >= .zero, "duration must not be negative (is \(duration))")
-            return Piece(.sleep(duration))
+            return Chunk(.sleep(duration))
         }
 
         /// A pause until a gate is open.
         ///
         /// - Parameter gate: The gate.
-        /// - Returns: The piece.
-        public static func wait(for gate: MockGate) -> Piece {
-            Piece(.gate(gate))
+        /// - Returns: The chunk.
+        public static func wait(for gate: MockGate) -> Chunk {
+            Chunk(.gate(gate))
         }
 
         /// A pause without end, until the caller is cancelled or a timeout occurs.
-        public static let hang = Piece(.hang)
+        public static let hang = Chunk(.hang)
 
         /// An error that ends the exchange.
         ///
         /// - Parameter error: The error that the transport throws.
-        /// - Returns: The piece.
-        public static func failure(_ error: any Error) -> Piece {
-            Piece(.failure(error))
+        /// - Returns: The chunk.
+        public static func failure(_ error: any Error) -> Chunk {
+            Chunk(.failure(error))
         }
     }
 
-    /// Creates a response with a body that arrives in given pieces.
+    /// Creates a response with a body that arrives in given chunks.
     ///
     /// ```swift
-    /// .pieces(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
+    /// .chunks(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
     /// ```
     ///
     /// The head arrives first. The length of the body is known in advance if the header fields contain
     /// `Content-Length`; a shorter body then fails like a real one, with ``NetworkingError/Kind/truncated``.
     ///
     /// - Parameters:
-    ///   - pieces: The pieces, in order.
+    ///   - chunks: The chunks, in order.
     ///   - status: The status.
     ///   - headerFields: The header fields.
     /// - Returns: The response.
-    public static func pieces(
-        _ pieces: [Piece],
+    public static func chunks(
+        _ chunks: [Chunk],
         status: HTTPResponse.Status = .ok,
         headerFields: HTTPFields = [:]
     ) -> MockResponse {
-        MockResponse(outcome: .response(HTTPResponse(status: status, headerFields: headerFields), .pieces(pieces)))
+        MockResponse(outcome: .response(HTTPResponse(status: status, headerFields: headerFields), .chunks(chunks)))
     }
 
-    /// Creates a response with server-sent events in given pieces.
+    /// Creates a response with server-sent events in given chunks.
     ///
-    /// - Parameter pieces: The pieces, in order; an event ends with an empty line: `"data: 1\n\n"`.
+    /// - Parameter chunks: The chunks, in order; an event ends with an empty line: `"data: 1\n\n"`.
     /// - Returns: A response of the type `text/event-stream`.
-    public static func events(_ pieces: Piece...) -> MockResponse {
-        .pieces(pieces, headerFields: [.contentType: "text/event-stream; charset=utf-8"])
+    public static func events(_ chunks: Chunk...) -> MockResponse {
+        .chunks(chunks, headerFields: [.contentType: "text/event-stream; charset=utf-8"])
     }
 
     /// Delivers the body in a number of equal steps, and reports the progress of each.
     ///
     /// The head arrives immediately, and an interval precedes each step, so the body takes `steps` intervals in total.
-    /// A body that consists of pieces keeps them, with the interval before each piece.
+    /// A body that consists of chunks keeps them, with the interval before each chunk.
     ///
     /// - Parameters:
     ///   - steps: The number of steps.
@@ -150,7 +150,7 @@ extension MockResponse {
     ///
     /// - Parameters:
     ///   - error: The error that the transport throws.
-    ///   - steps: The number of steps or pieces with bytes before the failure; zero to fail right after the head. A
+    ///   - steps: The number of steps or chunks with bytes before the failure; zero to fail right after the head. A
     ///     body with fewer steps fails at its end.
     /// - Returns: The response.
     /// - Precondition: `steps` is not negative.
@@ -174,38 +174,38 @@ extension MockResponse {
         steps == 1 && interval == nil && interruption == nil
     }
 
-    /// Splits a complete body into pieces.
-    func pieces(of body: Data) -> [Piece] {
+    /// Splits a complete body into chunks.
+    func chunks(of body: Data) -> [Chunk] {
         let bounds = (0...steps).map { body.count * $0 / steps }
         return zip(bounds, bounds.dropFirst())
             .map { start, end in
-                start == end ? Piece(.step) : .data(Data(body.dropFirst(start).prefix(end - start)))
+                start == end ? Chunk(.step) : .data(Data(body.dropFirst(start).prefix(end - start)))
             }
     }
 
-    /// Returns the pieces with the intervals between them, up to the interruption.
-    func scheduled(_ pieces: [Piece]) -> [Piece] {
-        let failure = interruption.map { Piece.failure($0.error) }
+    /// Returns the chunks with the intervals between them, up to the interruption.
+    func scheduled(_ chunks: [Chunk]) -> [Chunk] {
+        let failure = interruption.map { Chunk.failure($0.error) }
         var rest = interruption?.place
-        var schedule: [Piece] = []
-        for piece in pieces {
-            guard let count = piece.byteCount else {
-                schedule.append(piece)
+        var schedule: [Chunk] = []
+        for chunk in chunks {
+            guard let count = chunk.byteCount else {
+                schedule.append(chunk)
                 continue
             }
             if let failure, rest?.isReached == true { return schedule + [failure] }
             if let interval { schedule.append(.wait(interval)) }
-            if let failure, case .bytes(let limit) = rest, case .data(let data) = piece.kind, limit <= count {
+            if let failure, case .bytes(let limit) = rest, case .data(let data) = chunk.kind, limit <= count {
                 return schedule + [.data(Data(data.prefix(limit))), failure]
             }
-            schedule.append(piece)
+            schedule.append(chunk)
             rest?.pass(count)
         }
         return schedule + (failure.map { [$0] } ?? [])
     }
 }
 
-extension MockResponse.Piece: CustomStringConvertible, CustomReflectable {
+extension MockResponse.Chunk: CustomStringConvertible, CustomReflectable {
     /// A summary without the bytes, such as `3 bytes` or `wait 2.0 seconds`.
     public var description: String {
         switch kind {
@@ -220,12 +220,12 @@ extension MockResponse.Piece: CustomStringConvertible, CustomReflectable {
 
     /// A dump without secrets.
     public var customMirror: Mirror {
-        Mirror(self, children: ["piece": description])
+        Mirror(self, children: ["chunk": description])
     }
 }
 
-extension MockResponse.Piece {
-    /// The number of bytes in the piece; nil if it is not part of the body.
+extension MockResponse.Chunk {
+    /// The number of bytes in the chunk; nil if it is not part of the body.
     fileprivate var byteCount: Int? {
         switch kind {
         case .data(let data): data.count

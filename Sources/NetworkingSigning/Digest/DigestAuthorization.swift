@@ -1,8 +1,8 @@
 #if Crypto
 import Networking
 
-/// An answer to a challenge, for the Authorization field (RFC 7616 section 3.4).
-struct DigestAnswer: Sendable {
+/// The value of the Authorization field that responds to a challenge (RFC 7616 section 3.4).
+struct DigestAuthorization: Sendable {
     let algorithm: DigestAlgorithm
     let realm: String
     let nonce: String
@@ -13,7 +13,7 @@ struct DigestAnswer: Sendable {
     let count: String
     let clientNonce: String
 
-    /// Creates the answer to a challenge.
+    /// Creates the value for the challenge of a session.
     init(_ session: DigestSession, for request: HTTPRequestData, covering quality: DigestQuality?) {
         let challenge = session.challenge
         algorithm = challenge.algorithm
@@ -26,20 +26,21 @@ struct DigestAnswer: Sendable {
         clientNonce = algorithm.isSession ? session.clientNonce : .digestNonce()
     }
 
-    /// Parses the answer in a sent request; `nil` if it had none.
+    /// Parses the Authorization field of a sent request; `nil` if it has no Digest credentials.
     init?(in request: HTTPRequestData) {
         guard let field = request.headerFields[.authorization],
-            let answer = AuthenticationChallenge.challenges(in: field).first, answer.isOf(scheme: "Digest"),
-            let algorithm = DigestAlgorithm(answer["algorithm"]), let realm = answer["realm"],
-            let nonce = answer["nonce"], let target = answer["uri"]
+            let authorization = AuthenticationChallenge.challenges(in: field).first,
+            authorization.isOf(scheme: "Digest"),
+            let algorithm = DigestAlgorithm(authorization["algorithm"]), let realm = authorization["realm"],
+            let nonce = authorization["nonce"], let target = authorization["uri"]
         else { return nil }
         self.algorithm = algorithm
         self.realm = realm
         self.nonce = nonce
         self.target = target
-        quality = answer["qop"].flatMap { DigestQuality(rawValue: $0) }
-        count = answer["nc"] ?? ""
-        clientNonce = answer["cnonce"] ?? ""
+        quality = authorization["qop"].flatMap { DigestQuality(rawValue: $0) }
+        count = authorization["nc"] ?? ""
+        clientNonce = authorization["cnonce"] ?? ""
     }
 
     /// Returns the digest that proves knowledge of the password.

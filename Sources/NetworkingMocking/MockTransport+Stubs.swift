@@ -18,9 +18,9 @@ extension MockTransport {
     /// - Parameters:
     ///   - matcher: Selects the requests.
     ///   - uses: How often the stub must and may be used.
-    ///   - answer: Returns a response, or throws the error that the transport throws.
-    public func on(_ matcher: RequestMatcher, uses: MockUses = .atLeastOnce, answer: @escaping Answer) {
-        board.update { $0.add(MockBoard.Stub(matcher: matcher, uses: uses, answer: answer)) }
+    ///   - respond: Returns a response, or throws the error that the transport throws.
+    public func on(_ matcher: RequestMatcher, uses: MockUses = .atLeastOnce, respond: @escaping Responder) {
+        board.update { $0.add(MockBoard.Stub(matcher: matcher, uses: uses, respond: respond)) }
     }
 
     /// Adds a stub that returns the same response to each matching request.
@@ -43,14 +43,14 @@ extension MockTransport {
     ///   - method: The method.
     ///   - path: The path, with or without its leading slash, or a path pattern; see ``RequestMatcher/path(_:)``.
     ///   - uses: How often the stub must and may be used.
-    ///   - answer: Returns a response, or throws the error that the transport throws.
+    ///   - respond: Returns a response, or throws the error that the transport throws.
     public func on(
         _ method: HTTPRequest.Method,
         _ path: String,
         uses: MockUses = .atLeastOnce,
-        answer: @escaping Answer
+        respond: @escaping Responder
     ) {
-        on(.request(method, path), uses: uses, answer: answer)
+        on(.request(method, path), uses: uses, respond: respond)
     }
 
     /// Adds a stub that returns the same response to requests with a method and a path, regardless of host and query.
@@ -74,9 +74,9 @@ extension MockTransport {
     /// - Parameters:
     ///   - request: The request as it arrives, with its authority and everything that the stack adds.
     ///   - uses: How often the stub must and may be used.
-    ///   - answer: Returns a response, or throws the error that the transport throws.
-    public func on(_ request: HTTPRequestData, uses: MockUses = .atLeastOnce, answer: @escaping Answer) {
-        on(.equal(to: request), uses: uses, answer: answer)
+    ///   - respond: Returns a response, or throws the error that the transport throws.
+    public func on(_ request: HTTPRequestData, uses: MockUses = .atLeastOnce, respond: @escaping Responder) {
+        on(.equal(to: request), uses: uses, respond: respond)
     }
 
     /// Adds a stub for requests that pass a check.
@@ -85,14 +85,14 @@ extension MockTransport {
     ///   - label: The name of the stub in the message about an unexpected request.
     ///   - matches: The check.
     ///   - uses: How often the stub must and may be used.
-    ///   - answer: Returns a response, or throws the error that the transport throws.
+    ///   - respond: Returns a response, or throws the error that the transport throws.
     public func on(
         _ label: String,
         where matches: @escaping @Sendable (HTTPRequestData) -> Bool,
         uses: MockUses = .atLeastOnce,
-        answer: @escaping Answer
+        respond: @escaping Responder
     ) {
-        on(.where(label, matches), uses: uses, answer: answer)
+        on(.where(label, matches), uses: uses, respond: respond)
     }
 
     /// Adds a stub that returns the same response to requests that pass a check.
@@ -125,9 +125,9 @@ extension MockTransport {
     ///
     /// - Parameters:
     ///   - matcher: The condition that the request must match.
-    ///   - answer: Returns a response, or throws the error that the transport throws.
-    public func expect(_ matcher: RequestMatcher, answer: @escaping Answer) {
-        board.update { $0.add(MockBoard.Expectation(matcher: matcher, answer: answer)) }
+    ///   - respond: Returns a response, or throws the error that the transport throws.
+    public func expect(_ matcher: RequestMatcher, respond: @escaping Responder) {
+        board.update { $0.add(MockBoard.Expectation(matcher: matcher, respond: respond)) }
     }
 
     /// Adds an expected request after the existing ones, and its response.
@@ -144,9 +144,9 @@ extension MockTransport {
     /// - Parameters:
     ///   - method: The method.
     ///   - path: The path, or a path pattern; see ``RequestMatcher/path(_:)``.
-    ///   - answer: Returns a response, or throws the error that the transport throws.
-    public func expect(_ method: HTTPRequest.Method, _ path: String, answer: @escaping Answer) {
-        expect(.request(method, path), answer: answer)
+    ///   - respond: Returns a response, or throws the error that the transport throws.
+    public func expect(_ method: HTTPRequest.Method, _ path: String, respond: @escaping Responder) {
+        expect(.request(method, path), respond: respond)
     }
 
     /// Adds an expected method and path after the existing requests, and its response.
@@ -181,6 +181,6 @@ extension MockTransport {
     public func delay(by duration: Duration, jitter: Duration = .zero) {
         precondition(duration >= .zero, "duration must not be negative (is \(duration))")
         precondition(jitter >= .zero, "jitter must not be negative (is \(jitter))")
-        board.update { $0.latency = MockLatency(least: duration, jitter: jitter) }
+        board.update { $0.latency = MockLatency(minimum: duration, jitter: jitter) }
     }
 }

@@ -17,7 +17,7 @@ extension CachedExchange {
     ///   - status: The status of the server's response, if there was one.
     /// - Returns: The response. If the request has a sink, the body has gone to the sink.
     /// - Throws: `CancellationError`, or the sink's error.
-    func answer(
+    func respond(
         with entry: CachedEntry,
         age: Double,
         _ hit: CacheHit,
