@@ -79,7 +79,7 @@ struct ExchangeLimitingTests {
             Issue.record("The call returned a response after its time limit.")
         } catch let error as NetworkingError {
             #expect(error.kind == .timeout)
-            #expect(error.reason?.contains("All 3 connections to") == true)
+            #expect(error.reason.contains("All 3 connections to"))
         }
     }
 
