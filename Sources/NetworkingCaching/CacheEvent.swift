@@ -43,4 +43,6 @@ public enum CacheHit: String, Sendable, Hashable {
     case standIn
     /// A response that the server has confirmed.
     case revalidated
+    /// A response of any age for a request that may not be sent, for example while there is no network.
+    case offline
 }

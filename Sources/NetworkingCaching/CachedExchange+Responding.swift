@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension CachedExchange {
     /// Returns the response that an entry gives.
@@ -78,7 +73,7 @@ extension CachedExchange {
         _ status: HTTPResponse.Status?
     ) -> CacheRecord {
         var record = CacheRecord(age: age, source: (key, entry))
-        record.status.isHit = hit == .fresh || hit == .stale
+        record.status.isHit = [.fresh, .stale, .offline].contains(hit)
         var left = cache.rules.lifetime(of: entry) - age
         if case .fixed(let duration) = request.cacheMode {
             left = duration / .seconds(1) - (age - entry.facts.initialAge)
@@ -88,6 +83,7 @@ extension CachedExchange {
         case .fresh: break
         case .stale: record.status.detail = "stale-while-revalidate"
         case .standIn: record.status.detail = "stale-if-error"
+        case .offline: record.status.detail = "offline"
         case .revalidated: record.status.isStored = true
         }
         if !record.status.isHit {

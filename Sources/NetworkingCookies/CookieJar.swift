@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The cookies that servers have set, for ``NetworkingComponent/cookies(in:)``.
 ///
@@ -74,12 +69,13 @@ public final class CookieJar: Sendable {
         let latest = now.addingTimeInterval(TimeInterval(Cookie.maximumAge))
         for session in archive?.sessions ?? [] {
             let owner = CookieOwner(principal: session.principal.map { Principal(id: $0) })
+            table.begin(session.identity, of: owner)
             for cookie in session.cookies {
                 // A file may be damaged or of a version with other rules.
                 guard let expires = cookie.expires, (try? cookie.check(publicSuffixes)) != nil else { continue }
                 let cookie = cookie.with(expires: min(expires, latest), created: min(cookie.created, now))
                 let site = publicSuffixes.site(of: cookie.domain)
-                table.store(cookie, site: site, of: owner, from: nil, at: now, id: session.id)
+                table.store(cookie, site: site, of: owner, from: nil, at: now, id: Self.newID())
             }
         }
         table.isDirty = false
@@ -128,44 +124,56 @@ public final class CookieJar: Sendable {
     ///   - principal: The principal of the requests that are sent with it; `nil` for requests without one.
     /// - Throws: The reason why the cookie is not valid.
     public func set(_ cookie: Cookie, for principal: Principal? = nil) throws(CookieRejection) {
+        try set(cookie, for: principal, since: nil)
+    }
+
+    /// Stores a cookie of the app, unless it was removed since the ``removalCount`` was read.
+    package func set(_ cookie: Cookie, for principal: Principal?, since moment: UInt64?) throws(CookieRejection) {
         try cookie.check(publicSuffixes)
         let now = NetworkEnvironment.current.clock.date
         let latest = now.addingTimeInterval(TimeInterval(Cookie.maximumAge))
         let cookie = cookie.with(expires: cookie.expires.map { min($0, latest) }, created: cookie.created)
         let (site, id) = (publicSuffixes.site(of: cookie.domain), Self.newID())
         let owner = CookieOwner(principal: principal?.withoutCookies)
-        state.withLock { _ = $0.table.store(cookie, site: site, of: owner, from: nil, at: now, id: id) }
+        let isRemoved = state.withLock { state in
+            if let moment, state.table.removals.cover(cookie, of: owner, since: moment) { return true }
+            state.table.store(cookie, site: site, of: owner, from: nil, at: now, id: id)
+            return false
+        }
+        guard !isRemoved else { throw .removed }
         save()
     }
 
     /// Removes all cookies.
+    ///
+    /// The cookies of responses to earlier requests are not stored, which ``CookieRejection/removed`` reports.
     public func removeAll() {
-        remove { _, _ in true }
+        remove(.all)
     }
 
     /// Removes the cookies of a principal, for example when the user signs out.
     ///
-    /// A request that is retried afterwards is not sent with the cookies of the next user.
+    /// A request that is retried afterwards is not sent with the cookies of the next user, and the cookies of responses
+    /// to earlier requests of the principal are not stored.
     ///
     /// - Parameter principal: The principal; `nil` for the cookies of requests without one.
     public func removeAll(of principal: Principal?) {
-        let principal = principal?.withoutCookies
-        remove { owner, _ in owner.principal == principal }
+        remove(.principal(principal?.withoutCookies))
     }
 
     /// Removes the cookies of a host and of its subdomains, for all principals.
     ///
-    /// Cookies of a domain above the host are kept.
+    /// Cookies of a domain above the host are kept. Responses to earlier requests set no cookies of the host.
     ///
     /// - Parameter host: The host, such as `example.com`.
     public func removeAll(at host: String) {
         let host = Cookie.normalized(host)
-        remove { _, cookie in CookieURL.host(cookie.domain, isWithin: host) }
+        remove(.host(host, site: publicSuffixes.contains(host) ? nil : publicSuffixes.site(of: host)))
     }
 
-    private func remove(where isUnwanted: (CookieOwner, Cookie) -> Bool) {
+    private func remove(_ removal: CookieRemoval) {
         let id = Self.newID()
-        state.withLock { $0.table.remove(id: id, where: isUnwanted) }
+        state.withLock { $0.table.remove(removal, id: id) }
         save()
     }
 
@@ -176,10 +184,17 @@ public final class CookieJar: Sendable {
         /// The value of the Cookie field.
         let field: String
         let count: Int
-        /// The identity of the session that the cookies belong to.
+        /// The identity of the cookies.
         let session: String
         /// The principal that represents the cookies.
         let principal: Principal
+    }
+
+    /// The number of removals so far.
+    ///
+    /// A response stores no cookie that was removed since this number was read.
+    package var removalCount: UInt64 {
+        state.withLock { $0.table.removals.count }
     }
 
     /// Returns the cookies that a request is sent with; `nil` if there are none.
@@ -224,11 +239,13 @@ public final class CookieJar: Sendable {
     ///   - fields: The values of the Set-Cookie fields.
     ///   - request: The request that the response belongs to.
     ///   - owner: The owner of the cookies.
+    ///   - moment: The ``removalCount`` before the request was sent; `nil` for now.
     /// - Returns: The number of valid cookies, and the reasons why others are not stored.
     func store(
         _ fields: [String],
         from request: HTTPRequestData,
-        for owner: CookieOwner
+        for owner: CookieOwner,
+        since moment: UInt64? = nil
     ) -> (stored: Int, rejections: [CookieRejection]) {
         guard let url = CookieURL(request) else { return (0, []) }
         let now = NetworkEnvironment.current.clock.date
@@ -244,14 +261,15 @@ public final class CookieJar: Sendable {
         }
         guard !parsed.isEmpty else { return (0, rejections) }
         let (cookies, id) = (parsed, Self.newID())
-        let shadowing = state.withLock { state in
-            cookies.count { cookie, site in
-                !state.table.store(cookie, site: site, of: owner, from: url, at: now, id: id)
+        let refused = state.withLock { state in
+            cookies.compactMap { cookie, site -> CookieRejection? in
+                if let moment, state.table.removals.cover(cookie, of: owner, since: moment) { return .removed }
+                let isStored = state.table.store(cookie, site: site, of: owner, from: url, at: now, id: id)
+                return isStored ? nil : .shadowsSecure
             }
         }
         save()
-        rejections += Array(repeating: .shadowsSecure, count: shadowing)
-        return (cookies.count - shadowing, rejections)
+        return (cookies.count - refused.count, rejections + refused)
     }
 
     private static func newID() -> String {

@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Stores the cookies that the responses to one request set, and reports them.
 final class CookieReceipt: Sendable {
@@ -15,14 +10,23 @@ final class CookieReceipt: Sendable {
     private let request: HTTPRequestData
     private let owner: CookieOwner
     private let hadCookies: Bool
+    /// The number of removals before the cookies of the request were chosen.
+    private let removalCount: UInt64
     /// The fields that were stored when the head arrived.
     private let early = Mutex<[String]>([])
 
-    init(_ jar: CookieJar, of owner: CookieOwner, for request: HTTPRequestData, hadCookies: Bool) {
+    init(
+        _ jar: CookieJar,
+        of owner: CookieOwner,
+        for request: HTTPRequestData,
+        hadCookies: Bool,
+        since removalCount: UInt64
+    ) {
         self.jar = jar
         self.owner = owner
         self.request = request
         self.hadCookies = hadCookies
+        self.removalCount = removalCount
     }
 
     /// Stores the cookies of a head, unless the user of the request has changed.
@@ -57,7 +61,7 @@ final class CookieReceipt: Sendable {
     }
 
     private func store(_ fields: [String], from source: HTTPRequestData, for owner: CookieOwner) {
-        let (stored, rejections) = jar.store(fields, from: source, for: owner)
+        let (stored, rejections) = jar.store(fields, from: source, for: owner, since: removalCount)
         if stored > 0 {
             request.emit(CookieEvent.stored(count: stored))
         }

@@ -19,4 +19,6 @@ public enum CookieRejection: String, Error, Sendable, Hashable {
     case shadowsSecure
     /// The request was sent with the cookies of one principal, and the response belongs to another.
     case otherPrincipal
+    /// The app has removed the cookies of the principal or of the host since the request was sent.
+    case removed
 }

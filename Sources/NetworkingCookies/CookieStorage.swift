@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A place where a ``CookieJar`` stores its cookies between launches.
 ///
@@ -44,13 +39,17 @@ public struct CookieArchive: Sendable, Hashable, Codable {
     /// The cookies of one principal.
     package struct Session: Sendable, Hashable, Codable {
         package let principal: String?
-        let id: String
+        let identity: CookieIdentity
         package let cookies: [Cookie]
 
-        package init(principal: String?, id: String, cookies: [Cookie]) {
+        init(principal: String?, identity: CookieIdentity, cookies: [Cookie]) {
             self.principal = principal
-            self.id = id
+            self.identity = identity
             self.cookies = cookies
+        }
+
+        package init(principal: String?, id: String, cookies: [Cookie]) {
+            self.init(principal: principal, identity: CookieIdentity(id), cookies: cookies)
         }
     }
 
@@ -171,11 +170,25 @@ public enum CookieStorageError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// A sentence for the user of the app, without the file name; `localizedDescription` returns it.
-    public var errorDescription: String? {
+    private var userText: UserText {
         switch self {
-        case .damaged: "The saved cookies could not be read."
-        case .unusable: "The cookies could not be read or saved."
+        case .damaged: .damagedCookies
+        case .unusable: .unusableCookies
         }
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
+    public var errorDescription: String? {
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }

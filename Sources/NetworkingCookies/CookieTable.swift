@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The user that cookies are kept for.
 struct CookieOwner: Sendable, Hashable {
@@ -53,10 +48,12 @@ struct CookieTable {
         var lastUse: UInt64
     }
 
+    /// The maximum number of owners whose cookies are all gone and whose identities are still known.
+    static let maximumEmptyCount = 1_000
+
     /// The cookies of one owner.
     private struct Session {
-        /// The identity of the session, which changes when the app removes cookies.
-        var id: String
+        var identity: CookieIdentity
         var sites: [String: [Entry]] = [:]
 
         var count: Int {
@@ -66,29 +63,30 @@ struct CookieTable {
 
     private var sessions: [CookieOwner: Session] = [:]
     private(set) var count = 0
+    /// The removals by the app.
+    private(set) var removals = CookieRemovals()
     /// The number of uses and of cookies so far.
     private var clock: UInt64 = 0
-    /// Whether cookies with an expiry date have changed since the last archive.
+    /// Whether anything that an archive contains has changed since the last archive.
     var isDirty = false
 
     // MARK: Sending
 
-    /// The cookies of a request, in the order in which they are sent, and the identity of their session; `nil` if there
-    /// are none.
+    /// The cookies of a request, in the order in which they are sent, and their identity; `nil` if there are none.
     ///
     /// - Parameters:
     ///   - query: The request.
     ///   - owner: The owner.
     ///   - now: The date.
     ///   - isUse: Whether the cookies are sent, so that they are the last to be removed when there are too many.
-    /// - Returns: The cookies and the session.
+    /// - Returns: The cookies and their identity.
     mutating func cookies(
         for query: CookieQuery,
         of owner: CookieOwner,
         at now: Date,
         isUse: Bool
     ) -> (cookies: [Cookie], session: String)? {
-        guard let session = sessions[owner]?.id,
+        guard let session = sessions[owner]?.identity.text(for: query.site),
             let found = sessions[owner]?.sites[query.site]?.filter({ query.admits($0.cookie, at: now) }),
             !found.isEmpty
         else { return nil }
@@ -124,7 +122,7 @@ struct CookieTable {
     ///   - owner: The owner.
     ///   - url: The URL that sets it; `nil` if the app does.
     ///   - now: The date.
-    ///   - id: The identity of the session if this is its first cookie.
+    ///   - id: The identity of the owner's cookies if this is the first one.
     /// - Returns: `false` if the cookie would shadow one that is for https only.
     @discardableResult
     mutating func store(
@@ -164,11 +162,24 @@ struct CookieTable {
         if entries.count > Self.maximumPerSite {
             removeSurplus(from: &entries, at: now)
         }
-        sessions[owner, default: Session(id: id)].sites[site] = entries
+        begin(CookieIdentity(id), of: owner)
+        sessions[owner]?.sites[site] = entries
         if count > Self.maximumCount {
             removeSurplus(at: now)
         }
         return true
+    }
+
+    /// Sets the identity of an owner, unless it has one.
+    mutating func begin(_ identity: CookieIdentity, of owner: CookieOwner) {
+        guard sessions[owner] == nil else { return }
+        sessions[owner] = Session(identity: identity)
+        isDirty = isDirty || owner.credentials == nil
+        if sessions.count > Self.maximumCount + Self.maximumEmptyCount {
+            for (other, session) in sessions where session.sites.isEmpty && other != owner {
+                sessions[other] = nil
+            }
+        }
     }
 
     /// Removes one cookie of a site: an expired one, then one without `Secure`, then the one used longest ago.
@@ -187,59 +198,71 @@ struct CookieTable {
     ///
     /// A tenth at a time, so that a full jar is not searched for each new cookie.
     private mutating func removeSurplus(at now: Date) {
-        remove { _, cookie in cookie.isExpired(at: now) }
+        for owner in sessions.keys {
+            removeEntries(of: owner) { $0.cookie.isExpired(at: now) }
+        }
         guard count > Self.maximumCount else { return }
         let uses = sessions.values.flatMap { $0.sites.values.flatMap(\.self) }.map(\.lastUse).sorted()
         let limit = uses[uses.count / 10]
-        removeEntries { _, entry in entry.lastUse <= limit }
+        for owner in sessions.keys {
+            removeEntries(of: owner) { $0.lastUse <= limit }
+        }
     }
 
     // MARK: Removing
 
-    /// Removes cookies.
+    /// Removes cookies for the app, and gives the owners that are concerned other identities.
+    ///
+    /// A server may have removed the cookies before, so an owner without any gets another identity, too.
     ///
     /// - Parameters:
-    ///   - id: The new identity of the sessions that lose cookies; `nil` keeps theirs.
-    ///   - isUnwanted: Whether a cookie is removed. It is not code of the app.
-    mutating func remove(id: String? = nil, where isUnwanted: (CookieOwner, Cookie) -> Bool) {
-        removeEntries(id: id) { isUnwanted($0, $1.cookie) }
+    ///   - removal: The cookies.
+    ///   - id: An identity that was never used.
+    mutating func remove(_ removal: CookieRemoval, id: String) {
+        removals.note(removal)
+        for owner in sessions.keys where removal.concerns(owner) {
+            removeEntries(of: owner) { removal.covers($0.cookie, of: owner) }
+            guard let session = sessions[owner], !session.sites.isEmpty, case .host(let host, let site) = removal else {
+                sessions[owner] = nil
+                isDirty = true
+                continue
+            }
+            sessions[owner]?.identity.renew(for: host, site: site, knownSites: Array(session.sites.keys), id: id)
+            isDirty = true
+        }
     }
 
-    private mutating func removeEntries(id: String? = nil, where isUnwanted: (CookieOwner, Entry) -> Bool) {
-        for (owner, session) in sessions {
-            var session = session
-            let countBefore = session.count
-            for (site, entries) in session.sites {
-                let kept = entries.filter { entry in
-                    guard isUnwanted(owner, entry) else { return true }
-                    isDirty = isDirty || entry.cookie.expires != nil
-                    return false
-                }
-                session.sites[site] = kept.isEmpty ? nil : kept
+    private mutating func removeEntries(of owner: CookieOwner, where isUnwanted: (Entry) -> Bool) {
+        guard var session = sessions[owner] else { return }
+        let countBefore = session.count
+        for (site, entries) in session.sites {
+            let kept = entries.filter { entry in
+                guard isUnwanted(entry) else { return true }
+                isDirty = isDirty || entry.cookie.expires != nil
+                return false
             }
-            let removed = countBefore - session.count
-            guard removed > 0 else { continue }
-            count -= removed
-            if let id {
-                session.id = id
-            }
-            sessions[owner] = session.sites.isEmpty ? nil : session
+            session.sites[site] = kept.isEmpty ? nil : kept
         }
+        count -= countBefore - session.count
+        // Credentials are secret, and not kept longer than their cookies.
+        sessions[owner] = owner.credentials != nil && session.sites.isEmpty ? nil : session
     }
 
     // MARK: Archives
 
     /// The cookies that are written to a storage: those with an expiry date, without owners that are secret.
+    ///
+    /// The identities of owners without such cookies are written too. Otherwise a user would be another one after a
+    /// restart.
     func archived(at now: Date) -> [CookieArchive.Session] {
         sessions.compactMap { owner, session in
             guard owner.credentials == nil else { return nil }
             let entries = session.sites.values.flatMap(\.self)
                 .filter { $0.cookie.expires != nil && !$0.cookie.isExpired(at: now) }
                 .sorted { $0.number < $1.number }
-            guard !entries.isEmpty else { return nil }
             return CookieArchive.Session(
                 principal: owner.principal?.id,
-                id: session.id,
+                identity: session.identity,
                 cookies: entries.map(\.cookie)
             )
         }

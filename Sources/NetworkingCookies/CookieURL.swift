@@ -1,10 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// The parts of a request's URL that decide which cookies it sends and may set (RFC 6265bis).
 package struct CookieURL: Sendable, Hashable {
@@ -73,9 +68,10 @@ package struct CookieURL: Sendable, Hashable {
         let (bytes, suffix) = (host.utf8, domain.utf8)
         if bytes.elementsEqual(suffix) { return true }
         let labels = bytes.count - suffix.count
-        guard !suffix.isEmpty, labels > 0, bytes.dropFirst(labels).elementsEqual(suffix), !isAddress(host) else {
-            return false
-        }
+        // An escape may stand for a character that ends the host for other software.
+        guard !suffix.isEmpty, labels > 0, bytes.dropFirst(labels).elementsEqual(suffix), !isAddress(host),
+            !bytes.contains(UInt8(ascii: "%"))
+        else { return false }
         return bytes.prefix(labels).last == UInt8(ascii: ".")
     }
 

@@ -69,8 +69,11 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         // A transport that follows redirects would use one Cookie field for all hops of an origin.
         let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
+        // Read once, because a redirect may continue the login of a user who has signed out meanwhile. And read before
+        // the user and the cookies, which belong together only if the app removes no cookies between the two.
+        let removalCount = jar.removalCount
         return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
-            try await exchange(hop, upstream: upstream)
+            try await exchange(hop, since: removalCount, upstream: upstream)
         }
     }
 
@@ -83,6 +86,7 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
 
     private func exchange(
         _ request: HTTPRequestData,
+        since removalCount: UInt64,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         var request = request
@@ -100,7 +104,7 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
                 request.emit(CookieEvent.added(count: found.count))
             }
         }
-        let receipt = CookieReceipt(jar, of: owner, for: request, hadCookies: cookies != nil)
+        let receipt = CookieReceipt(jar, of: owner, for: request, hadCookies: cookies != nil, since: removalCount)
         let cookieSink = request.sink.map { sink in
             CookieSink(sink: sink) { [request] head in
                 receipt.receive(head) { upstream.principal(for: request)?.withoutCookies }

@@ -12,7 +12,9 @@ extension CookieJar {
     /// Stores the cookies of one of URLSession's storages in the jar, for example when an app starts to use a jar.
     ///
     /// The storage is not changed. It is read on a separate thread, because it may have to read a file. Cookies that
-    /// have expired or break the rules of the jar are skipped.
+    /// have expired or break the rules of the jar are skipped. On Apple's platforms, `SameSite=Strict` and `Lax` are
+    /// kept. Elsewhere, the storage does not know them, so the cookies have none. Cookies that the app removes from the
+    /// jar meanwhile are not stored.
     ///
     /// - Parameters:
     ///   - storage: The storage, such as `HTTPCookieStorage.shared`.
@@ -21,19 +23,21 @@ extension CookieJar {
     @discardableResult
     public func importCookies(from storage: HTTPCookieStorage, for principal: Principal? = nil) async -> Int {
         let clock = NetworkEnvironment.current.clock
+        let removalCount = removalCount
         let cookies = try? await DiskQueue.run { () throws(FileFault) in
             (storage.cookies ?? []).map { Cookie($0) }
         }
         let now = clock.date
         return (cookies ?? []).sorted { $0.created < $1.created }
             .count { cookie in
-                !cookie.isExpired(at: now) && (try? set(cookie, for: principal)) != nil
+                !cookie.isExpired(at: now) && (try? set(cookie, for: principal, since: removalCount)) != nil
             }
     }
 
     /// Adds the cookies of a principal to one of URLSession's storages, for example for a web view.
     ///
-    /// It writes on a separate thread, because the storage may have to write a file.
+    /// It writes on a separate thread, because the storage may have to write a file. `SameSite` is kept as far as the
+    /// platform's storage knows it, see ``importCookies(from:for:)``.
     ///
     /// - Parameters:
     ///   - storage: The storage.

@@ -129,6 +129,7 @@ extension Cookie {
             expires: cookie.expiresDate ?? marks.expires,
             isSecure: cookie.isSecure || marks.isSecure,
             isHTTPOnly: cookie.isHTTPOnly,
+            sameSite: cookie.sameSite,
             created: Date(timeIntervalSinceReferenceDate: created ?? 0)
         )
     }
@@ -154,6 +155,31 @@ extension HTTPCookie {
         }
         return (marks.first == Self.markOfSecure[...], expiry.map { Date(timeIntervalSince1970: $0) })
     }
+
+    /// The requests from other sites that a cookie is sent with, as far as the platform stores them.
+    ///
+    /// Apple's platforms know `Strict` and `Lax`. swift-corelibs-foundation knows neither.
+    fileprivate var sameSite: Cookie.SameSite {
+        #if canImport(Darwin)
+        switch sameSitePolicy {
+        case .sameSiteStrict: .strict
+        case .sameSiteLax: .lax
+        default: .unspecified
+        }
+        #else
+        .unspecified
+        #endif
+    }
+
+    #if canImport(Darwin)
+    private static func policy(_ sameSite: Cookie.SameSite) -> HTTPCookieStringPolicy? {
+        switch sameSite {
+        case .strict: .sameSiteStrict
+        case .lax: .sameSiteLax
+        case .none, .unspecified: nil
+        }
+    }
+    #endif
 
     /// Creates a cookie for URLSession's storage.
     ///
@@ -183,6 +209,9 @@ extension HTTPCookie {
         if cookie.isHTTPOnly {
             properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE"
         }
+        #if canImport(Darwin)
+        properties[.sameSitePolicy] = Self.policy(cookie.sameSite)
+        #endif
         self.init(properties: properties)
     }
 }

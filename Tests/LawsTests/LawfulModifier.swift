@@ -82,6 +82,9 @@ extension LawfulModifier {
             LawfulModifier("whenOffline(_:)") {
                 $0.whenOffline(.fail).environment(\.connectivity, ManualConnectivity())
             },
+            LawfulModifier("whenOffline(_:)", "cached") {
+                $0.cached().whenOffline(.cached).environment(\.connectivity, ManualConnectivity())
+            },
             LawfulModifier("retry(_:)") { $0.retry() },
             LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
             LawfulModifier("automaticRetry()") { $0.automaticRetry() },

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.
 ///
@@ -21,8 +16,9 @@ import Foundation
 /// has received it.
 ///
 /// The requests of one principal to one server are sent in order: while the first one fails, the others wait. A
-/// request is sent only if the stack would send it for the same principal as when it was added. Credentials are not
-/// stored; the stack adds them to each attempt.
+/// request is sent only if the stack would send it for the same principal as when it was added. A server may set,
+/// change and remove cookies meanwhile. Cookies that follow a removal by the app (`CookieJar.removeAll(of:)`) belong to
+/// another principal. Credentials are not stored; the stack adds them to each attempt.
 ///
 /// An entry is removed after a status from 200 to 399. It is sent again after a failure of the network and after 401,
 /// 408, 409, 423, 425, 429 and 500 to 599, with growing delays, as often and as long as the ``OutboxPolicy`` allows.
@@ -125,16 +121,22 @@ public final class Outbox: Sendable {
     /// - Throws: The errors of the store.
     @discardableResult
     public func cancel(_ id: OutboxEntry.ID) async throws -> Bool {
-        let task = state.withLock { state in
-            if state.isDelivering {
-                state.cancelled.insert(id)
-            }
-            return state.sending?.id == id ? state.sending?.task : nil
+        state.withLock { $0.cancelling[id, default: 0] += 1 }
+        let existed: Bool
+        do {
+            existed = try await store.remove(id)
+        } catch {
+            _ = state.withLock { $0.endCancelling(id, isRemoved: false) }
+            throw error
         }
-        let existed = try await store.remove(id)
+        let task = state.withLock { state in
+            if existed {
+                state.publish(id, .cancelled)
+            }
+            return state.endCancelling(id, isRemoved: true)
+        }
         task?.cancel()
         if existed {
-            publish(id, .cancelled)
             wake()
         }
         return existed
@@ -142,13 +144,17 @@ public final class Outbox: Sendable {
 
     /// Sends a dead letter again, with its old `Idempotency-Key`.
     ///
+    /// Its attempts and its age count from zero.
+    ///
     /// - Parameter id: The identifier of the entry.
     /// - Returns: `true` if there was such an entry, and it was a dead letter.
     /// - Throws: The errors of the store.
     @discardableResult
     public func retry(_ id: OutboxEntry.ID) async throws -> Bool {
         guard let entry = try await entry(id), entry.progress.isDead else { return false }
-        try await store.update(OutboxEntry.Progress(), of: id)
+        var progress = OutboxEntry.Progress()
+        progress.retried = NetworkEnvironment.current.clock.date
+        try await store.update(progress, of: id)
         publish(id, .queued)
         wake()
         return true
@@ -171,12 +177,7 @@ public final class Outbox: Sendable {
     }
 
     private func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
-        state.withLock { state in
-            // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
-            for reader in state.readers.values {
-                reader.yield(OutboxChange(id: id, state: change))
-            }
-        }
+        state.withLock { $0.publish(id, change) }
     }
 
     private func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? {
@@ -274,29 +275,49 @@ public final class Outbox: Sendable {
     ) async throws -> Duration? {
         var blocked: Set<Lane> = []
         var next: Duration?
+        func wait(_ delay: Duration?) {
+            next = delay.map { min(next ?? $0, $0) } ?? next
+        }
         for id in try await store.ids() {
             try Task.checkCancellation()
-            guard var entry = try await entry(id), !entry.progress.isDead else { continue }
+            guard var entry = try await entry(id), !entry.progress.isDead, !isCancelled(id) else { continue }
+            // First, because an entry that is never sent must become a dead letter, too.
+            let lifetime = lifetimeLeft(of: entry, on: environment.clock)
+            if let lifetime, lifetime <= .zero {
+                _ = try await giveUp(&entry, "older than \(policy.maximumAge ?? .zero)")
+                continue
+            }
             let resolved = network.resolved(entry.request)
-            let lane = Lane(principal: entry.principal, authority: resolved.authority?.lowercased())
-            guard !blocked.contains(lane), network.principal(for: resolved) == entry.principal else { continue }
+            let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authority?.lowercased())
+            guard !blocked.contains(lane), network.principal(for: resolved).isSame(as: entry.principal) else {
+                wait(lifetime)
+                continue
+            }
             if let delay = delay(until: entry.progress.notBefore, on: environment.clock) {
                 blocked.insert(lane)
-                next = min(next ?? delay, delay)
+                wait(lifetime.map { min(delay, $0) } ?? delay)
                 continue
             }
             if try await isOffline(resolved, connectivity) {
                 blocked.insert(lane)
+                wait(lifetime)
                 continue
             }
             if let delay = try await attempt(&entry, environment) {
                 blocked.insert(lane)
-                if delay > .zero {
-                    next = min(next ?? delay, delay)
-                }
+                wait(delay > .zero ? delay : lifetime)
             }
         }
         return next
+    }
+
+    /// The time until an entry is as old as the policy allows, zero or less afterwards; `nil` if there is no limit.
+    private func lifetimeLeft(of entry: OutboxEntry, on clock: NetworkClock) -> Duration? {
+        guard let age = policy.maximumAge else { return nil }
+        let start = entry.progress.retried ?? entry.date
+        let seconds = age / .seconds(1) - clock.date.timeIntervalSince(start)
+        // A damaged date may be any number.
+        return .seconds(max(-1e9, min(1e9, seconds)))
     }
 
     /// The time until an entry may be sent; `nil` if it may be sent now.
@@ -324,9 +345,6 @@ public final class Outbox: Sendable {
     private func attempt(_ entry: inout OutboxEntry, _ environment: NetworkEnvironment) async throws -> Duration? {
         let id = entry.id
         let clock = environment.clock
-        if let age = policy.maximumAge, clock.date.timeIntervalSince(entry.date) > age / .seconds(1) {
-            return try await giveUp(&entry, "older than \(age)")
-        }
         guard entry.progress.attempts < policy.maximumAttempts else {
             // The process has ended in each of the attempts.
             return try await giveUp(&entry, entry.progress.lastFailure ?? "too many attempts")
@@ -350,6 +368,7 @@ public final class Outbox: Sendable {
             case .success(let response): OutboxOutcome(response, now: clock.date)
             case .failure(let error): OutboxOutcome(error, now: clock.date)
             }
+        if isCancelled(id), !outcome.isDelivered { return nil }
         switch outcome {
         case .delivered(let response):
             if try await store.remove(id) {
@@ -386,16 +405,20 @@ public final class Outbox: Sendable {
         if request.offlinePolicy == nil {
             request.offlinePolicy = .fail
         }
-        guard !state.withLock({ $0.cancelled.contains(id) }) else { return nil }
-        publish(id, .sending(attempt: entry.progress.attempts))
+        let begins = state.withLock { state in
+            guard !state.isCancelled(id) else { return false }
+            state.publish(id, .sending(attempt: entry.progress.attempts))
+            return true
+        }
+        guard begins else { return nil }
         let task = OwnedTask.immediate { [network, request] in
             try await network.data(request)
         }
-        let isCancelled = state.withLock { state in
+        let isLate = state.withLock { state in
             state.sending = (id, task)
-            return state.cancelled.contains(id)
+            return state.isCancelled(id)
         }
-        if isCancelled {
+        if isLate {
             task.cancel()
         }
         defer { state.withLock { $0.sending = nil } }
@@ -403,8 +426,13 @@ public final class Outbox: Sendable {
             return .success(try await task.value)
         } catch {
             try Task.checkCancellation()
-            return state.withLock { $0.cancelled.contains(id) } ? nil : .failure(error)
+            return isCancelled(id) ? nil : .failure(error)
         }
+    }
+
+    /// Whether the app has cancelled an entry that this outbox may have read before.
+    private func isCancelled(_ id: OutboxEntry.ID) -> Bool {
+        state.withLock { $0.isCancelled(id) }
     }
 
     private func postpone(
@@ -466,7 +494,9 @@ public final class Outbox: Sendable {
         var lastID: UInt64 = 0
         var hasReadIDs = false
         var isDelivering = false
-        /// The entries that were cancelled while entries are being sent.
+        /// The entries that are being removed from the store, with the number of calls that do so.
+        var cancelling: [OutboxEntry.ID: Int] = [:]
+        /// The entries that were removed while entries are being sent.
         var cancelled: Set<OutboxEntry.ID> = []
         var sending: (id: OutboxEntry.ID, task: OwnedTask<HTTPResponseData>)?
         /// The number of reasons to look at the entries again, so far.
@@ -474,5 +504,28 @@ public final class Outbox: Sendable {
         var waiters: [ObjectIdentifier: Suspension<Void>] = [:]
         var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]
         var lastReader = 0
+
+        /// Reports a change under the lock, which keeps the changes in order.
+        ///
+        /// Yielding only adds it to a buffer.
+        func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
+            for reader in readers.values {
+                reader.yield(OutboxChange(id: id, state: change))
+            }
+        }
+
+        func isCancelled(_ id: OutboxEntry.ID) -> Bool {
+            cancelling[id] != nil || cancelled.contains(id)
+        }
+
+        /// Ends a call that cancels an entry, and returns the task that sends the entry.
+        mutating func endCancelling(_ id: OutboxEntry.ID, isRemoved: Bool) -> OwnedTask<HTTPResponseData>? {
+            cancelling[id] = cancelling[id].flatMap { $0 > 1 ? $0 - 1 : nil }
+            guard isRemoved else { return nil }
+            if isDelivering {
+                cancelled.insert(id)
+            }
+            return sending?.id == id ? sending?.task : nil
+        }
     }
 }

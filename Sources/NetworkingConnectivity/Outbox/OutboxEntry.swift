@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A request in an ``Outbox``.
 public struct OutboxEntry: Sendable, Identifiable, Codable {
@@ -62,6 +57,10 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
         public var attempts = 0
         /// The date before which the next attempt is not made; `nil` for any time.
         public var notBefore: Date?
+        /// The date at which the app has sent a dead letter again with ``Outbox/retry(_:)``; `nil` if it has not.
+        ///
+        /// The maximum age counts from this date.
+        public var retried: Date?
         /// Whether the outbox has given up: the entry is a dead letter.
         public var isDead = false
         /// The reason of the last failure without secrets, such as `connection` or `status 503`.

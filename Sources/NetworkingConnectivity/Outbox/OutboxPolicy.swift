@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The number of attempts of an ``Outbox``, and the time between them.
 public struct OutboxPolicy: Sendable, Hashable {
@@ -38,7 +33,8 @@ public struct OutboxPolicy: Sendable, Hashable {
 
     /// The time after which an entry that was not sent becomes a dead letter; `nil` for none.
     ///
-    /// The default is 7 days.
+    /// It also applies to entries that wait for a network, for their next attempt or for another principal. The default
+    /// is 7 days.
     public var maximumAge: Duration? = .seconds(7 * 86_400)
 
     /// Creates the default policy.
@@ -70,6 +66,10 @@ enum OutboxOutcome {
     case offline
     /// No later attempt can succeed.
     case refused(String)
+
+    var isDelivered: Bool {
+        if case .delivered = self { true } else { false }
+    }
 
     init(_ response: HTTPResponseData, now: Date) {
         switch response.status.code {

@@ -18,6 +18,14 @@ public struct StackPlace: Sendable {
         inner = Array(modifiers[(index + 1)...])
     }
 
+    /// The environment that the modifiers outside set with `environment(_:_:)`, on top of the current one.
+    public var environment: NetworkEnvironment {
+        outer.reversed()
+            .reduce(.current) { environment, modifier in
+                (modifier as? any EnvironmentSetting).map { environment.merging($0.environment) } ?? environment
+            }
+    }
+
     /// Returns whether the place is inside a modifier with a role.
     public func isInside(_ role: StackRole) -> Bool {
         outer.contains { $0.roles.contains(role) }
@@ -27,6 +35,12 @@ public struct StackPlace: Sendable {
     public func isOutside(_ role: StackRole) -> Bool {
         inner.contains { $0.roles.contains(role) }
     }
+}
+
+/// A modifier that sets values of the environment for everything upstream.
+protocol EnvironmentSetting: NetworkingModifier {
+    /// The default environment with these values set.
+    var environment: NetworkEnvironment { get }
 }
 
 /// A modifier that limits the time of a whole call, in the role ``StackRole/deadline``.

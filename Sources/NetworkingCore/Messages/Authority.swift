@@ -53,13 +53,24 @@ package struct Authority {
         portText.flatMap { DecimalDigits.number($0.utf8) }.flatMap { UInt16(exactly: $0) }.map { Int($0) }
     }
 
-    /// Whether the bytes of the host are valid for a name or an address; only IPv6 addresses have brackets.
+    /// Whether the host is a name or an IPv4 address, or an IPv6 address in brackets.
+    ///
+    /// A name has no percent-encoded characters, although RFC 3986 allows them. One part of a client would compare them
+    /// as they are, and another would decode them into a delimiter or a NUL, which ends the name early.
     var hasValidHost: Bool {
-        !host.isEmpty && isBracketed == host.utf8.contains(UInt8(ascii: ":"))
-            && host.utf8.allSatisfy { byte in
-                // Names outside ASCII reach the resolver as they are. All other ASCII characters are invalid in a host.
-                PercentEncoding.host.allows(byte) || byte >= 128
-            }
+        guard isBracketed else {
+            // Names outside ASCII reach the resolver as they are. All other ASCII characters are invalid in a host.
+            return !host.isEmpty && host.utf8.allSatisfy { PercentEncoding.hostName.allows($0) || $0 >= 128 }
+        }
+        let address = host.utf8.prefix { $0 != UInt8(ascii: "%") }
+        guard address.contains(UInt8(ascii: ":")), address.allSatisfy(PercentEncoding.address.allows) else {
+            return false
+        }
+        // A zone has a percent sign in front, which is escaped (RFC 6874).
+        let zone = host.utf8.dropFirst(address.count)
+        return zone.isEmpty
+            || zone.starts(with: "%25".utf8) && zone.count > 3
+                && zone.dropFirst(3).allSatisfy(PercentEncoding.hostName.allows)
     }
 
     /// The maximum length of a host, which is that of a DNS name (RFC 3986 section 3.2.2).
@@ -68,15 +79,18 @@ package struct Authority {
     /// Whether it names this machine: `localhost` and its subdomains (RFC 6761), 127.0.0.0/8 and `::1`.
     var isLoopback: Bool {
         let host = host.lowercased()
-        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+        if host == "localhost" || host == "::1" { return true }
+        if host.hasSuffix(".localhost") { return hasValidHost }
         let octets = host.split(separator: ".", omittingEmptySubsequences: false)
         return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0) != nil }
     }
 }
 
 extension PercentEncoding {
-    /// Letters, digits, and the other characters of names, addresses, zones and escapes.
-    fileprivate static let host = PercentEncoding(
-        allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:%"
+    /// The ASCII characters of names, IPv4 addresses and zones.
+    fileprivate static let hostName = PercentEncoding(
+        allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
     )
+    /// The characters of IPv6 addresses.
+    fileprivate static let address = PercentEncoding(allowing: "ABCDEFabcdef0123456789.:")
 }

@@ -1,7 +1,7 @@
 /// The user or service that a request is sent for: a stable identity, never a credential.
 ///
-/// `authenticated` returns the identity of its store. `cookies(in:)` adds a digest of the cookies that the request is sent
-/// with. Caches, deduplication and per-user limits use the principal as part of their key.
+/// `authenticated` returns the identity of its store. `cookies(in:)` adds a digest of the cookies that the request is
+/// sent with. Caches, deduplication and per-user limits use the principal as part of their key.
 public struct Principal: Sendable, Hashable {
     /// The identity: the identifier of a user, or a random one that represents the store.
     public let id: String
@@ -118,8 +118,9 @@ extension Principal? {
 
     /// Whether a request with this principal is for the same user as one with another principal, if the values of
     /// cookies are ignored.
-    package func isSame(as other: Principal) -> Bool {
-        self?.isSame(as: other) ?? (other.withoutCookies == nil)
+    package func isSame(as other: Principal?) -> Bool {
+        guard let self, let other else { return self?.withoutCookies == other?.withoutCookies }
+        return self.isSame(as: other)
     }
 }
 

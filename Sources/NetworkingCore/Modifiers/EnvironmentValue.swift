@@ -29,12 +29,12 @@ extension NetworkingComponent {
     package var environmentOfCredentials: NetworkEnvironment {
         modifiers.prefix { !$0.roles.contains(.authentication) }
             .reduce(.current) { environment, part in
-                (part as? EnvironmentValue).map { environment.merging($0.environment) } ?? environment
+                (part as? any EnvironmentSetting).map { environment.merging($0.environment) } ?? environment
             }
     }
 }
 
-struct EnvironmentValue: NetworkingModifier, CustomStringConvertible, CustomReflectable {
+struct EnvironmentValue: EnvironmentSetting, CustomStringConvertible, CustomReflectable {
     /// The default environment with the one value set.
     let environment: NetworkEnvironment
     let name: String

@@ -152,7 +152,8 @@ public protocol ConnectionCounting {
 }
 
 extension Modified: ConnectionCounting {
-    @usableFromInline package func connectionShortage(for request: HTTPRequestData) -> String? {
+    @usableFromInline
+    func connectionShortage(for request: HTTPRequestData) -> String? {
         (upstream as? any ConnectionCounting)?.connectionShortage(for: request)
     }
 }

@@ -126,17 +126,25 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
     }
 
     var roles: Set<StackRole> { [.retry] }
-    var requestOptions: Set<RequestOptionKey> { [.retryPolicy] }
+    var requestOptions: Set<RequestOptionKey> {
+        policy.connectivityWait == nil ? [.retryPolicy] : [.retryPolicy, .networkAccess]
+    }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isInside(.retry) else { return [] }
-        return [
-            StackDiagnostic(
-                "\(self) is inside another retry, which does not retry a call after this one has stopped "
-                    + "retrying. Keep one of the two.",
-                about: self
-            )
+        let rules: [(isBroken: Bool, message: String)] = [
+            (
+                stack.isInside(.retry),
+                "is inside another retry, which does not retry a call after this one has stopped retrying. Keep one of "
+                    + "the two."
+            ),
+            (
+                policy.connectivityWait != nil && !stack.isInside(.connectivity)
+                    && stack.environment.connectivity == nil,
+                "has a connectivityWait and does not know the network, so its backoff applies. Put whenOffline outside, "
+                    + "or set the connectivity of the environment."
+            ),
         ]
+        return rules.filter(\.isBroken).map { StackDiagnostic("\(self) \($0.message)", about: self) }
     }
 
     var description: String {
@@ -409,106 +417,5 @@ private struct AttemptHistory {
 
     mutating func replaceLast(by attempt: Attempt) {
         attempts[attempts.count - 1] = attempt
-    }
-}
-
-// MARK: - Rules
-
-extension RetryPolicy {
-    /// Whether a response needs a decision.
-    fileprivate func concerns(_ status: HTTPResponse.Status) -> Bool {
-        statuses.contains(status) || Self.onceStatuses.contains(status)
-            || strategy != nil && !(200..<400).contains(status.code)
-    }
-
-    // 421: another connection may lead to the right server. 425: the server refuses a request that could be a replay.
-    fileprivate static let onceStatuses: StatusSet = [421, 425]
-
-    fileprivate func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
-        if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
-            let isOnce =
-                Self.onceStatuses.contains(status) && !earlier.contains { $0.response?.status == status }
-            return statuses.contains(status) || isOnce
-        }
-        guard let error = attempt.error as? NetworkingError else { return false }
-        return isTransient(error)
-    }
-
-    fileprivate func isTransient(_ error: NetworkingError) -> Bool {
-        switch error.kind {
-        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: retriesNetworkFailures
-        case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
-        // The response of a token server was damaged on the way, or came from an intermediary.
-        case .invalidResponse, .decoding: error.isRefreshFailure
-        default: false
-        }
-    }
-}
-
-extension Attempt {
-    /// Whether the response has a status that is retried only once.
-    fileprivate var isRetriedOnce: Bool {
-        response.map { RetryPolicy.onceStatuses.contains($0.status) } ?? false
-    }
-
-    /// Whether the error reports the status of its response.
-    fileprivate var isStatusError: Bool {
-        guard let error = error as? NetworkingError else { return false }
-        return error.kind == .status || error.kind == .unauthorized
-    }
-
-    /// Whether the server cannot have processed the request: it never received it, or refused its credentials.
-    fileprivate var showsThatNothingWasSent: Bool {
-        guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
-        guard !error.isRefreshFailure else { return true }
-        guard error.response == nil else { return false }
-        return switch error.kind {
-        case .nameResolution, .connection, .offline: true
-        default: false
-        }
-    }
-
-    fileprivate var refusalFurtherIn: RetryRefusal? {
-        switch result {
-        case .success(let response): response.retryRefusal
-        case .failure(let error): (error as? NetworkingError)?.retryRefusal
-        }
-    }
-
-    fileprivate var budgetFailure: RetryBudget.Failure {
-        (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
-    }
-}
-
-extension Result<HTTPResponseData, any Error> {
-    /// The principal that the attempt was made for, if the result names it.
-    fileprivate var principal: Principal? {
-        switch self {
-        case .success(let response): response.principal
-        case .failure(let error): (error as? NetworkingError)?.principal
-        }
-    }
-}
-
-extension HTTPResponseData {
-    fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> HTTPResponseData {
-        guard !attempts.isEmpty || refusal != nil else { return self }
-        var response = self
-        if !attempts.isEmpty {
-            response.attempts = attempts.followed(by: response.attempts)
-        }
-        response.retryRefusal = refusal
-        return response
-    }
-}
-
-extension NetworkingError {
-    fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
-        var error = self
-        if !attempts.isEmpty {
-            error.attempts = attempts.followed(by: error.attempts)
-        }
-        error.retryRefusal = refusal
-        return error
     }
 }

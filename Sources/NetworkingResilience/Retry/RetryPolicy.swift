@@ -69,7 +69,8 @@ public struct RetryPolicy: Sendable {
     ///
     /// If an attempt failed without a response and ``NetworkEnvironment/connectivity`` reports no network that the
     /// request may use, the next attempt starts as soon as there is one, or when this time is over. `whenOffline` sets
-    /// the connectivity for the `retry` inside of it; without one the backoff applies. The default is `nil`.
+    /// the connectivity for the `retry` inside of it; without one the backoff applies, and the diagnostics of the stack
+    /// report it. The default is `nil`.
     public var connectivityWait: Duration? {
         didSet {
             precondition(
@@ -174,9 +175,9 @@ public struct RetryPolicy: Sendable {
     /// Asks a closure about each failed attempt before the rules of this policy apply.
     ///
     /// ```swift
-    /// .retry(.exponential().deciding { attempts in
+    /// let policy = RetryPolicy.exponential().deciding { attempts in
     ///     attempts.last?.error is PartnerIsDown ? .retry(after: .seconds(5)) : .standard
-    /// })
+    /// }
     /// ```
     ///
     /// - Parameter decide: Receives the attempts so far, oldest first, and decides about the last one. An error that it

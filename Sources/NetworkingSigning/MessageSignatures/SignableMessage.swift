@@ -1,13 +1,8 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The reason why a message cannot be signed, or must not be trusted.
 struct SignatureFault: Error {
@@ -164,7 +159,7 @@ extension HTTPRequestData {
     private var targetParts: (path: Substring, query: Substring?) {
         let target = requestTarget
         // The URL of `OPTIONS *` has no path.
-        return target == "*" ? ("/", nil) : Self.split(target)
+        return target == "*" ? ("/", nil) : RequestTarget.split(target)
     }
 
     /// Returns the value of a query item, form-decoded and encoded again (RFC 9421 section 2.2.8).

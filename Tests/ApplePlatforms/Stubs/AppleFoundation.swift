@@ -26,6 +26,25 @@ extension URLSessionConfiguration {
     }
 }
 
+public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    public static let sameSiteLax = HTTPCookieStringPolicy(rawValue: "lax")
+    public static let sameSiteStrict = HTTPCookieStringPolicy(rawValue: "strict")
+}
+
+extension HTTPCookiePropertyKey {
+    public static let sameSitePolicy = HTTPCookiePropertyKey(rawValue: "SameSite")
+}
+
+extension HTTPCookie {
+    public var sameSitePolicy: HTTPCookieStringPolicy? { fatalError() }
+}
+
 extension URLRequest {
     public var allowsExpensiveNetworkAccess: Bool {
         get { fatalError() }

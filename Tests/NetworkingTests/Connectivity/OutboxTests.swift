@@ -138,6 +138,80 @@ struct OutboxTests {
         }
     }
 
+    /// The reasons for which an entry is not sent.
+    enum Obstacle: CaseIterable {
+        case network, delay, user, entryInFront
+    }
+
+    @Test(arguments: Obstacle.allCases)
+    func entryThatIsNeverSentBecomesADeadLetter(obstacle: Obstacle) async throws {
+        let transport = MockTransport { _ in .status(.badGateway) }
+        var policy = OutboxPolicy()
+        policy.baseDelay = .seconds(3_600)
+        policy.maximumDelay = .seconds(3_600)
+        policy.maximumAge = .seconds(60)
+        let session = Session(userID: "emily", accessToken: "token-1")
+        let signedIn = transport.authenticated(with: session, at: ["api.example.com"])
+        let outbox =
+            obstacle == .user
+            ? Outbox(in: store, over: transport, policy: policy) : Outbox(in: store, over: signedIn, policy: policy)
+        try await controlled {
+            let id = try await Outbox(in: store, over: signedIn, policy: policy).enqueue(order(1))
+            if obstacle == .network { connectivity.update(.offline) }
+            if obstacle == .delay || obstacle == .entryInFront { try await outbox.flush() }
+            if obstacle == .entryInFront { try await outbox.enqueue(order(2)) }
+            let count = transport.requests.count
+            clock.advance(by: .seconds(59))
+            #expect(try await outbox.flush() == (obstacle == .entryInFront ? 2 : 1))
+            clock.advance(by: .seconds(1))
+            #expect(try await outbox.flush() == 0)
+            let entries = try await outbox.entries()
+            #expect(entries.first?.id == id)
+            #expect(entries.allSatisfy { $0.progress.isDead && $0.progress.lastFailure == "older than 60.0 seconds" })
+            #expect(transport.requests.count == count)
+        }
+    }
+
+    @Test func deadLetterThatIsSentAgainIsAsYoungAsANewEntry() async throws {
+        connectivity.update(.offline)
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            clock.advance(by: .seconds(8 * 86_400))
+            #expect(try await outbox.flush() == 0)
+            #expect(try await outbox.retry(id))
+            #expect(try await outbox.entries().first?.progress.retried == clock.date)
+            clock.advance(by: .seconds(6 * 86_400))
+            #expect(try await outbox.flush() == 1)
+            connectivity.update(.wifi)
+            #expect(try await outbox.flush() == 0)
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    /// No event of the network or of the app reminds the outbox of such an entry.
+    @Test func runEndsTheWaitOfAnEntryAtItsMaximumAge() async throws {
+        connectivity.update(.offline)
+        let outbox = outbox(MockTransport { _ in .ok() })
+        var changes = outbox.changes.makeAsyncIterator()
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await outbox.run() }
+                try await clock.advance(by: .seconds(7 * 86_400), afterSleepers: 1)
+                _ = await changes.next()
+                guard case .dead(let reason) = await changes.next()?.state else {
+                    Issue.record("the entry is not a dead letter")
+                    return group.cancelAll()
+                }
+                #expect(reason == "older than 604800.0 seconds")
+                group.cancelAll()
+            }
+        }
+        #expect(clock.sleepers == 0)
+    }
+
     @Test func delaysGrowToTheirMaximum() async throws {
         let transport = MockTransport { _ in .status(.badGateway) }
         let outbox = outbox(transport)
@@ -371,6 +445,66 @@ struct OutboxTests {
         #expect(transport.requests.count == 2)
     }
 
+    @Test(arguments: [1, 2])
+    func entryIsNotSentWhileItIsRemovedFromTheStore(flushes: Int) async throws {
+        let transport = MockTransport { _ in .ok() }
+        let held = HeldStore(store)
+        let outbox = Outbox(in: held, over: transport)
+        try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            async let isCancelled = outbox.cancel(id)
+            try await eventually("the store removes the entry") { held.removals == 1 }
+            // The end of the first one must not end the cancellation for the second one.
+            for _ in 0..<flushes {
+                try await outbox.flush()
+            }
+            held.gate.open()
+            #expect(try await isCancelled)
+            #expect(try await outbox.flush() == 0)
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func entryThatCannotBeRemovedIsSent() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let held = HeldStore(store, failures: 1)
+        held.gate.open()
+        let outbox = Outbox(in: held, over: transport)
+        try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            await #expect(throws: OutboxStoreError.self) { try await outbox.cancel(id) }
+            #expect(try await outbox.flush() == 0)
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func cancelledEntryDoesNotWaitForAnotherAttempt() async throws {
+        let answer = MockGate()
+        let transport = MockTransport { _ in
+            try await answer.wait()
+            return .status(.serviceUnavailable)
+        }
+        let held = HeldStore(store)
+        let outbox = Outbox(in: held, over: transport)
+        var changes = outbox.changes.makeAsyncIterator()
+        var states: [String] = []
+        try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            async let left = outbox.flush()
+            try await transport.waitForRequests(1)
+            async let isCancelled = outbox.cancel(id)
+            try await eventually("the store removes the entry") { held.removals == 1 }
+            answer.open()
+            _ = try await left
+            held.gate.open()
+            #expect(try await isCancelled)
+        }
+        while states.count < 3, let change = await changes.next() {
+            states.append("\(change.state)".prefix { $0 != "(" }.description)
+        }
+        #expect(states == ["queued", "sending", "cancelled"])
+    }
+
     @Test func cancelledSendingKeepsTheEntry() async throws {
         let transport = MockTransport { _ in .never }
         let outbox = outbox(transport)
@@ -450,6 +584,41 @@ struct OutboxTests {
         ] {
             #expect(OutboxEntry.ID(text) == nil)
         }
+    }
+}
+
+/// A store whose first removal waits for a gate.
+private final class HeldStore: OutboxStore {
+    let gate = MockGate()
+    private let store: MemoryOutboxStore
+    private let state: Mutex<(removals: Int, failures: Int)>
+
+    init(_ store: MemoryOutboxStore, failures: Int = 0) {
+        self.store = store
+        state = Mutex((0, failures))
+    }
+
+    /// The number of removals that have begun.
+    var removals: Int { state.withLock { $0.removals } }
+
+    func ids() async throws -> [OutboxEntry.ID] { store.ids() }
+    func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? { store.entry(id) }
+    func add(_ entry: OutboxEntry) async throws { try store.add(entry) }
+    func update(_ progress: OutboxEntry.Progress, of id: OutboxEntry.ID) async throws { store.update(progress, of: id) }
+    func claim() async throws -> Bool { store.claim() }
+    func release() async { store.release() }
+
+    func remove(_ id: OutboxEntry.ID) async throws -> Bool {
+        let (isFirst, fails) = state.withLock { state in
+            state.removals += 1
+            state.failures -= 1
+            return (state.removals == 1, state.failures >= 0)
+        }
+        if isFirst {
+            try await gate.wait()
+        }
+        if fails { throw OutboxStoreError.unusable(reason: "full") }
+        return store.remove(id)
     }
 }
 

@@ -219,6 +219,27 @@ struct WhenOfflineTests {
         #expect(String(decoding: response.data, as: UTF8.self) == "stored")
         #expect(response.isCached)
         #expect(transport.requests.count == 1)
+        let status = try #require(response.cacheStatus)
+        #expect(status.isHit && status.forward == nil)
+        #expect(status.detail == "offline")
+        #expect(status.lifetimeLeft == 1 - 86_400)
+        #expect("\(status)" == "Networking; hit; ttl=-86399; detail=offline")
+        #expect(response.age == .seconds(86_400))
+    }
+
+    @Test func hitWithoutANetworkIsAnEventOfItsOwn() async throws {
+        connectivity.update(.wifi)
+        let events = EventRecorder()
+        let transport = MockTransport { _ in .text("stored").headerFields([.cacheControl: "max-age=60"]) }
+        let network = network(transport.cached(), .cached).observed(by: events)
+        for status in [ConnectivityStatus.wifi, .wifi, .offline] {
+            connectivity.update(status)
+            _ = try await network.data(request)
+        }
+        let hits = events.events.compactMap { event in
+            if case CacheEvent.hit(let hit) = event { hit } else { nil }
+        }
+        #expect(hits == [.fresh, .offline])
     }
 
     @Test func requestWithoutAStoredResponseFailsOffline() async throws {
@@ -363,6 +384,37 @@ struct WhenOfflineTests {
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
         #expect(try await call.value.attempts.map(\.backoff) == [.seconds(1)])
         #expect(connectivity.readers == 0)
+    }
+
+    @Test func retryThatKnowsNoNetworkIsReported() async throws {
+        var policy = RetryPolicy.constant(.seconds(1))
+        policy.connectivityWait = .seconds(600)
+        func reports(_ network: some NetworkingComponent) -> [String] {
+            network.diagnostics.map(\.message)
+        }
+        #expect(reports(transport.retry(policy)).map { $0.contains("does not know the network") } == [true])
+        #expect(reports(transport.whenOffline(.fail).environment(\.clock, .manual(clock)).retry(policy)).count == 2)
+        #expect(reports(transport.retry()).isEmpty)
+        #expect(reports(transport.retry(policy).whenOffline(.fail)).isEmpty)
+        #expect(reports(transport.retry(policy).environment(\.connectivity, connectivity)).isEmpty)
+        // The nearest value applies.
+        let none: (any Connectivity)? = nil
+        let hidden = transport.retry(policy).environment(\.connectivity, none)
+            .environment(\.connectivity, connectivity)
+        #expect(reports(hidden).count == 1)
+        var environment = NetworkEnvironment.current
+        environment.connectivity = connectivity
+        await withEnvironment(environment) {
+            #expect(reports(transport.retry(policy)).isEmpty)
+        }
+    }
+
+    @Test func retryReadsTheAllowedNetworksOnlyIfItWaitsForThem() {
+        var policy = RetryPolicy.constant(.seconds(1))
+        let request = request.with { $0.allowsCellularAccess = false }
+        #expect(transport.retry(policy).diagnostics(for: request).map(\.option) == [.networkAccess])
+        policy.connectivityWait = .seconds(600)
+        #expect(transport.retry(policy).diagnostics(for: request).isEmpty)
     }
 
     @Test func cancelledRetryStopsWaiting() async throws {

@@ -169,6 +169,93 @@ struct CookieJarTests {
         #expect("\(jar)" == "CookieJar(0 cookies)")
     }
 
+    /// The principal of a request without another one.
+    private func principal(at url: String, in jar: CookieJar? = nil) throws -> Principal? {
+        let request = HTTPRequestData(url: try #require(URL(string: url)))
+        return MockTransport().cookies(in: jar ?? self.jar).principal(for: request)
+    }
+
+    /// Identities of users that a removal separates are different, also if the server removes the cookies first.
+    @Test(arguments: ["org", "example.org", "a.example.org"], [false, true])
+    func cookiesAfterARemovalBelongToAnotherUser(host: String, isExpired: Bool) throws {
+        try receive("a=1; Path=/", from: "https://a.example.org/")
+        try receive("a=1; Path=/", from: "https://example.com/")
+        let former = try principal(at: "https://a.example.org/")
+        let other = try principal(at: "https://example.com/")
+        if isExpired {
+            try receive("a=; Path=/; Max-Age=0", from: "https://a.example.org/")
+        }
+        jar.removeAll(at: host)
+        try receive("a=1; Path=/", from: "https://a.example.org/")
+        #expect(try !former.isSame(as: principal(at: "https://a.example.org/")))
+        // Another site keeps its user, unless the host is a public suffix.
+        #expect(try other.isSame(as: principal(at: "https://example.com/")) == (host != "org"))
+    }
+
+    @Test func identityOfASiteSurvivesARestart() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "identity-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let storage = FileCookieStorage(file: folder.appending(path: "cookies.json"))
+        let url = "https://a.example.org/"
+        let jar = try await CookieJar(in: storage)
+        let cookie = { Cookie(name: "a", value: $0, domain: "a.example.org", created: .now) }
+        try jar.set(Cookie(name: "a", value: "1", domain: "example.com", created: .now))
+        try jar.set(cookie("1"))
+        let first = try principal(at: url, in: jar)
+        jar.removeAll(at: "a.example.org")
+        try jar.set(cookie("2"))
+        let second = try principal(at: url, in: jar)
+        try await jar.flush()
+        let next = try await CookieJar(in: storage)
+        #expect(next.count == 0)
+        try next.set(cookie("3"))
+        let third = try principal(at: url, in: next)
+        #expect(!first.isSame(as: second) && !first.isSame(as: third))
+        #expect(second.isSame(as: third))
+    }
+
+    /// An import reads a file before it stores the cookies.
+    @Test func cookieOfTheAppIsNotStoredAfterALaterRemoval() throws {
+        let cookie = Cookie(name: "a", value: "1", domain: "example.org", created: .now)
+        let moment = jar.removalCount
+        try jar.set(cookie, for: nil, since: moment)
+        jar.removeAll(at: "example.org")
+        #expect(throws: CookieRejection.removed) { try jar.set(cookie, for: nil, since: moment) }
+        #expect(jar.count == 0)
+        try jar.set(cookie)
+        #expect(jar.count == 1)
+    }
+
+    @Test func removalsAndIdentitiesAreBounded() throws {
+        let owner = CookieOwner(principal: nil)
+        let cookie = Cookie(name: "a", value: "1", domain: "example.org", created: .now)
+        var removals = CookieRemovals()
+        for _ in 0..<5_000 {
+            removals.note(.principal(Principal(id: "james")))
+        }
+        #expect(!removals.cover(cookie, of: owner, since: removals.count))
+        #expect(!removals.cover(cookie, of: owner, since: removals.count - 400))
+        // What was forgotten may have concerned the cookie.
+        #expect(removals.cover(cookie, of: owner, since: removals.count - 2_000))
+
+        var identity = CookieIdentity("first")
+        for number in 0..<500 {
+            identity.renew(for: "h\(number).org", site: "h\(number).org", knownSites: [], id: "id\(number)")
+        }
+        #expect(identity.text(for: "h499.org") == "id499")
+        #expect(identity.text(for: "other.org") != "first")
+        #expect(try JSONEncoder().encode(identity).count < 10_000)
+    }
+
+    @Test func ownersWithoutCookiesAreForgotten() throws {
+        var table = CookieTable()
+        let now = Date.now
+        for number in 0..<10_000 {
+            table.begin(CookieIdentity("\(number)"), of: CookieOwner(principal: Principal(id: "\(number)")))
+        }
+        #expect(table.archived(at: now).count <= CookieTable.maximumCount + CookieTable.maximumEmptyCount)
+    }
+
     // MARK: Limits
 
     @Test func siteHasAtMost180Cookies() throws {

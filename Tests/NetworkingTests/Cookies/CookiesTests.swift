@@ -310,6 +310,85 @@ struct CookiesTests {
         #expect(cookies(in: transport) == ["a=1"])
     }
 
+    // MARK: Signing out
+
+    static let removals = ["removeAll()", "removeAll(of:)", "removeAll(at:)"]
+
+    private func signOut(_ removal: String) {
+        switch removal {
+        case "removeAll()": jar.removeAll()
+        case "removeAll(of:)": jar.removeAll(of: nil)
+        default: jar.removeAll(at: "shop.example")
+        }
+    }
+
+    /// A sliding session: the server sends its cookie again with each response.
+    @Test(arguments: removals, [false, true])
+    func responseInFlightBringsNoCookieBack(removal: String, hasCookie: Bool) async throws {
+        for sink in [nil, CollectingSink()] {
+            if hasCookie {
+                try set("session", domain: "shop.example")
+            }
+            let gate = MockGate()
+            let events = EventRecorder()
+            let transport = MockTransport { _ in
+                try await gate.wait()
+                return Self.setting("session=emily; Secure")
+            }
+            let network = transport.cookies(in: jar)
+            let request = HTTPRequestData(authority: "shop.example")
+                .with { request in
+                    request.addObserver(events)
+                    request.sink = sink
+                }
+            async let call = network.data(request)
+            try await transport.waitForRequests(1)
+            signOut(removal)
+            gate.open()
+            _ = try await call
+            #expect(jar.count == 0)
+            #expect(events.events.filter { "\($0)" == "cookieRejected(removed)" }.count == 1)
+        }
+        // The next login is another session.
+        let next = MockTransport([Self.setting("session=james; Secure"), .ok()])
+        for _ in 0..<2 {
+            try await next.cookies(in: jar).data(HTTPRequestData(authority: "shop.example"))
+        }
+        #expect(cookies(in: next) == [nil, "session=james"])
+    }
+
+    @Test(arguments: ["removeAll(of:)", "removeAll(at:)"])
+    func removalForAnotherUserOrHostKeepsTheCookiesOfAResponse(removal: String) async throws {
+        try set("a", domain: "shop.example")
+        let transport = MockTransport { [jar] _ in
+            if removal == "removeAll(of:)" {
+                jar.removeAll(of: Principal(id: "james"))
+            } else {
+                jar.removeAll(at: "other.example")
+                jar.removeAll(at: "www.shop.example")
+            }
+            return Self.setting("b=1; Domain=shop.example")
+        }
+        let network = transport.cookies(in: jar)
+        let principal = network.principal(for: HTTPRequestData(authority: "shop.example"))
+        try await network.data(HTTPRequestData(authority: "shop.example"))
+        #expect(jar.cookies(of: nil).map(\.name) == ["a", "b"])
+        let next = network.principal(for: HTTPRequestData(authority: "shop.example"))
+        #expect(principal.isSame(as: next) == (removal == "removeAll(of:)"))
+    }
+
+    /// Otherwise a login that was in progress would be completed after the user has signed out.
+    @Test func redirectAfterTheRemovalSetsNoCookie() async throws {
+        let transport = MockTransport { [jar] request in
+            guard request.path == "/login" else { return Self.setting("session=emily") }
+            jar.removeAll()
+            return .redirect(to: "/welcome")
+        }
+        try await transport.cookies(in: jar).data(HTTPRequestData(authority: "shop.example", path: "/login"))
+        #expect(transport.requests.count == 2)
+        #expect(jar.count == 0)
+    }
+
     // MARK: Users
 
     private func signedIn(_ user: String, over transport: MockTransport) -> some NetworkingComponent {

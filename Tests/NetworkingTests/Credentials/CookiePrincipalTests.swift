@@ -38,6 +38,9 @@ struct CookiePrincipalTests {
         let none: Principal? = nil
         #expect(none.isSame(as: cookies("1")))
         #expect(!none.isSame(as: emily))
+        #expect(none.isSame(as: none))
+        #expect((cookies("1") as Principal?).isSame(as: none))
+        #expect(!(emily as Principal?).isSame(as: none))
     }
 
     @Test func orderOfModifiersDoesNotMatterForTheUser() {

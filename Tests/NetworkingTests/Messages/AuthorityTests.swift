@@ -43,7 +43,10 @@ struct AuthorityTests {
 
     @Test(arguments: [
         ("example.com", true), ("EXAMPLE-1_x.com.", true), ("127.0.0.1", true), ("[::1]", true), ("münchen.de", true),
-        ("xn--mnchen-3ya.de", true), ("[fe80::1%25eth0]", true), ("[::ffff:1.2.3.4]", true), ("a%20b", true),
+        ("xn--mnchen-3ya.de", true), ("[fe80::1%25eth0]", true), ("[::ffff:1.2.3.4]", true), ("a%20b", false),
+        ("evil.com%00.example.com", false), ("evil.com%2F.example.com", false), ("%61pi.example.com", false),
+        ("m%C3%BCnchen.de", false), ("[fe80::1%25]", false), ("[fe80::1%eth0]", false), ("[fe80::1%2500%00]", false),
+        ("[::1%00.example.com]", false), ("[x::1]", false), ("[v1.a:b]", false),
         ("", false), (":80", false), ("exa mple.com", false), ("example.com/path", false), ("example.com?q", false),
         ("a#b", false), ("a\\b", false), ("<a>", false), ("[::1", false), ("a[b]", false), ("[]", false),
         ("[localhost]", false), ("[127.0.0.1]", false), ("a\u{1B}b", false), ("a\tb", false), ("*", false),
@@ -59,6 +62,7 @@ struct AuthorityTests {
         ("127.example.com", false), ("127.0.0.256", false), ("127.0.0", false), ("127.0.0.1.", false),
         ("128.0.0.1", false), ("0.0.0.0", false), ("10.0.0.1", false), ("192.168.0.1", false), ("[::2]", false),
         ("[::]", false), ("[fe80::1]", false), ("example.com", false), ("localhost@example.com", false), ("", false),
+        ("evil.com%00.localhost", false), ("evil.com/.localhost", false), ("127.0.0.%31", false),
     ])
     func recognizesLoopbackHosts(text: String, isLoopback: Bool) {
         #expect(Authority(text).isLoopback == isLoopback)

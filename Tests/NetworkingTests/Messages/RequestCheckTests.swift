@@ -48,6 +48,8 @@ struct RequestCheckTests {
         ("example.com:-1", "port"),
         ("example.com:+80", "port"),
         ("[::1]80", "malformed"),
+        ("evil.com%00.example.com", "malformed"),
+        ("%6cocalhost", "malformed"),
         (":80", "malformed"),
     ])
     func refusesAMalformedAuthority(authority: String, complaint: String) async throws {

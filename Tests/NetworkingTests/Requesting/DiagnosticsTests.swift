@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
@@ -7,6 +8,18 @@ import Testing
 struct DiagnosticsTests {
     private let transport = MockTransport()
 
+    @Test func diagnosticsOfTheTransportFollowThoseOfTheModifiers() throws {
+        let network = Misconfigured().retry().deduplicated().modified(Repeated())
+        let service = APIService(network, baseURL: try #require(URL(string: "https://api.example.com")))
+        for network in [AnyNetworkingComponent(network), AnyNetworkingComponent(service)] {
+            let last = network.diagnostics.last
+            #expect(last?.modifier == "Misconfigured")
+            #expect(last?.message.hasPrefix("There is no proxy below") == true)
+            #expect(network.transportDiagnostics(below: []).map(\.message) == ["There is no proxy below 0 modifiers."])
+        }
+        #expect(transport.transportDiagnostics(below: []).isEmpty)
+    }
+
     @Test func recommendedOrderHasNoDiagnostics() {
         let network = transport.timeout(.seconds(10)).authenticated(with: BearerCredentials(token: "token"))
             .throttled(max: 6).rateLimited(to: 9, per: .seconds(1)).redirected().retry().deduplicated().cached()
@@ -14,6 +27,24 @@ struct DiagnosticsTests {
             .server(authority: "api.example.com")
         #expect(network.diagnostics == [])
         #expect(transport.diagnostics.isEmpty)
+    }
+
+    @Test func ruleSeesTheEnvironmentOfItsPlace() async {
+        let (wifi, offline) = (ManualConnectivity(.wifi), ManualConnectivity(.offline))
+        func reports(_ network: some NetworkingComponent) -> [String] {
+            network.diagnostics.map(\.message)
+        }
+        let place = transport.environment(\.connectivity, nil).modified(NetworkReported())
+        #expect(reports(place) == ["none"])
+        #expect(reports(place.environment(\.connectivity, wifi)) == ["true"])
+        let both = place.environment(\.connectivity, offline).retry().environment(\.connectivity, wifi)
+        #expect(reports(both) == ["false"])
+        var environment = NetworkEnvironment.current
+        environment.connectivity = offline
+        await withEnvironment(environment) {
+            #expect(reports(place) == ["false"])
+            #expect(reports(place.environment(\.connectivity, wifi)) == ["true"])
+        }
     }
 
     /// Each stack in the guides omits some modifiers of the recommended order.
@@ -301,6 +332,16 @@ private struct SilentReader: NetworkEventObserver, RequestInterceptor, Networkin
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }
 
+private struct Misconfigured: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request, status: .ok)
+    }
+
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        [StackDiagnostic("There is no proxy below \(modifiers.count) modifiers.", aboutTransport: self)]
+    }
+}
+
 private struct Repeated: NetworkingModifier {
     var roles: Set<StackRole> { [.retry] }
 }
@@ -308,6 +349,13 @@ private struct Repeated: NetworkingModifier {
 private struct Budgeted: DeadlineProviding {
     let limit: Duration
     var roles: Set<StackRole> { [.deadline] }
+}
+
+private struct NetworkReported: NetworkingModifier {
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        let status = stack.environment.connectivity?.status
+        return [StackDiagnostic(status.map { "\($0.isSatisfied)" } ?? "none", about: self)]
+    }
 }
 
 private struct PlaceReported: NetworkingModifier, CustomStringConvertible {

@@ -6,11 +6,11 @@ import Testing
 
 /// Time limits that a transport enforces itself, and parts of another package that take part in them.
 @Suite(.timeLimit(.minutes(5)))
-struct ExchangeLimitingTests {
+struct ExchangeLimitTests {
     private struct ClientTimeout: Error {}
 
     /// A transport whose client has time limits of its own, and ends the exchange at once.
-    private struct ClientTransport: NetworkingTransport, ExchangeLimiting {
+    private struct ClientTransport: NetworkingTransport {
         let journal: Journal
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -28,13 +28,13 @@ struct ExchangeLimitingTests {
         }
     }
 
-    private struct Stamped: ExchangeLimitingModifier {
+    private struct Stamped: NetworkingModifier {
         func enforcesLimit(
             of request: HTTPRequestData,
             on clock: NetworkClock,
-            over upstream: some NetworkingComponent
+            upstream: some NetworkingComponent
         ) -> Bool {
-            (upstream as? any ExchangeLimiting)?.enforcesLimit(of: request, on: clock) ?? false
+            upstream.enforcesLimit(of: request, on: clock)
         }
     }
 
