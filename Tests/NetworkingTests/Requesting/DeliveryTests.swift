@@ -55,6 +55,19 @@ struct DeliveryTests {
         #expect(sink.heads.count == 2)
     }
 
+    @Test func responseInMemoryIsDeliveredToASinkOnce() async throws {
+        let sink = CollectingSink()
+        let request = request(sink)
+        var response = HTTPResponseData(request: request, data: Data("body".utf8))
+        #expect(!response.wasOfferedToSink)
+        try await response.deliver(to: sink, for: request)
+        #expect(response.wasOfferedToSink)
+        #expect(response.body == .delivered(byteCount: 4))
+        try await response.deliver(to: sink, for: request)
+        #expect(sink.heads.count == 1)
+        #expect(sink.data == Data("body".utf8))
+    }
+
     @Test func refusedBodyIsNotRead() async throws {
         let request = request(CollectingSink { _ in .refuse })
         #expect(try await destination(of: HTTPResponse(status: .ok), for: request) == "nowhere")

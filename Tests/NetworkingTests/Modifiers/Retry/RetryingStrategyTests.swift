@@ -68,8 +68,8 @@ struct RetryingStrategyTests {
 
     @Test func strategyOfTheRequestIsLimitedToAMaximumNumberOfRetries() async throws {
         let (journal, clock) = (Journal(), Self.clock(hour: 9))
-        var request = request
-        request.retryPolicy = .delayed(by: Mornings(journal: journal), maximumRetries: 1, calendar: Self.calendar)
+        let policy = RetryPolicy.delayed(by: Mornings(journal: journal), maximumRetries: 1, calendar: Self.calendar)
+        let request = request.with { $0.retryPolicy = policy }
         let transport = MockTransport([.status(.notFound), .status(.gone), .ok()])
         async let sent = transport.retry().environment(\.clock, .manual(clock)).data(request)
         try await clock.advance(by: .seconds(1), afterSleepers: 1)

@@ -36,8 +36,9 @@ struct CourteousTests {
     @Test func operationOfAWaitThrowsItsError() async throws {
         struct Refused: Error {}
         let recorder = EventRecorder()
-        var request = HTTPRequestData.lawful
-        request.addObserver(recorder)
+        var observed = HTTPRequestData.lawful
+        observed.addObserver(recorder)
+        let request = observed
         await #expect(throws: Refused.self) {
             try await request.waiting(.courtesy, upTo: .seconds(9)) { throw Refused() }
         }

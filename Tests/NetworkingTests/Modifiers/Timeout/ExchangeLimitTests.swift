@@ -1,0 +1,96 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Time limits that a transport enforces itself, and parts of another package that take part in them.
+@Suite(.timeLimit(.minutes(5)))
+struct ExchangeLimitTests {
+    private struct ClientTimeout: Error {}
+
+    /// A transport whose client has time limits of its own, and ends the exchange at once.
+    private struct ClientTransport: NetworkingTransport {
+        let journal: Journal
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            guard let limit = request.exchangeLimit else {
+                journal.note("no limit")
+                return HTTPResponseData(request: request)
+            }
+            journal.note("\(limit.deadline - limit.clock.now), \(limit.isReached)")
+            limit.reach()
+            throw ClientTimeout()
+        }
+
+        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+            request.sink == nil
+        }
+    }
+
+    private struct Stamped: NetworkingModifier {
+        func enforcesLimit(
+            of request: HTTPRequestData,
+            on clock: NetworkClock,
+            upstream: some NetworkingComponent
+        ) -> Bool {
+            upstream.enforcesLimit(of: request, on: clock)
+        }
+    }
+
+    /// A transport that is silent, and knows that its connections are occupied.
+    private struct OccupiedTransport: NetworkingTransport, ConnectionCounting {
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            try await NetworkEnvironment.current.clock.sleep(for: .seconds(60))
+            return HTTPResponseData(request: request)
+        }
+
+        func connectionShortage(for request: HTTPRequestData) -> String? {
+            "All 3 connections to \(request.authority ?? "") are occupied."
+        }
+    }
+
+    private let clock = ManualClock()
+
+    @Test func timeoutCreatesTheErrorOfALimitThatATransportEnforces() async throws {
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).modified(Stamped()).timeout(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .timeout)
+        #expect(error?.underlying is ClientTimeout)
+        #expect(journal.entries == ["5.0 seconds, false"])
+    }
+
+    @Test func requestWhoseLimitTheTransportCannotEnforceHasNone() async throws {
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).modified(Stamped()).timeout(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        try await network.data(.lawful.with { $0.sink = CollectingSink() })
+        #expect(journal.entries == ["no limit"])
+    }
+
+    @Test func timeoutNamesTheShortageOfConnections() async throws {
+        let network = OccupiedTransport().timeout(.seconds(5)).environment(\.clock, .manual(clock))
+        async let response = network.data(.lawful)
+        try await clock.advance(by: .seconds(5), afterSleepers: 2)
+        do {
+            _ = try await response
+            Issue.record("The call returned a response after its time limit.")
+        } catch let error as NetworkingError {
+            #expect(error.kind == .timeout)
+            #expect(error.reason.contains("All 3 connections to"))
+        }
+    }
+
+    @Test func alarmRunsItsActionUnlessItIsCancelled() throws {
+        let journal = Journal()
+        let alarms = NetworkClock.manual(clock)
+        let first = alarms.alarm(at: alarms.now + .seconds(1)) { journal.note("first") }
+        let second = alarms.alarm(at: alarms.now + .seconds(1)) { journal.note("second") }
+        second.cancel()
+        clock.advance(by: .seconds(1))
+        #expect(journal.entries == ["first"])
+        first.cancel()
+    }
+}
