@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Stores sessions in files that only the current user of the machine can read, one for each user of the app.
 ///

@@ -1,13 +1,8 @@
 #if URLSession
+public import FoundationForNetworking
 public import NetworkingCore
 import NetworkingTransfers
 import NetworkingURLSession
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// An event of a background transfer.
 ///

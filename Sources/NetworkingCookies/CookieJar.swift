@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The cookies that servers have set, for ``NetworkingComponent/cookies(in:)``.
 ///
@@ -195,7 +190,9 @@ public final class CookieJar: Sendable {
         let principal: Principal
     }
 
-    /// The number of removals so far. A response stores no cookie that was removed since this number was read.
+    /// The number of removals so far.
+    ///
+    /// A response stores no cookie that was removed since this number was read.
     package var removalCount: UInt64 {
         state.withLock { $0.table.removals.count }
     }

@@ -1,11 +1,6 @@
 #if Crypto
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The reason why a sign-in failed or a token could not be obtained.
 ///

@@ -3,9 +3,11 @@ import Foundation
 import Networking
 
 /// Measures the library against its budgets:
-/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks [overhead|inflight|mocks|caches|transport|asynchttpclient|downloads|streams]`.
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks
+/// [overhead|inflight|mocks|caches|transport|asynchttpclient|downloads|streams]`.
 ///
-/// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting instructions.
+/// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
+/// instructions.
 ///
 /// The exit code is 1 if a result misses its gate. Times are of this machine; ratios hold on others too.
 @main

@@ -35,13 +35,7 @@ enum OutboxStoreKind: CaseIterable {
 
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct OutboxStoreConformanceTests {
-    private let order = HTTPRequestData(
-        method: .post,
-        scheme: "http",
-        authority: "localhost",
-        path: "/orders",
-        body: .json(["id": 7])
-    )
+    private let order = HTTPRequestData.order
 
     private func entry(_ number: UInt64, principal: Principal? = nil) -> OutboxEntry {
         OutboxEntry(

@@ -6,7 +6,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// network.data(request, queue: images) { result in
-    ///     store.save(result)
+    ///     print(result.map(\.data.count))
     /// }
     /// ```
     ///
@@ -101,7 +101,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// network.request(.user(id: 42), queue: model) { result in
-    ///     users.update(with: result)
+    ///     print(result.map(\.name))
     /// }
     /// ```
     ///

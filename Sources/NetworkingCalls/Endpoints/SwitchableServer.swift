@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends requests to a server with a base URL that the app can change while it runs.
@@ -133,8 +128,8 @@ extension SwitchableServer: CustomStringConvertible, CustomReflectable {
 }
 
 /// Rewrites requests for the current base URL of a server.
-// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the next
-// request, also one that is resolved without a send.
+// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the
+// next request, also one that is resolved without a send.
 private struct SwitchedServer: ServerNaming, CustomStringConvertible {
     let server: SwitchableServer
 

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.
 ///
@@ -147,7 +142,9 @@ public final class Outbox: Sendable {
         return existed
     }
 
-    /// Sends a dead letter again, with its old `Idempotency-Key`. Its attempts and its age count from zero.
+    /// Sends a dead letter again, with its old `Idempotency-Key`.
+    ///
+    /// Its attempts and its age count from zero.
     ///
     /// - Parameter id: The identifier of the entry.
     /// - Returns: `true` if there was such an entry, and it was a dead letter.
@@ -508,7 +505,9 @@ public final class Outbox: Sendable {
         var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]
         var lastReader = 0
 
-        /// Reports a change under the lock, which keeps the changes in order. Yielding only adds it to a buffer.
+        /// Reports a change under the lock, which keeps the changes in order.
+        ///
+        /// Yielding only adds it to a buffer.
         func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
             for reader in readers.values {
                 reader.yield(OutboxChange(id: id, state: change))

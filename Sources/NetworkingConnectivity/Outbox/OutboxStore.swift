@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A store for the entries of an ``Outbox``.
 ///

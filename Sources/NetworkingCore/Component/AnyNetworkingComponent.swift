@@ -47,6 +47,11 @@ public struct AnyNetworkingComponent: NetworkingComponent {
         base.modifiers
     }
 
+    /// The diagnostics of the erased component's transport.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        base.transportDiagnostics(below: modifiers)
+    }
+
     /// The options that the erased component reads.
     public var requestOptions: Set<RequestOptionKey> {
         base.requestOptions

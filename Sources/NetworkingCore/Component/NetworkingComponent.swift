@@ -82,6 +82,21 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
     ///   - clock: The clock of the limit.
     /// - Returns: `true` if each part of the exchange ends at the limit.
     func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool
+
+    /// Returns the probable mistakes in the configuration of the transport, such as a host with a single pin.
+    ///
+    /// ``diagnostics`` includes them. The default returns none. A component that sends through another one returns the
+    /// diagnostics of that component.
+    ///
+    /// ```swift
+    /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    ///     proxy == nil ? [StackDiagnostic("No proxy is set. Pass one.", aboutTransport: self)] : []
+    /// }
+    /// ```
+    ///
+    /// - Parameter modifiers: The modifiers of the whole stack, the outermost first.
+    /// - Returns: The diagnostics.
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic]
 }
 
 extension NetworkingComponent {

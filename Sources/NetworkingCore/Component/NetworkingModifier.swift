@@ -90,9 +90,11 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// reports nothing.
     ///
     /// ```swift
-    /// func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-    ///     guard stack.isInside(.signing) else { return [] }
-    ///     return [StackDiagnostic("\(self) is inside signed, so it changes a request that is signed.", about: self)]
+    /// struct RequestID: NetworkingModifier {
+    ///     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+    ///         guard stack.isInside(.signing) else { return [] }
+    ///         return [StackDiagnostic("\(self) is inside signed, so it changes signed requests.", about: self)]
+    ///     }
     /// }
     /// ```
     ///
@@ -189,6 +191,11 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
 
     @usableFromInline var modifiers: [any NetworkingModifier] {
         presentModifiers(in: modifier) + upstream.modifiers
+    }
+
+    @usableFromInline
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        upstream.transportDiagnostics(below: modifiers)
     }
 
     @usableFromInline var requestOptions: Set<RequestOptionKey> {

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An error of a request, with everything that is known about it.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension RequestBody.Failure: LocalizedError {
     /// The kind of the resulting ``NetworkingError``.

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A request: the message that HTTP sends, and the options that the modifiers of a stack read.
 ///
@@ -206,8 +201,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
     // Not an option, because `numbered` sets it for every request, and the first option of a request takes an allocation.
+    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
     public var number: Int? {
         get { content.value.number }
         set { content.value.number = newValue }
@@ -260,7 +255,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ///
     /// They are copied when the request changes them.
     mutating func share(_ settings: CopyOnWrite<RequestSettings>) {
-        box = settings
+        content.value.options = settings
     }
 
     /// The query, with access to its items by name.

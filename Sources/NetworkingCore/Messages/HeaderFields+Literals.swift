@@ -4,7 +4,7 @@ extension HeaderFields: ExpressibleByDictionaryLiteral, ExpressibleByArrayLitera
     /// The name of a header field in a literal: a standard one, or any text.
     ///
     /// ```swift
-    /// let headers: HeaderFields = [.accept: "application/json", "X-Request-ID": id]
+    /// let headers: HeaderFields = [.accept: "application/json", "X-Request-ID": requestID]
     /// ```
     ///
     /// Text that is not a valid name is remembered, and sending the request fails with an error that shows it.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A value of a query item: text, a number, a truth value, a date, an optional, an array, or a type of your own.
 ///

@@ -65,7 +65,8 @@ extension NetworkingComponent {
     ///   - type: The type to decode the body into.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - transform: Creates the error from the decoded body and the response.
-    /// - Returns: A component that throws these errors, or those of ``checkedStatusCode(_:)`` if a body does not decode.
+    /// - Returns: A component that throws these errors, or those of ``checkedStatusCode(_:)`` if a body does not
+    ///   decode.
     public func checkedStatusCode<Body: Decodable & SendableMetatype>(
         as type: Body.Type,
         decoder: (any BodyDecoder)? = nil,

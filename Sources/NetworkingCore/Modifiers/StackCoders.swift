@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 extension NetworkingComponent {
     /// Sets the decoder of requests that name none.
@@ -14,8 +10,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// `value`, `request`, streams of values, ``HTTPResponseData/json(as:decoder:)`` and
-    /// ``NetworkingError/decodeBody(as:decoder:)`` use it. A decoder that a request or a call names takes precedence. Of
-    /// two such modifiers the outer one applies. The place in the stack does not matter otherwise.
+    /// ``NetworkingError/decodeBody(as:decoder:)`` use it. A decoder that a request or a call names takes precedence.
+    /// Of two such modifiers the outer one applies. The place in the stack does not matter otherwise.
     ///
     /// - Parameter decoder: The decoder, which is shared by all requests.
     /// - Returns: A component that sends requests with that decoder.

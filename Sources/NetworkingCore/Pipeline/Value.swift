@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns its decoded response, together with the response itself.
@@ -106,7 +101,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameter request: The request.
-    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the
+    ///   caller was cancelled.
     public func result<Response: Sendable>(of request: Request<Response>) async -> Result<Response, any Error> {
         do {
             return .success(try await value(request).body)

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension NetworkingComponent {
     /// Sends requests to a server: sets the scheme and the authority, and adds the server's path as a prefix.

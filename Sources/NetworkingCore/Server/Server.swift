@@ -8,7 +8,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Like every `server` modifier it runs once for each send, also if a request is sent again. It does not run for a
-    /// request whose ``HTTPRequestData/serverMutations`` are disabled.
+    /// request with disabled ``HTTPRequestData/serverMutations``.
     ///
     /// - Parameters:
     ///   - property: The property.

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The state of a partial file that an earlier download has left next to its destination.
 ///

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {
@@ -34,8 +29,8 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///
 /// ```swift
 /// var parser = ServerSentEventParser()
-/// for try await chunk in stream {
-///     for event in try parser.parse(chunk) { … }
+/// for try await chunk in try await network.stream(request) {
+///     for event in try parser.parse(chunk) { print(event.type, event.data) }
 /// }
 /// ```
 ///

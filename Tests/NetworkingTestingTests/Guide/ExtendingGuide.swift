@@ -219,6 +219,54 @@ struct DemoTransport: NetworkingTransport {
     }
 }
 
+protocol SecureConnection: Sendable {
+    /// The certificates of the server, its own first. The client of the transport has validated them.
+    var certificates: [Certificate] { get }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData
+}
+
+struct PinnedTransport: NetworkingTransport {
+    typealias Connect = @Sendable (HTTPRequestData, ClientIdentity?) async throws -> any SecureConnection
+
+    let trust: ServerTrust
+    let connect: Connect
+
+    init(trust: ServerTrust, connect: @escaping Connect) throws(ServerTrustError) {
+        guard trust.roots == .system, trust.minimumTLSVersion == .v12 else {
+            throw ServerTrustError("PinnedTransport has the authorities of the system and TLS 1.2.")
+        }
+        self.trust = trust
+        self.connect = connect
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let host = try trust.hostTrust(for: request)
+        let identity = host?.identityIndex.map { trust.clientIdentities[$0] }
+        let connection = try await connect(request, identity)
+        if let host, let mismatch = host.mismatch(with: connection.certificates) {
+            guard host.pins?.mode == .reportOnly else {
+                request.emit(TrustEvent.mismatchRefused(mismatch))
+                throw NetworkingError(mismatch, request: request)
+            }
+            request.emit(TrustEvent.mismatchReported(mismatch))
+        }
+        return try await connection.exchange(request)
+    }
+
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        trust.diagnostics(of: self, below: modifiers)
+    }
+}
+
+struct DemoConnection: SecureConnection {
+    let certificates: [Certificate]
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request, data: Data("demo".utf8))
+    }
+}
+
 final class SmallStore: CacheStore {
     let entryCostLimit = 64 << 10
     let maximumKeys: Int
@@ -317,6 +365,51 @@ struct ExtendingGuide {
         await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "users/1")) }
 
         try await checkLaws(of: transport, sending: HTTPRequestData(authority: "demo.example.com", path: "/users/42"))
+    }
+
+    @Test func sendsNothingToAServerWithAnotherKey() async throws {
+        let pin: CertificatePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [pin])])
+        let transport = try PinnedTransport(trust: trust) { _, _ in DemoConnection(certificates: []) }
+        let network = transport.server(authority: "api.example.com")
+
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.get("users/42")) }
+        #expect(error?.pinMismatch?.expected == [pin])
+        #expect(network.diagnostics.map(\.modifier) == ["PinnedTransport"])  // a single pin, without a backup
+
+        let other = HTTPRequestData(authority: "other.example.com")
+        #expect(try await transport.data(other).text == "demo")
+    }
+
+    @Test func pinnedTransportAcceptsItsPinsAndReportsOthers() async throws {
+        let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Certificates/trusted.pem")
+        let certificates = try Certificate.contents(of: url)
+        let other: CertificatePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        let identity = ClientIdentity(pkcs12: Data(), password: "", for: "api.example.com")
+        let pins = [
+            HostPins("api.example.com", certificates: certificates),
+            HostPins("reported.example.com", pins: [other], mode: .reportOnly),
+        ]
+        let presented = Journal()
+        let reports = Journal()
+        let transport = try PinnedTransport(trust: ServerTrust(pins: pins, clientIdentities: [identity])) {
+            presented.note($1.map { "\($0.source)" } ?? "none")
+            return DemoConnection(certificates: certificates)
+        }
+        let network = transport.observed { event, _ in
+            if case TrustEvent.mismatchReported(let mismatch) = event {
+                reports.note(mismatch.host)
+            }
+        }
+        for host in ["api.example.com", "reported.example.com"] {
+            #expect(try await network.data(HTTPRequestData(authority: host)).text == "demo")
+        }
+        #expect(presented.entries == ["pkcs12", "none"])
+        #expect(reports.entries == ["reported.example.com"])
+        #expect(throws: ServerTrustError.self) {
+            try PinnedTransport(trust: ServerTrust(minimumTLSVersion: .v13)) { _, _ in DemoConnection(certificates: [])
+            }
+        }
     }
 
     @Test func smallStoreKeepsTheLastKeys() async throws {
