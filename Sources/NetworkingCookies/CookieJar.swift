@@ -195,7 +195,9 @@ public final class CookieJar: Sendable {
         let principal: Principal
     }
 
-    /// The number of removals so far. A response stores no cookie that was removed since this number was read.
+    /// The number of removals so far.
+    ///
+    /// A response stores no cookie that was removed since this number was read.
     package var removalCount: UInt64 {
         state.withLock { $0.table.removals.count }
     }

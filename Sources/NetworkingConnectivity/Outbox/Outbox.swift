@@ -147,7 +147,9 @@ public final class Outbox: Sendable {
         return existed
     }
 
-    /// Sends a dead letter again, with its old `Idempotency-Key`. Its attempts and its age count from zero.
+    /// Sends a dead letter again, with its old `Idempotency-Key`.
+    ///
+    /// Its attempts and its age count from zero.
     ///
     /// - Parameter id: The identifier of the entry.
     /// - Returns: `true` if there was such an entry, and it was a dead letter.
@@ -508,7 +510,9 @@ public final class Outbox: Sendable {
         var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]
         var lastReader = 0
 
-        /// Reports a change under the lock, which keeps the changes in order. Yielding only adds it to a buffer.
+        /// Reports a change under the lock, which keeps the changes in order.
+        ///
+        /// Yielding only adds the change to a buffer.
         func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
             for reader in readers.values {
                 reader.yield(OutboxChange(id: id, state: change))
