@@ -164,7 +164,7 @@ extension HTTPRequestData {
     private var targetParts: (path: Substring, query: Substring?) {
         let target = requestTarget
         // The URL of `OPTIONS *` has no path.
-        return target == "*" ? ("/", nil) : Self.split(target)
+        return target == "*" ? ("/", nil) : RequestTarget.split(target)
     }
 
     /// Returns the value of a query item, form-decoded and encoded again (RFC 9421 section 2.2.8).
