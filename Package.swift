@@ -2,6 +2,13 @@
 
 import PackageDescription
 
+extension Target.Dependency {
+    /// A product of another package that only a trait needs.
+    static func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
+        .product(name: name, package: package, condition: .when(traits: [trait]))
+    }
+}
+
 let package = Package(
     name: "swift-networking",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -81,10 +88,17 @@ let package = Package(
                 ),
             ]
         ),
+        // One import in place of conditions on the platform. No product, and an app does not see what they re-export.
+        // Their names sort before that of Networking: a file attributes a public type to its first import that has it, and
+        // Networking may re-export Foundation.
+        .target(name: "CLibraryForNetworking"),
+        .target(name: "FoundationForNetworking"),
         // What everything else needs. It knows no feature. Tests/Layers/check holds what a feature may know.
         .target(
             name: "NetworkingCore",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -93,6 +107,7 @@ let package = Package(
         .target(
             name: "NetworkingAuthentication",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -101,6 +116,7 @@ let package = Package(
         .target(
             name: "NetworkingBackgroundTransfers",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
                 "NetworkingTransfers",
                 "NetworkingURLSession",
@@ -111,6 +127,7 @@ let package = Package(
         .target(
             name: "NetworkingCaching",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -118,6 +135,7 @@ let package = Package(
         .target(
             name: "NetworkingCalls",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCaching",
                 "NetworkingCore",
                 "NetworkingObservability",
@@ -128,6 +146,8 @@ let package = Package(
         .target(
             name: "NetworkingConnectivity",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -135,6 +155,7 @@ let package = Package(
         .target(
             name: "NetworkingCookies",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -142,6 +163,7 @@ let package = Package(
         .target(
             name: "NetworkingMocking",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -149,6 +171,7 @@ let package = Package(
         .target(
             name: "NetworkingObservability",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingAuthentication",
                 "NetworkingCaching",
                 "NetworkingCore",
@@ -161,6 +184,8 @@ let package = Package(
         .target(
             name: "NetworkingResilience",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -170,15 +195,17 @@ let package = Package(
         .target(
             name: "NetworkingTransfers",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
-        .target(name: "NetworkingTrust", dependencies: ["NetworkingCore"]),
+        .target(name: "NetworkingTrust", dependencies: ["FoundationForNetworking", "NetworkingCore"]),
         .target(
             name: "NetworkingURLSession",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingTrust",
@@ -190,31 +217,26 @@ let package = Package(
         .target(
             name: "NetworkingAsyncHTTPClient",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(
-                    name: "NIOHTTPCompression",
-                    package: "swift-nio-extras",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
+                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHPACK", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTPCompression", of: "swift-nio-extras", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP2", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]
         ),
         // What archives and cassettes have in common; no product, since its types are nobody else's.
         .target(
             name: "NetworkingHAR",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -222,11 +244,12 @@ let package = Package(
         .target(
             name: "NetworkingInspector",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingHAR",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
+                .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
             ],
             resources: [
                 .embedInCode("Page/inspector.css"),
@@ -237,10 +260,12 @@ let package = Package(
         .target(
             name: "NetworkingOAuth",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["LoopbackRedirect"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("FlyingSocks", of: "FlyingFox", trait: "LoopbackRedirect"),
             ]
         ),
         // Only Apple's platforms know privacy manifests; elsewhere nothing depends on it.
@@ -248,42 +273,39 @@ let package = Package(
         .target(
             name: "NetworkingSigning",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(
-                    name: "RawStructuredFieldValues",
-                    package: "swift-http-structured-headers",
-                    condition: .when(traits: ["Crypto"])
-                ),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
+                .product("RawStructuredFieldValues", of: "swift-http-structured-headers", trait: "Crypto"),
             ]
         ),
         .target(
             name: "NetworkingSQLite",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
-                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
+                .product("GRDBSQLite", of: "GRDB.swift", trait: "SQLite"),
             ]
         ),
         .target(
             name: "NetworkingTelemetry",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(
-                    name: "Tracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
+                .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
+                .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
             ]
         ),
         .target(
             name: "NetworkingTesting",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingHAR",
                 "NetworkingTestServer",
@@ -294,19 +316,27 @@ let package = Package(
         .target(
             name: "NetworkingTestServer",
             dependencies: [
+                "CLibraryForNetworking",
+                "FoundationForNetworking",
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["SecureTestServer"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["SecureTestServer"])),
+                .product("FlyingFox", of: "FlyingFox", trait: "TestServer"),
+                .product("NIOCore", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOEmbedded", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOHTTP2", of: "swift-nio-http2", for: "SecureTestServer"),
+                .product("NIOPosix", of: "swift-nio", trait: "SecureTestServer"),
+                .product("NIOSSL", of: "swift-nio-ssl", trait: "SecureTestServer"),
             ]
         ),
         // What the test targets share; no product.
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "Networking", "NetworkingTesting", .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(
             name: "LawsTests",
             dependencies: [
@@ -319,13 +349,9 @@ let package = Package(
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(
-                    name: "InMemoryTracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
-                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Telemetry"),
+                .product("MetricsTestKit", of: "swift-metrics", trait: "Telemetry"),
             ]
         ),
         .testTarget(
@@ -335,6 +361,7 @@ let package = Package(
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
@@ -364,7 +391,7 @@ let package = Package(
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
+                .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
             ]
         ),
         .testTarget(
@@ -381,18 +408,20 @@ let package = Package(
         .testTarget(
             name: "NetworkingSigningTests",
             dependencies: [
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
         .testTarget(
             name: "NetworkingTestingTests",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkClient",
                 "Networking",
                 "NetworkingTesting",
@@ -417,7 +446,7 @@ let package = Package(
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
             ]
         ),
         .testTarget(
@@ -428,27 +457,20 @@ let package = Package(
                 "NetworkingTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "InMemoryTracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
-                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(
-                    name: "Tracing",
-                    package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Telemetry"])
-                ),
+                .product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Telemetry"),
+                .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
+                .product("MetricsTestKit", of: "swift-metrics", trait: "Telemetry"),
+                .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
             ]
         ),
         .testTarget(
             name: "NetworkingTestServerTests",
             dependencies: [
+                "FoundationForNetworking",
                 "NetworkingTestServer",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
+                .product("FlyingSocks", of: "FlyingFox", trait: "TestServer"),
             ]
         ),
         .executableTarget(
@@ -460,14 +482,10 @@ let package = Package(
                 "NetworkingSQLite",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
+                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
             ],
             path: "Tests/Benchmarks"
         ),
@@ -499,31 +517,29 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "CachingProxy",
+                "CLibraryForNetworking",
                 "Downloader",
+                "FoundationForNetworking",
                 "Networking",
                 "NetworkingAsyncHTTPClient",
                 "NetworkingInspector",
                 "NetworkingOAuth",
-                "NetworkingSQLite",
                 "NetworkingSigning",
+                "NetworkingSQLite",
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 "OfflineHelper",
                 "SQLiteWriter",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
+                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
+                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOHTTP2", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
+                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]
         ),
     ],

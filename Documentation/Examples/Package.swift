@@ -73,6 +73,14 @@ let package = Package(
             ]
         ),
         .executableTarget(
+            name: "Spotify",
+            dependencies: [
+                "Backend",
+                .product(name: "Networking", package: "swift-networking"),
+                .product(name: "NetworkingOAuth", package: "swift-networking"),
+            ]
+        ),
+        .executableTarget(
             name: "Migration",
             dependencies: ["Backend", .product(name: "Networking", package: "swift-networking")]
         ),

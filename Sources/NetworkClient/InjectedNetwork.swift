@@ -38,6 +38,11 @@ public struct InjectedNetwork: NetworkingComponent {
         NetworkClient.current.network().modifiers
     }
 
+    /// The diagnostics of the transport of the current client's network.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        NetworkClient.current.network().transportDiagnostics(below: modifiers)
+    }
+
     /// The options that the current client's network reads.
     public var requestOptions: Set<RequestOptionKey> {
         NetworkClient.current.network().requestOptions

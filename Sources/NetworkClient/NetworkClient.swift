@@ -35,7 +35,8 @@ public struct NetworkClient: Sendable {
     /// because it does not know their users. Such an API client puts this cache around its credentials:
     ///
     /// ```swift
-    /// network = client.network()
+    /// let client = NetworkClient.current
+    /// let network = client.network()
     ///     .authenticated(with: tokens)
     ///     .cached(in: client.cache)
     ///     .server(authority: "api.example.com")

@@ -6,6 +6,7 @@ extension NetworkClient {
     /// The production stack over URLSession, one for the whole process: all API clients share its limits, its cache and
     /// its retry budget.
     ///
+    /// <!-- snippet: fragment SwiftUI -->
     /// ```swift
     /// @main
     /// struct ShopApp: App {

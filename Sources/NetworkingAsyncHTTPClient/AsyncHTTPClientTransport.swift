@@ -63,7 +63,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
-    /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
+    /// Creates a transport that checks pins, trusts custom authorities, or presents client identities.
     ///
     /// ```swift
     /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])
@@ -74,11 +74,12 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// mismatch fails with `NetworkingError.Kind.tls` and a `NetworkingError.pinMismatch`. A request without TLS to
     /// a host with enforced pins fails with `NetworkingError.Kind.invalidRequest`.
     ///
-    /// Each host that has pins or an identity has connections of its own, in a client of its own.
+    /// Each host that has pins or an identity has connections of its own, in a client of its own. The clients of the 64
+    /// hosts that were used last are kept; those of other hosts are shut down when they have no request.
     ///
     /// - Parameters:
-    ///   - configuration: The client's configuration. `trust` replaces the roots, the verification, the minimum version
-    ///     and the identity of its `tlsConfiguration`.
+    ///   - configuration: The client's configuration. `trust` replaces the roots, the verification and the
+    ///     identity of its `tlsConfiguration`. The stricter of the two minimum versions of TLS applies.
     ///   - trust: The servers to trust. Pins of the scope `HostPins.Scope.validatedChain` are not possible.
     ///   - maximumConnectionsPerHost: As in the other initializer.
     ///   - eventLoopGroup: The event loops to use; by default NIO's threads, which are shared by the process. The event
@@ -119,6 +120,11 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         defer { state.withLock { $0.end() }?.resume() }
         if let trusted { return try await trusted.respond(to: request, counting: streams) }
         return try await client.respond(to: request, counting: streams)
+    }
+
+    /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        trust?.diagnostics(of: self, below: modifiers) ?? []
     }
 
     /// Shuts down: rejects new exchanges, waits for the running ones, and closes the connections.
@@ -207,12 +213,6 @@ extension AsyncHTTPClientTransport: ConnectionCounting {
     /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         streams.shortage(for: request)
-    }
-}
-
-extension AsyncHTTPClientTransport: TransportDiagnosing {
-    package func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        trust?.diagnostics(about: description, below: modifiers) ?? []
     }
 }
 

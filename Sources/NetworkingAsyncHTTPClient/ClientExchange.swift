@@ -1,15 +1,10 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NIOCore
 import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// One exchange through AsyncHTTPClient.
 ///

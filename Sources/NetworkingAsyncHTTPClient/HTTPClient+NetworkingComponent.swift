@@ -97,15 +97,16 @@ extension HTTPClient: Outlined {
     }
 }
 
-// AsyncHTTPClient's deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be cancelled.
-extension HTTPClient: ExchangeLimiting {
+// AsyncHTTPClient's deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be
+// cancelled.
+extension HTTPClient {
     /// Returns whether this transport ends the exchange of a request at a time limit itself.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         clock.isSystem && request.bodyToRead == nil
     }
 }
 
-extension AsyncHTTPClientTransport: ExchangeLimiting {
+extension AsyncHTTPClientTransport {
     /// Returns whether this transport ends the exchange of a request at a time limit itself.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         clock.isSystem && request.bodyToRead == nil

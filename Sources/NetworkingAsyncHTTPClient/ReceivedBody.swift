@@ -1,16 +1,11 @@
 #if AsyncHTTPClient
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOHTTPCompression
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The body of a response as it arrives: counted, decoded and checked against its limits.
 struct ReceivedBody {

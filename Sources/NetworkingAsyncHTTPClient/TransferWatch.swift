@@ -8,7 +8,7 @@ import Synchronization
 final class TransferWatch: Sendable {
     private let request: HTTPRequestData
     private let group: any EventLoopGroup
-    /// The group if it is a single event loop, whose time a test may control.
+    /// The group if it is a single event loop, because a test may control the time of that loop.
     private let eventLoop: (any EventLoop)?
     private let start: NIODeadline
     private let state: Mutex<State>

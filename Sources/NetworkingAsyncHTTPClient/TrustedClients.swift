@@ -1,34 +1,37 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
+import FoundationForNetworking
 import Networking
 import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The clients of a transport with a ``ServerTrust``: one for hosts without pins and identities, and one for each other
 /// host.
 ///
-/// A connection does not know the host that it was made for, so the client of a host with pins makes connections to that
-/// host alone. All clients share the event loops.
+/// A connection does not know the host that it was made for, so the client of a host with pins makes connections to
+/// that host alone. All clients share the event loops. A pattern can match any number of hosts, so clients without a
+/// request are limited, and the one that has been unused longest is shut down.
 final class TrustedClients: Sendable {
+    /// The maximum number of clients kept for hosts without a request in progress.
+    static let maximumIdle = 64
+
     let common: HTTPClient
 
     private let trust: ServerTrust
     private let configuration: HTTPClient.Configuration
     private let identities: [LoadedIdentity]
     private let group: any EventLoopGroup
-    private let clients = Mutex<[Route: Entry]>([:])
+    private let state = Mutex(State())
 
-    private struct Route: Hashable {
-        let host: String
-        let hasPins: Bool
+    private struct State {
+        var entries = KeyedPool<HostTrust, Entry>(maximumIdle: TrustedClients.maximumIdle)
+        var isShutDown = false
+        /// The number of removed clients that are being shut down.
+        var closing = 0
+        /// The shutdown, which waits for these clients.
+        var waiter: Suspension<Void>?
     }
 
     private struct Entry {
@@ -65,12 +68,18 @@ final class TrustedClients: Sendable {
         common = HTTPClient(eventLoopGroup: group, configuration: self.configuration)
     }
 
+    /// The number of hosts with a client of their own.
+    var hostCount: Int {
+        state.withLock { $0.entries.resources.count }
+    }
+
     /// Makes one exchange, over a connection that matches the pins of its host.
     func respond(to request: HTTPRequestData, counting streams: OpenStreams) async throws -> HTTPResponseData {
-        let pins = try trust.applicablePins(for: request)
-        guard request.scheme == "https", let host = request.trustHost,
-            let entry = entry(for: host, pins, trust.identityIndex(for: host))
-        else { return try await common.respond(to: request, counting: streams) }
+        guard let host = try trust.hostTrust(for: request) else {
+            return try await common.respond(to: request, counting: streams)
+        }
+        guard let entry = borrow(host) else { throw request.transportIsShutDown }
+        defer { giveBack(host) }
         do {
             defer {
                 for mismatch in entry.reports.take() {
@@ -86,47 +95,79 @@ final class TrustedClients: Sendable {
         }
     }
 
-    /// Returns the client of a host; `nil` if the common one serves it.
-    private func entry(for host: String, _ pins: HostPins?, _ identity: Int?) -> Entry? {
-        guard pins != nil || identity != nil else { return nil }
-        return clients.withLock { clients in
-            let route = Route(host: host, hasPins: pins != nil)
-            if let entry = clients[route] { return entry }
-            var configuration = configuration
-            if let identity {
-                identities[identity].apply(to: &configuration)
-            }
-            let reports = PinReports()
-            if let pins {
-                configuration.checkPins(pins, of: host) { reports.append($0) }
-            }
-            let entry = Entry(client: HTTPClient(eventLoopGroup: group, configuration: configuration), reports: reports)
-            clients[route] = entry
-            return entry
+    /// Returns the client of a host; `nil` after the shutdown.
+    private func borrow(_ host: HostTrust) -> Entry? {
+        state.withLock { state in
+            // An exchange that started before the shutdown must not create a client that is never shut down.
+            guard !state.isShutDown else { return nil }
+            return state.entries.borrow(host) { makeEntry(for: host) }
         }
     }
 
-    /// Every client so far.
-    private var all: [HTTPClient] {
-        [common] + clients.withLock { $0.values.map(\.client) }
+    private func makeEntry(for host: HostTrust) -> Entry {
+        var configuration = configuration
+        if let index = host.identityIndex {
+            identities[index].apply(to: &configuration)
+        }
+        let reports = PinReports()
+        if host.pins != nil {
+            configuration.checkPins(of: host) { reports.append($0) }
+        }
+        return Entry(client: HTTPClient(eventLoopGroup: group, configuration: configuration), reports: reports)
+    }
+
+    /// Ends the use of a host's client, and shuts a client down if too many are unused.
+    private func giveBack(_ host: HostTrust) {
+        let surplus = state.withLock { state in
+            let surplus = state.entries.giveBack(host)
+            if surplus != nil {
+                state.closing += 1
+            }
+            return surplus
+        }
+        guard let surplus else { return }
+        surplus.client.shutdown { [self] _ in
+            let waiter = state.withLock { state in
+                state.closing -= 1
+                return state.closing == 0 ? state.waiter : nil
+            }
+            waiter?.resume()
+        }
+    }
+
+    /// Removes all clients, and lets no exchange create another one.
+    private func removeAll() -> [HTTPClient] {
+        [common]
+            + state.withLock { state in
+                state.isShutDown = true
+                return state.entries.removeAll().map(\.client)
+            }
     }
 
     /// Shuts all clients down, also if one of them fails.
     func shutdown() async throws {
         var failure: (any Error)?
-        for client in all {
+        for client in removeAll() {
             do {
                 try await client.shutdown()
             } catch {
                 failure = failure ?? error
             }
         }
+        let waiter = Suspension<Void>()
+        let isClosing = state.withLock { state in
+            state.waiter = waiter
+            return state.closing > 0
+        }
+        if isClosing {
+            try? await waiter.value()
+        }
         if let failure { throw failure }
     }
 
     /// Starts the shutdown of all clients without waiting for it.
     func beginShutdown() {
-        for client in all {
+        for client in removeAll() {
             client.shutdown { _ in }
         }
     }
@@ -197,7 +238,10 @@ extension HTTPClient.Configuration {
         // Only the identities of the trust are presented, and only to their hosts.
         tls.certificateChain = []
         tls.privateKey = nil
-        tls.minimumTLSVersion = trust.minimumTLSVersion == .v13 ? .tlsv13 : .tlsv12
+        // A configuration that already requires TLS 1.3 keeps it.
+        if trust.minimumTLSVersion == .v13 || tls.minimumTLSVersion != .tlsv13 {
+            tls.minimumTLSVersion = trust.minimumTLSVersion == .v13 ? .tlsv13 : .tlsv12
+        }
         do {
             switch trust.roots {
             case .system:
@@ -222,15 +266,14 @@ extension HTTPClient.Configuration {
 
     /// Makes each new connection fail, before a request is written to it, if it does not match the pins of its host.
     fileprivate mutating func checkPins(
-        _ pins: HostPins,
-        of host: String,
+        of host: HostTrust,
         reporting report: @escaping @Sendable (PinMismatch) -> Void
     ) {
         // A mismatch does not go away, and each attempt would report it.
         connectionPool.retryConnectionEstablishment = false
         let check: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
             let compare: @Sendable () -> EventLoopFuture<Void> = {
-                channel.compare(with: pins, of: host, reporting: report)
+                channel.compare(with: host, reporting: report)
             }
             // At once, so that the guards after it see the first byte of a response.
             return channel.eventLoop.inEventLoop ? compare() : channel.eventLoop.flatSubmit(compare)
@@ -253,17 +296,16 @@ extension Channel {
     /// Compares the server's certificate with pins, on the event loop of the channel, and closes the channel if none
     /// of enforced pins matches.
     fileprivate func compare(
-        with pins: HostPins,
-        of host: String,
+        with host: HostTrust,
         reporting report: (PinMismatch) -> Void
     ) -> EventLoopFuture<Void> {
         let security = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         let certificate = (security?.handler as? NIOSSLClientHandler)?.peerCertificate
             .flatMap { try? Certificate(der: Data($0.toDERBytes())) }
-        guard let mismatch = pins.mismatch(with: certificate.map { [$0] } ?? [], of: host) else {
+        guard let mismatch = host.mismatch(with: certificate.map { [$0] } ?? []) else {
             return eventLoop.makeSucceededVoidFuture()
         }
-        guard pins.mode == .enforced else {
+        guard host.pins?.mode != .reportOnly else {
             report(mismatch)
             return eventLoop.makeSucceededVoidFuture()
         }

@@ -5,7 +5,7 @@ public import NetworkingCore
 ///
 /// ```swift
 /// let network = URLSession.shared
-///     .authenticated(with: APIKeyCredentials(key, in: .query("api_key")))
+///     .authenticated(with: APIKeyCredentials(apiKey, in: .query("api_key")))
 ///     .server(authority: "api.example.com")
 /// ```
 ///
@@ -47,13 +47,7 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
             guard !request.headerFields.contains(name) else { return }
             request.setCredential(key, for: name)
         case .query(let name):
-            guard !request.exposesCredentials else {
-                throw NetworkingError(
-                    .invalidRequest,
-                    request: request,
-                    reason: HTTPRequestData.plaintextRefusal(of: "Its key")
-                )
-            }
+            try request.refusePlaintext(of: "Its key")
             request.setCredential(request.query[name] ?? key, forQueryItem: name)
         }
     }

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Credentials that a server accepts, and the way in which a request carries them.
 ///
@@ -27,9 +22,7 @@ public import Foundation
 /// ```
 ///
 /// Descriptions, dumps and mirrors show none of the values, unless your type overrides them.
-public protocol AuthenticatingCredentials: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
-{
+public protocol AuthenticatingCredentials: Sendable, RedactedDescription {
     /// The method that these credentials are used for.
     static var method: AuthenticationMethod { get }
 
@@ -79,21 +72,6 @@ extension AuthenticatingCredentials {
     /// `nil`: the leeway of the store applies.
     public var refreshWindow: Duration? {
         nil
-    }
-
-    /// The type, without any of the values.
-    public var description: String {
-        "\(Self.self)(<redacted>)"
-    }
-
-    /// The same as the description.
-    public var debugDescription: String {
-        description
-    }
-
-    /// The mirror for `dump`, without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
     }
 
     /// Whether the credentials have expired, by the environment's clock.

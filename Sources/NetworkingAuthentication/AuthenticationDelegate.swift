@@ -12,9 +12,9 @@ public import NetworkingCore
 ///         let request = HTTPRequestData(
 ///             method: .post,
 ///             url: URL(string: "https://api.example.com/auth/refresh")!,
-///             body: .json(Renewal(refreshToken: session.refreshToken))
+///             body: .json(["refreshToken": session.refreshToken])
 ///         )
-///         let (tokens, _) = try await network.value(request, as: Tokens.self)
+///         let tokens = try await network.request(request, as: TokenResponse.self)
 ///         return session.renewed(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
 ///     }
 /// }

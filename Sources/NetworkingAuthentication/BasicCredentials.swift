@@ -1,10 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A user and a password, for `Authorization: Basic` (RFC 7617), in UTF-8.
 ///

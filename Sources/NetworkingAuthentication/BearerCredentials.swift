@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A token, for `Authorization: Bearer` (RFC 6750).
 public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Stores sessions in files that only the current user of the machine can read, one for each user of the app.
 ///
@@ -221,11 +216,25 @@ public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible 
         }
     }
 
-    /// A sentence for the user of the app, without the file name; `localizedDescription` returns it.
-    public var errorDescription: String? {
+    private var userText: UserText {
         switch self {
-        case .damaged: "The saved sign-in could not be read. Sign in again."
-        case .unusable: "The sign-in could not be read or saved."
+        case .damaged: .damagedSession
+        case .unusable: .unusableSession
         }
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
+    public var errorDescription: String? {
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Reads claims of a JSON Web Token without trusting it (RFC 7519).
 ///

@@ -12,6 +12,7 @@ import Security
 /// The Keychain has no locks, so processes that share a session may refresh it at the same time
 /// (``SharedSessionStorage``).
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// let storage = KeychainSessionStorage(service: "com.example.app")
 /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Session: Codable {
     /// Decodes a stored session, or a server's response to a sign-in.

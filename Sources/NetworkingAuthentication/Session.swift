@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The tokens of a signed-in user: an access token, and a refresh token that renews it.
 ///

@@ -6,6 +6,7 @@ import NetworkingURLSession
 
 /// Downloads and uploads that the system performs, even while the app is not running.
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// let transfers = BackgroundTransfers(identifier: "com.example.app.films")
 /// try transfers.download(film, to: .directory(films), id: "film-42", over: network)
@@ -190,6 +191,7 @@ public final class BackgroundTransfers: Sendable {
     /// The handler is called once, when the reader of ``events`` receives ``BackgroundTransferEvent/allDelivered``. The
     /// events must therefore be read.
     ///
+    /// <!-- snippet: fragment Apple's platforms -->
     /// ```swift
     /// func application(
     ///     _ application: UIApplication,

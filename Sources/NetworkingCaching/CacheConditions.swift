@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A single byte range that a request asks for (RFC 9110 section 14.1.2).
 enum ByteRange: Sendable, Equatable {

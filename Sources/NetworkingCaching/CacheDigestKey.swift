@@ -1,4 +1,4 @@
-import NetworkingCore
+public import NetworkingCore
 
 /// The secret key of a ``CacheStore`` for the digests that stand for credentials in its entries.
 ///
@@ -9,7 +9,7 @@ import NetworkingCore
 ///
 /// ```swift
 /// let key = CacheDigestKey()
-/// try save(key.bytes)
+/// try save(Data(key.bytes))
 /// ```
 public struct CacheDigestKey: Sendable, Hashable {
     /// The number of bytes of a key.
@@ -55,19 +55,4 @@ public struct CacheDigestKey: Sendable, Hashable {
     }
 }
 
-extension CacheDigestKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name of the type, without the bytes.
-    public var description: String {
-        "CacheDigestKey(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// A mirror without children.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension CacheDigestKey: RedactedDescription {}

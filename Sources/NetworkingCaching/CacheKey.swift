@@ -1,10 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The key of entries in a cache: the principal that they were fetched for, and their URL.
 public struct CacheKey: Sendable, Hashable {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The rules of HTTP for storing and reusing responses (RFC 9111, 5861, 8246, 9213), without state, I/O or a clock.
 struct CacheRules: Sendable, Hashable {

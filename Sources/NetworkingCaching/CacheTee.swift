@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A sink that forwards a body to another sink and copies it for the cache, up to the maximum size of an entry.
 final class CacheTee: ForwardingSink {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Serves GET and HEAD requests from a cache where HTTP allows it (RFC 9111, 5861, 8246), and stores responses.

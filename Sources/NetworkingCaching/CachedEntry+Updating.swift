@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension [CachedEntry] {
     /// Returns the entry that a 304 to this cache's own condition confirms (RFC 9111 section 4.3.4).

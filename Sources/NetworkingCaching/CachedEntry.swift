@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A response in a cache.
 ///

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension CachedExchange {
     /// Sends an unsafe request, and removes the entries that it makes invalid (RFC 9111 section 4.4).

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension CachedExchange {
     /// Returns the response that an entry gives.

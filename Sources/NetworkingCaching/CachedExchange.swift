@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A GET or HEAD request that passes through a cache.
 struct CachedExchange: Sendable {

@@ -1,12 +1,7 @@
+public import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The responses that `cached` stores; stacks that use the same object share them.
 ///

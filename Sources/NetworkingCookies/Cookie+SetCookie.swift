@@ -1,10 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 extension Cookie {
     /// Parses a cookie that a response sets (RFC 6265bis sections 5.6 and 5.7).

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A cookie that a server has set (RFC 6265bis).
 ///

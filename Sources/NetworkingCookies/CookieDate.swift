@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Date {
     /// Parses the date of a cookie, with its parts in any order (RFC 6265bis section 5.1.1); `nil` if a part is missing

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The cookies that servers have set, for ``NetworkingComponent/cookies(in:)``.
 ///

@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Stores the cookies that the responses to one request set, and reports them.
 final class CookieReceipt: Sendable {

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A place where a ``CookieJar`` stores its cookies between launches.
 ///
@@ -175,11 +170,25 @@ public enum CookieStorageError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// A sentence for the user of the app, without the file name; `localizedDescription` returns it.
-    public var errorDescription: String? {
+    private var userText: UserText {
         switch self {
-        case .damaged: "The saved cookies could not be read."
-        case .unusable: "The cookies could not be read or saved."
+        case .damaged: .damagedCookies
+        case .unusable: .unusableCookies
         }
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
+    public var errorDescription: String? {
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }

@@ -1,10 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// The parts of a request's URL that decide which cookies it sends and may set (RFC 6265bis).
 package struct CookieURL: Sendable, Hashable {

@@ -1,11 +1,6 @@
+package import FoundationForNetworking
 package import HTTPTypes
 package import Networking
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 extension HAR.Request {
     /// Creates a redacted request for an archive.

@@ -130,20 +130,21 @@ extension HAR.Summary: Codable {
             // Without this field, there is no summary.
             state: try container.decode(HAR.State.self, forKey: .state)
         )
-        number = container.integer(.number)
-        title = container.text(.title)
+        container.read(container.integer, [.number: \.number, .status: \.status], into: &self)
+        container.read(container.text, [.title: \.title, .cache: \.cache, .cacheReason: \.cacheReason], into: &self)
+        container.read(
+            container.integer,
+            [.attempts: \.attempts, .retries: \.retries, .redirects: \.redirects],
+            into: &self
+        )
+        container.read(
+            container.integer,
+            [.sentBytes: \.sentBytes, .receivedBytes: \.receivedBytes, .savedBytes: \.savedBytes],
+            into: &self
+        )
         time = container.number(.time).map { max(0, $0) }
-        status = container.integer(.status)
-        error = container.object(.error)
-        cache = container.text(.cache)
-        cacheReason = container.text(.cacheReason)
         isShared = container.flag(.isShared)
-        attempts = container.integer(.attempts) ?? 0
-        retries = container.integer(.retries) ?? 0
-        redirects = container.integer(.redirects) ?? 0
-        sentBytes = container.integer(.sentBytes) ?? 0
-        receivedBytes = container.integer(.receivedBytes) ?? 0
-        savedBytes = container.integer(.savedBytes) ?? 0
+        error = container.object(.error)
         // The recorder never writes more; a larger number would only exhaust memory.
         spans = Array(container.list(.spans).prefix(5_000))
         marks = Array(container.list(.marks).prefix(5_000))
@@ -152,10 +153,6 @@ extension HAR.Summary: Codable {
 }
 
 extension HAR.Span: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case id, parent, kind, name, start, time, own
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -171,10 +168,6 @@ extension HAR.Span: Codable {
 }
 
 extension HAR.Mark: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, at
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", at: container.number(.at) ?? 0)

@@ -7,6 +7,8 @@ extension HAR {
         package var time: Double
         package var request: Request
         package var response: Response
+        /// Empty, but required by HAR: this library does not have the caches of a browser.
+        private var cache: [String: String] = [:]
         package var timings: Timings
         package var serverIPAddress: String?
         package var connection: String?
@@ -93,36 +95,17 @@ extension HAR.Entry: Codable {
             response: container.object(.response) ?? HAR.Response(),
             timings: timings
         )
-        pageref = container.text(.pageref)
-        serverIPAddress = container.text(.serverIPAddress)
-        connection = container.text(.connection)
-        comment = container.text(.comment)
+        container.read(
+            container.text,
+            [.pageref: \.pageref, .serverIPAddress: \.serverIPAddress, .connection: \.connection, .comment: \.comment],
+            into: &self
+        )
         exchange = container.object(.exchange)
         // Firefox and Chrome report the reason as text, the former in the entry and the latter in the response.
         let reason = container.text(.error) ?? (container.object(.response) as ResponseError?)?.error
         error = container.object(.error) ?? reason.map { HAR.Failure(kind: "failed", reason: $0) }
         call = container.object(.call)
         tape = container.object(.tape)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(pageref, forKey: .pageref)
-        try container.encode(startedDateTime, forKey: .startedDateTime)
-        try container.encode(time, forKey: .time)
-        try container.encode(request, forKey: .request)
-        try container.encode(response, forKey: .response)
-        // Required by HAR; this library does not have the caches of a browser.
-        try container.encode([String: String](), forKey: .cache)
-        try container.encode(timings, forKey: .timings)
-        try container.encodeIfPresent(serverIPAddress, forKey: .serverIPAddress)
-        try container.encodeIfPresent(connection, forKey: .connection)
-        try container.encodeIfPresent(comment, forKey: .comment)
-        try container.encodeIfPresent(exchange, forKey: .exchange)
-        try container.encodeIfPresent(error, forKey: .error)
-        try container.encodeIfPresent(call, forKey: .call)
-        try container.encodeIfPresent(tape, forKey: .tape)
-        try container.encodeIfPresent(curl, forKey: .curl)
     }
 }
 
@@ -140,10 +123,6 @@ private struct ResponseError: Decodable {
 }
 
 extension HAR.Exchange: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case number, isReused
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -154,10 +133,6 @@ extension HAR.Exchange: Codable {
 }
 
 extension HAR.Failure: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case kind, reason
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(kind: container.text(.kind) ?? "failed", reason: container.text(.reason) ?? "")
@@ -165,18 +140,17 @@ extension HAR.Failure: Codable {
 }
 
 extension HAR.Timings: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case blocked, dns, connect, ssl, send, wait, receive
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        blocked = max(-1, container.number(.blocked) ?? -1)
-        dns = max(-1, container.number(.dns) ?? -1)
-        connect = max(-1, container.number(.connect) ?? -1)
-        ssl = max(-1, container.number(.ssl) ?? -1)
-        send = max(0, container.number(.send) ?? 0)
-        wait = max(0, container.number(.wait) ?? 0)
-        receive = max(0, container.number(.receive) ?? 0)
+        container.read(
+            container.number,
+            [
+                .blocked: \.blocked, .dns: \.dns, .connect: \.connect, .ssl: \.ssl, .send: \.send, .wait: \.wait,
+                .receive: \.receive,
+            ],
+            into: &self
+        )
+        (blocked, dns, connect, ssl) = (max(-1, blocked), max(-1, dns), max(-1, connect), max(-1, ssl))
+        (send, wait, receive) = (max(0, send), max(0, wait), max(0, receive))
     }
 }

@@ -105,48 +105,40 @@ extension HAR {
 }
 
 extension HAR.Request: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case method, url, httpVersion, cookies, headers, queryString, postData, headersSize, bodySize
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(method: container.text(.method) ?? "", url: container.text(.url) ?? "")
-        httpVersion = container.text(.httpVersion) ?? httpVersion
+        bodySize = -1
+        container.read(container.text, [.httpVersion: \.httpVersion], into: &self)
+        container.read(container.integer, [.headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
         cookies = container.list(.cookies)
         headers = container.list(.headers)
         queryString = container.list(.queryString)
         postData = container.object(.postData)
-        headersSize = container.integer(.headersSize) ?? -1
-        bodySize = container.integer(.bodySize) ?? -1
     }
 }
 
 extension HAR.Response: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case status, statusText, httpVersion, cookies, headers, content, redirectURL, headersSize, bodySize
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        status = container.integer(.status) ?? 0
-        statusText = container.text(.statusText) ?? ""
-        httpVersion = container.text(.httpVersion) ?? httpVersion
+        container.read(
+            container.text,
+            [.statusText: \.statusText, .httpVersion: \.httpVersion, .redirectURL: \.redirectURL],
+            into: &self
+        )
+        container.read(
+            container.integer,
+            [.status: \.status, .headersSize: \.headersSize, .bodySize: \.bodySize],
+            into: &self
+        )
         cookies = container.list(.cookies)
         headers = container.list(.headers)
         content = container.object(.content) ?? HAR.Content()
-        redirectURL = container.text(.redirectURL) ?? ""
-        headersSize = container.integer(.headersSize) ?? -1
-        bodySize = container.integer(.bodySize) ?? -1
     }
 }
 
 extension HAR.Field: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, value
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
@@ -154,34 +146,21 @@ extension HAR.Field: Codable {
 }
 
 extension HAR.Cookie: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, value, path, domain, expires, httpOnly, secure
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
-        path = container.text(.path)
-        domain = container.text(.domain)
-        expires = container.text(.expires)
-        httpOnly = container.flag(.httpOnly)
-        secure = container.flag(.secure)
+        container.read(container.text, [.path: \.path, .domain: \.domain, .expires: \.expires], into: &self)
+        container.read(container.flag, [.httpOnly: \.httpOnly, .secure: \.secure], into: &self)
     }
 }
 
 extension HAR.Content: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case size, mimeType, text, encoding, comment
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        size = container.integer(.size) ?? 0
-        mimeType = container.text(.mimeType) ?? ""
-        text = container.text(.text)
-        encoding = container.text(.encoding)
-        comment = container.text(.comment)
+        container.read(container.integer, [.size: \.size], into: &self)
+        container.read(container.text, [.mimeType: \.mimeType], into: &self)
+        container.read(container.text, [.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
     }
 }
 
@@ -194,20 +173,14 @@ extension HAR.PostData: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        mimeType = container.text(.mimeType) ?? ""
-        text = container.text(.text)
-        encoding = container.text(.encoding)
+        container.read(container.text, [.mimeType: \.mimeType], into: &self)
+        container.read(container.text, [.text: \.text, .encoding: \.encoding, .comment: \.comment], into: &self)
         let parts: [HAR.Part] = container.list(.params)
         params = parts.isEmpty ? nil : parts
-        comment = container.text(.comment)
     }
 }
 
 extension HAR.Part: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case name, value, fileName, contentType
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(

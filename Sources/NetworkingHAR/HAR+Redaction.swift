@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 package import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HAR {
     /// Returns the archive redacted, for archives written by other tools.

@@ -33,11 +33,6 @@ package struct HAR: Sendable, Hashable, Codable {
 
         /// This library.
         package static let library = Creator(name: "swift-networking", version: "0.1.0")
-
-        init(name: String, version: String) {
-            self.name = name
-            self.version = version
-        }
     }
 
     /// A group of entries; here, a session.
@@ -76,22 +71,9 @@ extension HAR.Log: Codable {
         cassette = container.object(.cassette)
         skippedEntries = entries.count - self.entries.count
     }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(version, forKey: .version)
-        try container.encode(creator, forKey: .creator)
-        try container.encode(pages, forKey: .pages)
-        try container.encode(entries, forKey: .entries)
-        try container.encodeIfPresent(cassette, forKey: .cassette)
-    }
 }
 
 extension HAR.Creator: Decodable {
-    private enum CodingKeys: String, CodingKey {
-        case name, version
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", version: container.text(.version) ?? "")
@@ -99,10 +81,6 @@ extension HAR.Creator: Decodable {
 }
 
 extension HAR.Page: Decodable {
-    private enum CodingKeys: String, CodingKey {
-        case id, title, startedDateTime, pageTimings
-    }
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(

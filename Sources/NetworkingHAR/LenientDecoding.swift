@@ -8,6 +8,25 @@ struct Lenient<Value: Decodable>: Decodable {
 }
 
 extension KeyedDecodingContainer {
+    /// A table of fields of one type: the key and the property of each.
+    typealias Fields<Root, Value> = KeyValuePairs<Key, WritableKeyPath<Root, Value>>
+
+    /// Reads fields into a value; a property without a field keeps its value.
+    func read<Root, Value>(_ read: (Key) -> Value?, _ fields: Fields<Root, Value>, into root: inout Root) {
+        for (key, property) in fields {
+            if let value = read(key) {
+                root[keyPath: property] = value
+            }
+        }
+    }
+
+    /// Reads fields into a value; a property without a field becomes `nil`.
+    func read<Root, Value>(_ read: (Key) -> Value?, _ fields: Fields<Root, Value?>, into root: inout Root) {
+        for (key, property) in fields {
+            root[keyPath: property] = read(key)
+        }
+    }
+
     /// Returns whether a key has a value: a failed decoding is slow because it creates an error, and most entries omit
     /// most fields.
     private func has(_ key: Key) -> Bool {

@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The rules for storing and showing the messages of a call.
 struct CaptureRules: Sendable {

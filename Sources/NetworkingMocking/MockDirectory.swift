@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension MockTransport {
     /// Creates a transport that responds with the files of a directory, as a backend for previews and offline work.

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension MockResponse {
     /// A chunk of a body, or an event between two chunks.
@@ -82,7 +77,7 @@ extension MockResponse {
     /// Creates a response with a body that arrives in given chunks.
     ///
     /// ```swift
-    /// .chunks(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
+    /// MockResponse.chunks(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
     /// ```
     ///
     /// The head arrives first. The length of the body is known in advance if the header fields contain

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension MockResponse {
     /// Plays the response to a request with its body in memory.

@@ -1,18 +1,13 @@
+public import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The response of a ``MockTransport``: immediate, delayed or in chunks, a failure, or none at all.
 ///
 /// ```swift
 /// MockResponse.ok(data, headerFields: [.contentType: "text/plain"])
 /// MockResponse.json(user).delayed(by: .seconds(2))
-/// MockResponse.ok(film).inSteps(4, every: .seconds(2)).failing(with: error, afterSteps: 1)
+/// MockResponse.ok(data).inSteps(4, every: .seconds(2)).failing(with: error, afterSteps: 1)
 /// MockResponse.chunks(["data: 1\n\n", .wait(for: gate), "data: 2\n\n"])
 /// MockResponse.failure(NetworkingError(.offline, request: request))
 /// ```
@@ -110,7 +105,7 @@ public struct MockResponse: Sendable {
     /// Creates a response with JSON text.
     ///
     /// ```swift
-    /// .json(text: #"{"id": 42, "name": "Emily"}"#)
+    /// MockResponse.json(text: #"{"id": 42, "name": "Emily"}"#)
     /// ```
     ///
     /// - Parameters:
@@ -203,7 +198,7 @@ public struct MockResponse: Sendable {
     /// Returns this response with header fields, which replace existing fields of the same names.
     ///
     /// ```swift
-    /// .json(user).headerFields([.eTag: "\"1\""])
+    /// MockResponse.json(user).headerFields([.eTag: "\"1\""])
     /// ```
     ///
     /// - Parameter fields: The fields. They do not apply to outcomes without a head, such as a failure, or to a

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// An error about unused mocks of a ``MockTransport``, and about requests that it could not respond to.
 public struct UnusedMocks: LocalizedError, CustomStringConvertible {

@@ -1,14 +1,34 @@
 #if Crypto
-/// Reads the responses of providers as leniently as possible without guessing.
-extension KeyedDecodingContainer {
-    /// Returns a text; `nil` for any other type.
-    func text(for key: Key) -> String? {
-        try? decodeIfPresent(String.self, forKey: key)
+/// The fields of a provider's response, read as leniently as possible without guessing.
+struct LenientFields: Decodable {
+    private struct Name: CodingKey {
+        let stringValue: String
+        let intValue: Int? = nil
+
+        init(stringValue: String) {
+            self.stringValue = stringValue
+        }
+
+        init?(intValue: Int) {
+            return nil
+        }
+    }
+
+    private let fields: KeyedDecodingContainer<Name>
+
+    init(from decoder: any Decoder) throws {
+        fields = try decoder.container(keyedBy: Name.self)
+    }
+
+    /// The text of a field; `nil` for any other type.
+    subscript(_ name: String) -> String? {
+        try? fields.decodeIfPresent(String.self, forKey: Name(stringValue: name))
     }
 
     /// Returns a number of seconds, which some providers send as text; `nil` if the value is not a valid time.
-    func seconds(for key: Key) -> Double? {
-        let seconds = (try? decodeIfPresent(Double.self, forKey: key)) ?? text(for: key).flatMap { Double($0) }
+    func seconds(_ name: String) -> Double? {
+        let number = try? fields.decodeIfPresent(Double.self, forKey: Name(stringValue: name))
+        let seconds = number ?? self[name].flatMap { Double($0) }
         return seconds.flatMap { $0.isFinite && abs($0) < 1e10 ? $0 : nil }
     }
 }

@@ -1,11 +1,6 @@
 #if Crypto
+public import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// One attempt to sign a user in: the page to show and the callback to expect (RFC 6749 section 4.1).
 ///

@@ -1,12 +1,7 @@
 #if Crypto
+public import FoundationForNetworking
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A code that the user types on another device to sign in on this one (RFC 8628 section 3.2).
 public struct OAuthDeviceCode: Sendable {
@@ -63,17 +58,19 @@ struct DeviceFlow {
         let endpoint = TokenEndpoint(system: system, url: url, network: network)
         let response = try await endpoint.response(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
-        let content = try? JSONDecoder().decode(Content.self, from: response.data)
-        guard response.status == .ok, let content, let page = Self.page(content.page, namedBy: url),
-            let userCode = content.userCode, let deviceCode = content.deviceCode
+        let answer = try? JSONDecoder().decode(LenientFields.self, from: response.data)
+        // Google calls the page `verification_url`.
+        guard response.status == .ok, let answer,
+            let page = Self.page(answer["verification_uri"] ?? answer["verification_url"], namedBy: url),
+            let userCode = answer["user_code"], let deviceCode = answer["device_code"]
         else {
             let refusal = ProviderError(
-                code: content?.error,
-                explanation: content?.explanation,
+                code: answer?["error"],
+                explanation: answer?["error_description"],
                 hiding: [system.authentication.secret].compactMap(\.self)
             )
             throw OAuthError(
-                content?.error == nil ? .invalidResponse : .tokenRefused,
+                answer?["error"] == nil ? .invalidResponse : .tokenRefused,
                 code: refusal.code,
                 statusCode: response.status.code,
                 "The provider issued no device code\(refusal.text), with status \(response.status.code). Check the "
@@ -84,14 +81,14 @@ struct DeviceFlow {
         let seconds = { (value: Double?, standard: Double) in
             value.flatMap { $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
         }
-        let lifetime = seconds(content.lifetime, 900)
+        let lifetime = seconds(answer.seconds("expires_in"), 900)
         return OAuthDeviceCode(
             userCode: PrintableText.cut(PrintableText.singleLine(userCode), to: 64),
             verificationURL: page,
-            completeURL: Self.page(content.completePage, namedBy: url),
+            completeURL: Self.page(answer["verification_uri_complete"], namedBy: url),
             expirationDate: now.addingTimeInterval(lifetime),
             deviceCode: deviceCode,
-            interval: .seconds(seconds(content.interval, 5)),
+            interval: .seconds(seconds(answer.seconds("interval"), 5)),
             lifetime: .seconds(lifetime)
         )
     }
@@ -142,42 +139,6 @@ struct DeviceFlow {
 
     private static var expired: OAuthError {
         OAuthError(.expired, code: "expired_token", "The device code has expired. Sign in again.")
-    }
-
-    private struct Content: Decodable {
-        let deviceCode: String?
-        let userCode: String?
-        let page: String?
-        let completePage: String?
-        let lifetime: Double?
-        let interval: Double?
-        let error: String?
-        let explanation: String?
-
-        enum CodingKeys: String, CodingKey {
-            case deviceCode = "device_code"
-            case userCode = "user_code"
-            case page = "verification_uri"
-            case completePage = "verification_uri_complete"
-            case lifetime = "expires_in"
-            case interval
-            case error
-            case explanation = "error_description"
-            /// Google's name for the field.
-            case otherPage = "verification_url"
-        }
-
-        init(from decoder: any Decoder) throws {
-            let fields = try decoder.container(keyedBy: CodingKeys.self)
-            deviceCode = fields.text(for: .deviceCode)
-            userCode = fields.text(for: .userCode)
-            page = fields.text(for: .page) ?? fields.text(for: .otherPage)
-            completePage = fields.text(for: .completePage)
-            lifetime = fields.seconds(for: .lifetime)
-            interval = fields.seconds(for: .interval)
-            error = fields.text(for: .error)
-            explanation = fields.text(for: .explanation)
-        }
     }
 }
 

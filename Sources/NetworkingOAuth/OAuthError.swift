@@ -1,11 +1,6 @@
 #if Crypto
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The reason why a sign-in failed or a token could not be obtained.
 ///
@@ -99,9 +94,23 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         "OAuthError(\(kind)): \(reason)"
     }
 
-    /// A sentence for the user of the app, returned by `localizedDescription`: without a URL.
+    private var userText: UserText {
+        isDenied ? .deniedSignIn : .failedSignIn
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        isDenied ? "The sign-in was not allowed." : "The sign-in failed."
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 
     /// A dump without secrets and without the underlying error.

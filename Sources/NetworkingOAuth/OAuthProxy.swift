@@ -1,11 +1,6 @@
 #if Crypto
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Returns a proxy that signs in and out through this stack.

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension OAuthServer {
     /// Loads the metadata of a provider (RFC 8414), or its OpenID configuration if only that exists.

@@ -1,9 +1,5 @@
 #if Crypto
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// The endpoints and capabilities of a provider (RFC 8414).
 ///

@@ -1,18 +1,13 @@
 #if Crypto
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension OAuthSystem {
     /// Returns the system for Spotify, for an app with users that sign in.
     ///
     /// ```swift
     /// let spotify = OAuthClient(
-    ///     .spotify(clientID: id, redirectURI: URL(string: "shop://callback")!, scopes: ["user-read-email"])
+    ///     .spotify(clientID: clientID, redirectURI: URL(string: "shop://callback")!, scopes: ["user-read-email"])
     /// )
     /// let network = URLSession.shared
     ///     .authenticated(oauth: spotify)

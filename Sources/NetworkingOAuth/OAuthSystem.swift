@@ -1,11 +1,6 @@
 #if Crypto
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A provider of tokens, and the app's registration there.
 ///

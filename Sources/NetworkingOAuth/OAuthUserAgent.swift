@@ -1,12 +1,7 @@
 #if Crypto
-import Networking
+public import FoundationForNetworking
+public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Shows users the page of a provider, and returns the URL that it redirects them to.
 ///
@@ -48,17 +43,7 @@ public struct OAuthCallback: Sendable {
     }
 }
 
-extension OAuthCallback: CustomStringConvertible, CustomReflectable {
-    /// The type, without the code in the URL.
-    public var description: String {
-        "OAuthCallback(<redacted>)"
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension OAuthCallback: RedactedDescription {}
 
 extension OAuthError {
     /// The error that an ``OAuthUserAgent`` throws when the user declines.
@@ -69,10 +54,11 @@ extension OAuthError {
 
 /// Opens the page in the system's browser, and waits until the app receives the URL.
 ///
+/// <!-- snippet: fragment SwiftUI -->
 /// ```swift
 /// let browser = ExternalUserAgent { url in await UIApplication.shared.open(url) }
 ///
-/// WindowGroup { … }
+/// WindowGroup { ContentView() }
 ///     .onOpenURL { browser.handle($0) }
 /// ```
 ///

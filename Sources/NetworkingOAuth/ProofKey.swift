@@ -1,12 +1,7 @@
 #if Crypto
 import Crypto
-import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
+public import Networking
 
 /// A proof that the same app requests and redeems an authorization code: PKCE with SHA-256 (RFC 7636).
 ///
@@ -14,6 +9,7 @@ import Foundation
 ///
 /// ```swift
 /// let key = ProofKey()
+/// var url = URL(string: "https://login.example.com/authorize")!
 /// url.append(queryItems: [URLQueryItem(name: "code_challenge", value: key.challenge)])
 /// ```
 public struct ProofKey: Sendable, Hashable {
@@ -55,20 +51,5 @@ public struct ProofKey: Sendable, Hashable {
     public static let method = "S256"
 }
 
-extension ProofKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, without the verifier.
-    public var description: String {
-        "ProofKey(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension ProofKey: RedactedDescription {}
 #endif

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The response of a token endpoint (RFC 6749 sections 5.1 and 5.2).
 struct TokenResponse {
@@ -24,17 +19,20 @@ struct TokenResponse {
     ///   - secrets: Values that errors must not quote from the response.
     /// - Throws: ``OAuthError`` if the response is a refusal, or does not follow the protocol.
     init(_ response: HTTPResponseData, at date: Date, hiding secrets: [String]) throws {
-        let fields = try? JSONDecoder().decode(Fields.self, from: response.data)
+        let fields = try? JSONDecoder().decode(LenientFields.self, from: response.data)
         // Some providers refuse with a status of 200, and some describe an outage in JSON.
-        if let error = fields?.error, fields?.accessToken == nil,
+        if let fields, let error = fields["error"], fields["access_token"] == nil,
             !response.status.isOutage || Self.refusals.contains(error)
         {
-            throw Self.refusal(ProviderError(code: error, explanation: fields?.explanation, hiding: secrets), response)
+            throw Self.refusal(
+                ProviderError(code: error, explanation: fields["error_description"], hiding: secrets),
+                response
+            )
         }
         // A transient failure does not end a session. It is reported like the failure of any server.
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         guard response.status == .ok, let fields else { throw Self.noToken(response) }
-        guard let token = fields.accessToken, token.isSendable else {
+        guard let token = fields["access_token"], token.isSendable else {
             throw OAuthError(
                 .invalidResponse,
                 statusCode: response.status.code,
@@ -42,7 +40,7 @@ struct TokenResponse {
                 "The response of the token endpoint has no usable access token. Report this to the provider."
             )
         }
-        guard fields.type.map({ $0.lowercased() == "bearer" }) ?? true else {
+        guard fields["token_type"].map({ $0.lowercased() == "bearer" }) ?? true else {
             throw OAuthError(
                 .invalidResponse,
                 statusCode: response.status.code,
@@ -51,10 +49,12 @@ struct TokenResponse {
             )
         }
         accessToken = token
-        refreshToken = fields.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
-        expirationDate = fields.lifetime.map { date.addingTimeInterval($0) }
-        scope = fields.scope
-        idToken = fields.idToken
+        refreshToken = fields["refresh_token"].flatMap { $0.isEmpty ? nil : $0 }
+        // Some providers send the number as text. An invalid lifetime is ignored.
+        let lifetime = fields.seconds("expires_in").flatMap { $0 >= 0 ? $0 : nil }
+        expirationDate = lifetime.map { date.addingTimeInterval($0) }
+        scope = fields["scope"]
+        idToken = fields["id_token"]
     }
 
     /// The codes of refusals (RFC 6749 section 5.2, RFC 8628 section 3.5).
@@ -129,42 +129,6 @@ struct TokenResponse {
         renewed.scope = scope ?? session.scope
         renewed.idToken = idToken ?? session.idToken
         return renewed
-    }
-
-    /// The fields of the response, parsed as leniently as possible without guessing.
-    private struct Fields: Decodable {
-        let accessToken: String?
-        let type: String?
-        let lifetime: Double?
-        let refreshToken: String?
-        let scope: String?
-        let idToken: String?
-        let error: String?
-        let explanation: String?
-
-        enum CodingKeys: String, CodingKey {
-            case accessToken = "access_token"
-            case type = "token_type"
-            case lifetime = "expires_in"
-            case refreshToken = "refresh_token"
-            case scope
-            case idToken = "id_token"
-            case error
-            case explanation = "error_description"
-        }
-
-        init(from decoder: any Decoder) throws {
-            let fields = try decoder.container(keyedBy: CodingKeys.self)
-            accessToken = fields.text(for: .accessToken)
-            type = fields.text(for: .type)
-            refreshToken = fields.text(for: .refreshToken)
-            scope = fields.text(for: .scope)
-            idToken = fields.text(for: .idToken)
-            error = fields.text(for: .error)
-            explanation = fields.text(for: .explanation)
-            // Some providers send the number as text. An invalid lifetime is ignored.
-            lifetime = fields.seconds(for: .lifetime).flatMap { $0 >= 0 ? $0 : nil }
-        }
     }
 }
 

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Obtains, renews and revokes the tokens of one ``OAuthClient``.
 final class TokenService: Sendable {

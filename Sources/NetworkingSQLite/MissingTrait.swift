@@ -1,9 +1,5 @@
 #if !SQLite
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// Replaces the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
 @available(

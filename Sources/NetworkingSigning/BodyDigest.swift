@@ -1,12 +1,7 @@
 #if Crypto
 public import Crypto
+import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPRequestData {
     /// Returns the digest of the body, for signers.

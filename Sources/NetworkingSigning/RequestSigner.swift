@@ -26,9 +26,7 @@ public import Networking
 /// concurrently. If it has state, it keeps the state in one object protected by a lock.
 ///
 /// By default, descriptions, dumps and mirrors of a signer are redacted.
-public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
-{
+public protocol RequestSigner: RequestOptionReader, Sendable, RedactedDescription {
     /// The name of the key or of its owner, which is not secret; responses fetched with one key are not shared with
     /// another.
     var keyID: String { get }
@@ -79,20 +77,5 @@ extension RequestSigner {
     /// Does nothing, and returns `false`.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         false
-    }
-
-    /// The type, without its contents.
-    public var description: String {
-        "\(Self.self)(<redacted>)"
-    }
-
-    /// The same as the description.
-    public var debugDescription: String {
-        description
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
     }
 }

@@ -6,7 +6,7 @@ extension NetworkingComponent {
     /// ```swift
     /// let network = URLSession.shared
     ///     .timeout(.seconds(10))
-    ///     .signed(with: AWSSigner(key, region: "eu-central-1", service: "execute-api"))
+    ///     .signed(with: AWSSigner(credentials, region: "eu-central-1", service: "execute-api"))
     ///     .retry()
     ///     .server(authority: "api.example.com")
     /// ```

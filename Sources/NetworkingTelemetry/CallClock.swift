@@ -1,12 +1,7 @@
 #if Telemetry
+import FoundationForNetworking
 import Networking
 import Tracing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The timeline of a call's spans: the date of its start, plus the time that the monotonic clock measures.
 ///

@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 import HTTPTypes
 
 /// Serves the requests of one connection, one after the other.

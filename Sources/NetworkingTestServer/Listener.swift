@@ -1,14 +1,6 @@
 #if TestServer
+import CLibraryForNetworking
 import FlyingSocks
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// Accepts connections on a port of loopback.
 protocol Listening: Sendable {

@@ -28,7 +28,8 @@ public func withTestServer<Result>(port: Int = 0, _ body: (TestServer) async thr
 
 #if TestServer && !SecureTestServer
 extension TestServer {
-    /// Replaces the settings of TLS in builds without the trait `SecureTestServer`, so that the compiler's error names it.
+    /// Replaces the settings of TLS in builds without the trait `SecureTestServer`, so that the compiler's error names
+    /// it.
     @available(
         *,
         unavailable,

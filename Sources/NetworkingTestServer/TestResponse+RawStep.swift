@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension TestResponse {
     /// A step of a raw response: bytes to send, a wait, or an ending.

@@ -41,7 +41,7 @@ extension TestServer {
     ///     try await gate.wait()
     ///     return .ok
     /// }
-    /// async let first = client.get("/slow")
+    /// async let first = network.data(.get("slow"))
     /// try await server.waitForRequests(1)
     /// gate.open()
     /// ```

@@ -44,33 +44,31 @@ extension TestServer {
 
 extension TestServer {
     private var unscriptedReport: String? {
-        let misses = switchboard.withRecord { $0.misses }
-        guard !misses.isEmpty else { return nil }
-        return """
-            These requests had no scripted response:
-            \(misses.numberedLines)
-            Add a route or enqueue a response for each expected request.
-            """
+        Self.report(
+            "These requests had no scripted response:",
+            switchboard.withRecord { $0.misses }.numberedLines,
+            "Add a route or enqueue a response for each expected request."
+        )
     }
 
     private var unclaimedReport: String? {
-        let requests = switchboard.withRecord { $0.unclaimed }
-        guard !requests.isEmpty else { return nil }
-        return """
-            These requests were not taken:
-            \(requests.numberedLines)
-            Take each request with takeRequest(), or call forgetRequests() if they do not matter.
-            """
+        Self.report(
+            "These requests were not taken:",
+            switchboard.withRecord { $0.unclaimed }.numberedLines,
+            "Take each request with takeRequest(), or call forgetRequests() if they do not matter."
+        )
     }
 
     private var unusedReport: String? {
-        let unused = switchboard.withScript { $0.unused }
-        guard !unused.isEmpty else { return nil }
-        return """
-            These scripted responses were not used:
-            \(unused.numberedLines)
-            Script only responses that the client requests, or call clearQueue() if they do not matter.
-            """
+        Self.report(
+            "These scripted responses were not used:",
+            switchboard.withScript { $0.unused }.numberedLines,
+            "Script only responses that the client requests, or call clearQueue() if they do not matter."
+        )
+    }
+
+    private static func report(_ fault: String, _ lines: String, _ wayOut: String) -> String? {
+        lines.isEmpty ? nil : "\(fault)\n\(lines)\n\(wayOut)"
     }
 
     private static func fail(with reports: [String?]) throws(TestServerError) {

@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 private import Synchronization
 
 /// A server that sends scripted HTTP/1.1 responses on a loopback socket and records the requests.

@@ -7,7 +7,8 @@
 /// ```swift
 /// try await withTestServer { server in
 ///     server.enqueue(.text("hello"))
-///     …
+///     let (data, _) = try await URLSession.shared.data(from: server.url)
+///     #expect(String(decoding: data, as: UTF8.self) == "hello")
 /// }
 /// ```
 ///

@@ -1,19 +1,7 @@
 #if TestServer
+import CLibraryForNetworking
 import FlyingSocks
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+public import FoundationForNetworking
 
 /// Runs a closure with the URL of a loopback port that never completes a connection.
 ///
@@ -22,7 +10,8 @@ import Android
 ///
 /// ```swift
 /// try await withUnresponsiveServer { url in
-///     …
+///     let network = URLSession.shared.timeout(connect: .seconds(1))
+///     await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(url: url)) }
 /// }
 /// ```
 ///

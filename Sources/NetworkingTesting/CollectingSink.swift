@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A sink that collects the body, so that a test can inspect it.
 ///

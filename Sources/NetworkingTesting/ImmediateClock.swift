@@ -1,11 +1,6 @@
+import FoundationForNetworking
 public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkClock {
     /// A clock on which every wait ends immediately: sleeping advances its time to the end of the sleep.

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A clock that only moves when a test advances it, and that tracks the tasks waiting on it.
 ///

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Records the requests at one place in a stack, with their results and how many were in flight at once.
 ///
@@ -66,6 +61,8 @@ public final class RequestRecorder: Sendable {
     /// Checks which requests were recorded, and in which order.
     ///
     /// ```swift
+    /// let recorder = RequestRecorder()
+    /// // …
     /// try recorder.verify("GET https://api.example.com/users", "DELETE https://api.example.com/users/42")
     /// ```
     ///

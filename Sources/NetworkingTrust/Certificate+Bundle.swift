@@ -5,7 +5,8 @@ extension Certificate {
     /// Returns the certificates of a file in a bundle: `name.cer`, `name.der`, `name.crt` or `name.pem`.
     ///
     /// ```swift
-    /// let pins = HostPins("api.example.com", certificates: try Certificate.bundled("api-2026") + Certificate.bundled("api-2027"))
+    /// let certificates = try Certificate.bundled("api-2026") + Certificate.bundled("api-2027")
+    /// let pins = HostPins("api.example.com", certificates: certificates)
     /// ```
     ///
     /// Reads the file on the calling thread. The first file that exists is used.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// A SHA-256 digest that identifies the key, or the certificate, of a server.
 ///
@@ -35,8 +31,8 @@ public struct CertificatePin: Sendable, Hashable {
 
     /// Creates a pin from text, such as one from a configuration.
     ///
-    /// - Parameter text: `sha256/` or `certificate-sha256/`, and the base64 of 32 bytes. `nil` is returned for any other
-    ///   text.
+    /// - Parameter text: `sha256/` or `certificate-sha256/`, and the base64 of 32 bytes. `nil` is returned for any
+    ///   other text.
     public init?(_ text: String) {
         guard text.utf8.count <= 128, let slash = text.firstIndex(of: "/"),
             let subject = Subject(rawValue: String(text[..<slash])),

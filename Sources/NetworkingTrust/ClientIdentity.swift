@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A certificate with its private key, with which a client identifies itself to some hosts (mutual TLS).
 ///
@@ -13,12 +9,36 @@ public import Foundation
 /// It is presented only to the hosts that it names, and only if they ask for a certificate. No description or dump
 /// shows the key, the certificate or the password.
 public struct ClientIdentity: Sendable {
-    package enum Source: Sendable {
+    /// The encoding of an identity, for a transport of your own.
+    ///
+    /// It contains the key, so no description or dump shows its contents.
+    public enum Source: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+        /// The contents of a PKCS#12 file, and the password of the file.
         case pkcs12(Data, password: String)
+        /// The certificates and the private key in PEM, and the password of the key if it is encrypted.
         case pem(chain: String, key: String, password: String?)
+
+        /// The encoding without its contents: `pkcs12` or `pem`.
+        public var description: String {
+            switch self {
+            case .pkcs12: "pkcs12"
+            case .pem: "pem"
+            }
+        }
+
+        /// The description.
+        public var debugDescription: String {
+            description
+        }
+
+        /// The contents of a dump: nothing.
+        public var customMirror: Mirror {
+            Mirror(self, children: [:])
+        }
     }
 
-    package let source: Source
+    /// The certificate and the private key, as they were passed to the initializer.
+    public let source: Source
 
     /// The hosts to which the identity is presented.
     public let hosts: [HostPattern]

@@ -9,7 +9,7 @@ import NetworkingCore
 /// | `**.example.com` | `example.com`, `api.example.com`, `a.b.example.com` | `badexample.com` |
 ///
 /// Case and a dot at the end do not matter. Write an international name in its ASCII form (`xn--…`). An IP address is
-/// written without brackets.
+/// written without brackets; all spellings of an IPv6 address are the same.
 public struct HostPattern: Sendable, Hashable {
     private enum Reach: Int, Sendable {
         case anyDepth
@@ -69,6 +69,7 @@ public struct HostPattern: Sendable, Hashable {
 
     static func normalized(_ host: some StringProtocol) -> String {
         let host = host.lowercased()
+        if host.utf8.contains(UInt8(ascii: ":")) { return IPv6Text.canonical(host) ?? host }
         return host.hasSuffix(".") ? String(host.dropLast()) : host
     }
 
@@ -83,7 +84,7 @@ public struct HostPattern: Sendable, Hashable {
             }
         }
         return allowed && !name.split(separator: ".", omittingEmptySubsequences: false).contains("")
-            && (!name.contains(":") || name.utf8.filter { $0 == UInt8(ascii: ":") }.count > 1)
+            && (!name.contains(":") || IPv6Text.canonical(name) != nil)
     }
 }
 

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// The pins of a host, or of the hosts that match a pattern.
 ///
@@ -122,7 +118,7 @@ public struct HostPins: Sendable, Hashable {
     ///     ``Scope/leaf``.
     ///   - host: The host of the server.
     /// - Returns: The mismatch; `nil` if one of the pins matches.
-    package func mismatch(with certificates: [Certificate], of host: String) -> PinMismatch? {
+    func mismatch(with certificates: [Certificate], of host: String) -> PinMismatch? {
         let compared = scope == .leaf ? Array(certificates.prefix(1)) : certificates
         var presented: [CertificatePin] = []
         for certificate in compared {

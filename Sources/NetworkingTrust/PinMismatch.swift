@@ -33,7 +33,9 @@ extension NetworkingError {
     /// The mismatch because of which the request failed with ``Kind/tls``; `nil` for any other failure.
     ///
     /// ```swift
-    /// catch let error as NetworkingError where error.pinMismatch != nil {
+    /// do {
+    ///     try await network.data(request)
+    /// } catch let error as NetworkingError where error.pinMismatch != nil {
     ///     showUpdateRequired()
     /// }
     /// ```
@@ -42,8 +44,14 @@ extension NetworkingError {
         set { self[metadata: PinMismatchKey.self] = newValue }
     }
 
-    /// Creates the error of a request to a server that has none of the pinned keys.
-    package init(_ mismatch: PinMismatch, request: HTTPRequestData) {
+    /// Creates the error of a request to a server that has none of the pinned keys, for a transport of your own.
+    ///
+    /// Its kind is ``Kind/tls``, and its ``pinMismatch`` is the mismatch.
+    ///
+    /// - Parameters:
+    ///   - mismatch: The mismatch.
+    ///   - request: The request that was not sent.
+    public init(_ mismatch: PinMismatch, request: HTTPRequestData) {
         self.init(
             .tls,
             request: request,

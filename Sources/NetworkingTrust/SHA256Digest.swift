@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// SHA-256 (FIPS 180-4) of certificates and their public keys.
 ///

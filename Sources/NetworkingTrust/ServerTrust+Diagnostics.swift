@@ -1,14 +1,25 @@
-package import NetworkingCore
+public import NetworkingCore
 
 extension ServerTrust {
     /// Returns the probable mistakes in the pins of a transport.
     ///
+    /// The mistakes are a single pin, expired pins, two entries for a host, and a stack whose server has no pins although
+    /// other hosts do.
+    ///
+    /// A transport of your own returns them from `transportDiagnostics(below:)`:
+    ///
+    /// ```swift
+    /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    ///     trust.diagnostics(of: self, below: modifiers)
+    /// }
+    /// ```
+    ///
     /// - Parameters:
-    ///   - name: The line of the transport in an outline.
+    ///   - transport: The transport, which the diagnostics name.
     ///   - modifiers: The modifiers of the stack.
     /// - Returns: The diagnostics.
-    package func diagnostics(
-        about name: String,
+    public func diagnostics(
+        of transport: some NetworkingComponent,
         below modifiers: [any NetworkingModifier]
     ) -> [StackDiagnostic] {
         let date = NetworkEnvironment.current.clock.date
@@ -39,6 +50,6 @@ extension ServerTrust {
                     + "\(pins.map { "\($0.host)" }.joined(separator: " and ")). Correct the hosts of the pins."
             )
         }
-        return messages.map { StackDiagnostic($0, aboutTransport: name) }
+        return messages.map { StackDiagnostic($0, aboutTransport: transport) }
     }
 }

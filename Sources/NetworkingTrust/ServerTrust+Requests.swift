@@ -1,30 +1,45 @@
-package import NetworkingCore
+public import NetworkingCore
 
 extension ServerTrust {
-    /// Returns the pins that a request's connection has to match.
+    /// Returns the pins and the identity that apply to the connection of a request.
     ///
-    /// Reports pins that have expired.
+    /// Reports pins that have expired (``TrustEvent/pinsExpired(host:)``); they do not apply.
     ///
-    /// - Parameter request: The request.
-    /// - Returns: The pins; `nil` if none apply.
+    /// ```swift
+    /// let host = try trust.hostTrust(for: request)
+    /// let connection = try await connections.connection(for: request, host)
+    /// ```
+    ///
+    /// - Parameter request: The request, resolved.
+    /// - Returns: The parts of the trust; `nil` if the host has neither pins nor an identity, or the request is sent
+    ///   without TLS.
     /// - Throws: ``NetworkingError`` if the host has enforced pins and the request would be sent without TLS, or if the
     ///   host is not ASCII, because the transport would then connect to the host of another name.
-    package func applicablePins(for request: HTTPRequestData) throws -> HostPins? {
-        guard let host = request.trustHost else { return nil }
-        guard pins.isEmpty && clientIdentities.isEmpty || host.utf8.allSatisfy({ $0 < 0x80 }) else {
+    public func hostTrust(for request: HTTPRequestData) throws -> HostTrust? {
+        guard !pins.isEmpty || !clientIdentities.isEmpty, let authority = request.authority else { return nil }
+        let host = HostPattern.normalized(PercentEncoding.decode(Authority(authority).host))
+        guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
                 reason: "The host is not ASCII, so its pins are not known. Write it in its ASCII form (xn--…)."
             )
         }
+        let pins = try currentPins(of: host, for: request)
+        guard request.scheme == "https" else { return nil }
+        let identityIndex = identityIndex(for: host)
+        guard pins != nil || identityIndex != nil else { return nil }
+        return HostTrust(host: host, pins: pins, identityIndex: identityIndex)
+    }
+
+    /// Returns the pins of a host unless they have expired.
+    private func currentPins(of host: String, for request: HTTPRequestData) throws -> HostPins? {
         guard let pins = pins(for: host) else { return nil }
         if pins.areExpired(at: NetworkEnvironment.current.clock.date) {
             request.emit(TrustEvent.pinsExpired(host: host))
             return nil
         }
-        guard request.scheme == "https" else {
-            guard pins.mode == .enforced else { return nil }
+        guard request.scheme == "https" || pins.mode == .reportOnly else {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
@@ -32,13 +47,5 @@ extension ServerTrust {
             )
         }
         return pins
-    }
-}
-
-extension HTTPRequestData {
-    /// The host of the connection, in lower case and decoded, as pins and identities name it.
-    package var trustHost: String? {
-        guard let authority else { return nil }
-        return HostPattern.normalized(PercentEncoding.decode(Authority(authority).host))
     }
 }

@@ -44,9 +44,12 @@ public struct ServerTrust: Sendable {
     public var pins: [HostPins]
     /// The identities of the client.
     ///
-    /// If several match a host, the most specific one is used.
+    /// If several match a host, the most specific one is used. A server that asks for a certificate receives it during
+    /// the handshake, before pins are compared; the key is never sent.
     public var clientIdentities: [ClientIdentity]
     /// The oldest version of TLS that is accepted.
+    ///
+    /// A configuration of the transport that requires a later version has precedence.
     public var minimumTLSVersion: TLSVersion
     /// The versions of HTTP to offer.
     public var applicationProtocols: ApplicationProtocols
@@ -82,7 +85,7 @@ public struct ServerTrust: Sendable {
         return pins[index].exceptions.contains { $0.matches(host) } ? nil : pins[index]
     }
 
-    /// Returns the index of the identity that is presented to a host.
+    /// Returns the index, within ``clientIdentities``, of the identity that is presented to a host.
     package func identityIndex(for host: String) -> Int? {
         HostPattern.bestMatch(for: host, in: clientIdentities) { $0.hosts }
     }

@@ -2,7 +2,9 @@ public import NetworkingCore
 
 /// An event of the pins of a ``ServerTrust``.
 ///
-/// A mismatch is found when a connection is made, so a request over a kept connection reports none.
+/// A mismatch is found when a connection is made, so a request over a kept connection reports none. AsyncHTTPClient
+/// does not know for which request it makes a connection: a mismatch that is only reported goes to the listeners of the
+/// first request to that host that ends afterwards.
 @nonexhaustive
 public enum TrustEvent: NetworkEvent {
     /// The server has none of the pinned keys, and the request fails.

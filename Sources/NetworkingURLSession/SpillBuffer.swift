@@ -1,12 +1,7 @@
 import Dispatch
+import FoundationForNetworking
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A buffer for bytes that wait for their reader: a few in memory, and more in private files.
 ///

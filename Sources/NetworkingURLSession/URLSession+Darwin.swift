@@ -5,9 +5,7 @@ import NetworkingCore
 extension URLSession {
     /// Creates a session for exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
         // Both would act without the stack's knowledge.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil

@@ -8,9 +8,7 @@ extension URLSession {
     /// Creates a session for exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
         // The initializer copies the configuration, but the changes made here must not reach the caller's object.
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
         // With a cache, a task that is cancelled early crashes the process. Both would also act without the stack's
         // knowledge.
         configuration.urlCache = nil

@@ -51,15 +51,16 @@ extension URLSession {
     /// - Parameters:
     ///   - request: The request.
     ///   - trust: The servers to trust; `nil` for those of the platform.
+    ///   - host: The pins and the identity that the connection needs; `nil` if there are none.
     ///   - calls: The queue for calls into URLSession.
     /// - Returns: The response.
     /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
     func respond(
         to request: HTTPRequestData,
         trust: URLSessionTrust? = nil,
+        host: HostTrust? = nil,
         calls: URLSessionCalls = .shared
     ) async throws -> HTTPResponseData {
-        let pins = try trust?.trust.applicablePins(for: request)
         guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
             throw NetworkingError(
                 .invalidRequest,
@@ -78,7 +79,7 @@ extension URLSession {
             upload: upload,
             acceptsCodings: asksForCodings,
             trust: trust,
-            pins: pins,
+            host: host,
             calls: calls
         )
         exchange.start { [urlRequest] in self.task(for: exchange, with: urlRequest, sending: upload) }
@@ -93,14 +94,14 @@ extension URLSession: Outlined {
     }
 }
 
-extension URLSession: ExchangeLimiting {
+extension URLSession {
     /// Returns whether this transport ends the exchange of a request at a time limit itself.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         request.isLimitedByURLSessionExchange
     }
 }
 
-extension URLSessionTransport: ExchangeLimiting {
+extension URLSessionTransport {
     /// Returns whether this transport ends the exchange of a request at a time limit itself.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         request.isLimitedByURLSessionExchange

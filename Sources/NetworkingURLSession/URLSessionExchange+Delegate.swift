@@ -86,7 +86,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
         if challenge.protectionSpace.isOfServer {
             // Each scheme of the response is a separate challenge. After the last, the 401 is the response.
             completionHandler(.rejectProtectionSpace, nil)
-        } else if let decision = trust?.decision(on: challenge, pins) {
+        } else if let decision = trust?.decision(on: challenge, host) {
             record(decision.failure, decision.mismatch)
             completionHandler(decision.disposition, decision.credential)
         } else {

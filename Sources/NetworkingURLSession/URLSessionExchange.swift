@@ -24,8 +24,8 @@ final class URLSessionExchange: NSObject, Sendable {
     let upload: URLSessionUpload?
     let sessionAcceptsCodings: Bool
     let trust: URLSessionTrust?
-    /// The pins that the connection has to match.
-    let pins: HostPins?
+    /// The pins and the identity that the connection needs.
+    let host: HostTrust?
     private let calls: URLSessionCalls
     let load: URLSessionCalls.Load
     /// The bytes of the body that the sending task has not taken yet.
@@ -45,7 +45,7 @@ final class URLSessionExchange: NSObject, Sendable {
         upload: URLSessionUpload?,
         acceptsCodings: Bool,
         trust: URLSessionTrust? = nil,
-        pins: HostPins? = nil,
+        host: HostTrust? = nil,
         calls: URLSessionCalls = .shared
     ) {
         self.request = request
@@ -53,7 +53,7 @@ final class URLSessionExchange: NSObject, Sendable {
         self.upload = upload
         sessionAcceptsCodings = acceptsCodings
         self.trust = trust
-        self.pins = pins
+        self.host = host
         self.calls = calls
         load = URLSessionCalls.Load(on: calls)
         let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.maximumInMemory)

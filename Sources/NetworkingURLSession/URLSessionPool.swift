@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import NetworkingCore
+import NetworkingTrust
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
@@ -47,11 +48,13 @@ extension URLSessionTransport {
     }
 }
 
-/// The sessions of a transport, which separate the connections of its users.
+/// The sessions of a transport, which separate the connections of its users and of hosts with pins or identities.
 ///
-/// Every URLSession has its own connection pool, and there is no other way to choose a connection.
+/// Every URLSession has its own connection pool, and there is no other way to choose a connection. Over HTTP/2, a
+/// session may send requests for several hosts over one connection if the certificate names them all (RFC 9113 section
+/// 9.1.1). A host with pins therefore has a session of its own, whose connections were all compared with these pins.
 final class URLSessionPool: Sendable {
-    /// The maximum number of sessions kept for users without a request in progress.
+    /// The maximum number of sessions kept without a request in progress.
     private static let maximumIdle = 64
 
     private let configuration: URLSessionConfiguration
@@ -60,7 +63,15 @@ final class URLSessionPool: Sendable {
     private let calls: URLSessionCalls
     private let streams: OpenStreams
     private let common: URLSession
-    private let state = Mutex(State())
+    private let sessions = Mutex(KeyedPool<Partition, URLSession>(maximumIdle: URLSessionPool.maximumIdle))
+
+    /// The requests that may share connections.
+    private struct Partition: Hashable {
+        /// The user, if the transport keeps users apart.
+        let owner: ConnectionOwner?
+        /// The pins and the identity of the host, if it has any.
+        let host: HostTrust?
+    }
 
     init(
         _ configuration: URLSessionConfiguration,
@@ -69,9 +80,7 @@ final class URLSessionPool: Sendable {
         trust: URLSessionTrust? = nil,
         calls: URLSessionCalls = .shared
     ) {
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
         if let maximumConnectionsPerHost {
             configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
         }
@@ -84,7 +93,7 @@ final class URLSessionPool: Sendable {
     }
 
     deinit {
-        invalidate([common] + state.withLock { $0.removeAll() })
+        invalidate([common] + sessions.withLock { $0.removeAll() })
     }
 
     /// Invalidates sessions, which keep their delegate and their connections until then.
@@ -101,92 +110,45 @@ final class URLSessionPool: Sendable {
 
     /// Performs one exchange over a session with connections that the request may use.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        switch request.needsOwnConnection ? .never : reuse {
-        case .always:
-            return try await respond(to: request, of: nil, over: common)
-        case .sameCredentials:
-            guard let owner = ConnectionOwner(of: request) else {
-                return try await respond(to: request, of: nil, over: common)
-            }
-            let session = state.withLock { $0.borrow(owner) { .forExchanges(configuration) } }
-            defer {
-                if let surplus = state.withLock({ $0.giveBack(owner) }) {
-                    invalidate([surplus])
-                }
-            }
-            return try await respond(to: request, of: owner, over: session)
-        case .never:
+        let host = try trust?.trust.hostTrust(for: request)
+        let reuse = request.needsOwnConnection ? .never : reuse
+        guard reuse != .never else {
             let session = URLSession.forExchanges(configuration)
             defer { invalidate([session]) }
-            return try await session.respond(to: request, trust: trust, calls: calls)
+            return try await session.respond(to: request, trust: trust, host: host, calls: calls)
         }
+        let owner = reuse == .sameCredentials ? ConnectionOwner(of: request) : nil
+        let partition = Partition(owner: owner, host: host)
+        guard owner != nil || host != nil else { return try await respond(to: request, of: partition, over: common) }
+        let session = sessions.withLock { $0.borrow(partition) { .forExchanges(configuration) } }
+        defer {
+            if let surplus = sessions.withLock({ $0.giveBack(partition) }) {
+                invalidate([surplus])
+            }
+        }
+        return try await respond(to: request, of: partition, over: session)
     }
 
     /// Performs one exchange over a session with connections that other requests use too.
     private func respond(
         to request: HTTPRequestData,
-        of owner: ConnectionOwner?,
+        of partition: Partition,
         over session: URLSession
     ) async throws -> HTTPResponseData {
         #if canImport(FoundationNetworking)
         // Over TLS the server may use HTTP/2, where many exchanges share a connection, and URLSession does not report
         // it.
-        guard request.scheme == "http", let part = streams.begin(request, owner: owner) else {
-            return try await session.respond(to: request, trust: trust, calls: calls)
+        guard request.scheme == "http", let part = streams.begin(request, owner: partition.owner) else {
+            return try await session.respond(to: request, trust: trust, host: partition.host, calls: calls)
         }
         defer { streams.end(part) }
         #endif
-        return try await session.respond(to: request, trust: trust, calls: calls)
+        return try await session.respond(to: request, trust: trust, host: partition.host, calls: calls)
     }
 
     /// Returns why a request may have waited for a connection; `nil` if nothing is known.
     func connectionShortage(for request: HTTPRequestData) -> String? {
         streams.shortage(for: request, owner: reuse == .sameCredentials ? ConnectionOwner(of: request) : nil)
-    }
-
-    private struct State {
-        private var entries: [ConnectionOwner: Entry] = [:]
-        private var idleCount = 0
-        private var useCount: UInt64 = 0
-
-        /// Returns the session of an owner, which is kept until it is given back.
-        mutating func borrow(_ owner: ConnectionOwner, make: () -> URLSession) -> URLSession {
-            var entry = entries[owner] ?? Entry(session: make())
-            if entry.users == 0, entry.lastUse > 0 {
-                idleCount -= 1
-            }
-            useCount += 1
-            entry.users += 1
-            entry.lastUse = useCount
-            entries[owner] = entry
-            return entry.session
-        }
-
-        /// Returns a session to the pool; the result is the session that has been idle longest if there are too many.
-        mutating func giveBack(_ owner: ConnectionOwner) -> URLSession? {
-            entries[owner]?.users -= 1
-            guard entries[owner]?.users == 0 else { return nil }
-            idleCount += 1
-            guard idleCount > URLSessionPool.maximumIdle,
-                let oldest = entries.filter({ $0.value.users == 0 }).min(by: { $0.value.lastUse < $1.value.lastUse })
-            else { return nil }
-            idleCount -= 1
-            entries[oldest.key] = nil
-            return oldest.value.session
-        }
-
-        mutating func removeAll() -> [URLSession] {
-            defer { entries = [:] }
-            return entries.values.map(\.session)
-        }
-    }
-
-    private struct Entry {
-        let session: URLSession
-        /// The number of exchanges that use it.
-        var users = 0
-        /// The sequence number of the last use; 0 before the first.
-        var lastUse: UInt64 = 0
     }
 }
 

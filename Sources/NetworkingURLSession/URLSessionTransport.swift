@@ -34,22 +34,12 @@ public final class URLSessionTransport: NetworkingTransport {
     ///     which is 6 unless it was set.
     ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
     ///     requests with the same credentials on Linux, and all requests on Apple's platforms.
-    public init(
+    public convenience init(
         configuration: URLSessionConfiguration = .default,
         maximumConnectionsPerHost: Int? = nil,
         connectionReuse: ConnectionReuse = .standard
     ) {
-        if let maximumConnectionsPerHost {
-            precondition(
-                maximumConnectionsPerHost > 0,
-                "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
-            )
-        }
-        pool = URLSessionPool(
-            configuration,
-            maximumConnectionsPerHost: maximumConnectionsPerHost,
-            reuse: connectionReuse
-        )
+        self.init(configuration, maximumConnectionsPerHost, connectionReuse, trust: nil)
     }
 
     /// Creates a transport that checks pins, trusts authorities of its own, or presents client identities.
@@ -63,24 +53,35 @@ public final class URLSessionTransport: NetworkingTransport {
     /// mismatch fails with ``NetworkingError/Kind/tls`` and a ``NetworkingError/pinMismatch``. A request without TLS to
     /// a host with enforced pins fails with ``NetworkingError/Kind/invalidRequest``.
     ///
+    /// Each host that has pins or an identity has connections of its own, in a session of its own.
+    ///
     /// On Linux, URLSession can enforce none of it, so any value but the default one throws. Use
     /// `AsyncHTTPClientTransport` there.
     ///
     /// - Parameters:
-    ///   - configuration: The configuration, which is copied. `trust` replaces its minimum version of TLS.
+    ///   - configuration: The configuration, which is copied. The stricter of its minimum version of TLS and
+    ///     that of `trust` applies.
     ///   - trust: The servers to trust. Identities must be in PKCS#12.
     ///   - maximumConnectionsPerHost: As in the other initializer.
     ///   - connectionReuse: As in the other initializer.
     /// - Throws: ``ServerTrustError`` if this transport cannot enforce `trust`, or an identity cannot be read.
-    public init(
+    public convenience init(
         configuration: URLSessionConfiguration = .default,
         trust: ServerTrust,
         maximumConnectionsPerHost: Int? = nil,
         connectionReuse: ConnectionReuse = .standard
     ) throws(ServerTrustError) {
-        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
-        }
+        let configuration = configuration.copied
+        let trust = try URLSessionTrust(trust, configuring: configuration)
+        self.init(configuration, maximumConnectionsPerHost, connectionReuse, trust: trust)
+    }
+
+    private init(
+        _ configuration: URLSessionConfiguration,
+        _ maximumConnectionsPerHost: Int?,
+        _ connectionReuse: ConnectionReuse,
+        trust: URLSessionTrust?
+    ) {
         if let maximumConnectionsPerHost {
             precondition(
                 maximumConnectionsPerHost > 0,
@@ -91,7 +92,7 @@ public final class URLSessionTransport: NetworkingTransport {
             configuration,
             maximumConnectionsPerHost: maximumConnectionsPerHost,
             reuse: connectionReuse,
-            trust: try URLSessionTrust(trust, configuring: configuration)
+            trust: trust
         )
     }
 
@@ -103,6 +104,11 @@ public final class URLSessionTransport: NetworkingTransport {
     ///   cancelled.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         try await pool.respond(to: request)
+    }
+
+    /// The diagnostics of the pins, as ``ServerTrust/diagnostics(of:below:)`` describes them.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        pool.trust?.trust.diagnostics(of: self, below: modifiers) ?? []
     }
 
     #if canImport(Darwin)
@@ -117,12 +123,6 @@ extension URLSessionTransport: ConnectionCounting {
     /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)
-    }
-}
-
-extension URLSessionTransport: TransportDiagnosing {
-    package func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        pool.trust?.trust.diagnostics(about: description, below: modifiers) ?? []
     }
 }
 

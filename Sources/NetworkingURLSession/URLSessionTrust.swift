@@ -14,6 +14,8 @@ final class URLSessionTrust: Sendable {
     #if !canImport(FoundationNetworking)
     /// The identities of the client, in the order of the trust.
     let credentials: [URLCredential]
+    /// The authorities besides the system's, or instead of them; `nil` for the system's alone.
+    private let anchors: Anchors?
     #endif
 
     /// Prepares a value, and applies it to a configuration.
@@ -35,7 +37,12 @@ final class URLSessionTrust: Sendable {
                     + "AsyncHTTPClientTransport(trust:)."
             )
         }
-        configuration.tlsMinimumSupportedProtocolVersion = trust.minimumTLSVersion == .v13 ? .TLSv13 : .TLSv12
+        let minimum = trust.minimumTLSVersion == .v13 ? tls_protocol_version_t.TLSv13 : .TLSv12
+        // A configuration that already requires TLS 1.3 keeps it.
+        if configuration.tlsMinimumSupportedProtocolVersion.rawValue < minimum.rawValue {
+            configuration.tlsMinimumSupportedProtocolVersion = minimum
+        }
+        anchors = try Anchors(trust.roots)
         credentials = try trust.clientIdentities.map { identity throws(ServerTrustError) in
             try URLCredential.identity(identity)
         }
@@ -67,9 +74,9 @@ extension URLSessionTrust {
     ///
     /// - Parameters:
     ///   - challenge: The challenge.
-    ///   - pins: The pins that apply to the request.
+    ///   - host: The pins and the identity that the connection needs.
     /// - Returns: The reply; `nil` for any other challenge.
-    func decision(on challenge: URLAuthenticationChallenge, _ pins: HostPins?) -> Decision? {
+    func decision(on challenge: URLAuthenticationChallenge, _ host: HostTrust?) -> Decision? {
         let space = challenge.protectionSpace
         switch space.authenticationMethod {
         case NSURLAuthenticationMethodClientCertificate:
@@ -79,49 +86,69 @@ extension URLSessionTrust {
             guard let serverTrust = space.serverTrust else {
                 return Decision(disposition: .cancelAuthenticationChallenge, failure: .untrusted("no certificate"))
             }
-            return decision(on: serverTrust, of: space.host, pins)
+            return decision(on: serverTrust, host)
         default:
             return nil
         }
     }
 
-    private func decision(on serverTrust: SecTrust, of host: String, _ pins: HostPins?) -> Decision {
-        let usesOwnRoots = setRoots(of: serverTrust)
-        var error: CFError?
-        guard SecTrustEvaluateWithError(serverTrust, &error) else {
-            // The system evaluates its own roots again, and reports a precise error.
-            guard usesOwnRoots else { return Decision(disposition: .performDefaultHandling) }
-            let detail = error.map { ($0 as any Error).localizedDescription } ?? "the certificate is not trusted"
-            return Decision(disposition: .cancelAuthenticationChallenge, failure: .untrusted(detail))
+    private func decision(on serverTrust: SecTrust, _ host: HostTrust?) -> Decision {
+        switch TrustDecision(evaluate(serverTrust), hasOwnRoots: anchors != nil, host: host) {
+        case .accept(let mismatch):
+            Decision(disposition: .useCredential, credential: URLCredential(trust: serverTrust), mismatch: mismatch)
+        case .leaveToSystem(let mismatch):
+            Decision(disposition: .performDefaultHandling, mismatch: mismatch)
+        case .refuse(let failure):
+            Decision(disposition: .cancelAuthenticationChallenge, failure: failure)
         }
-        let accepted =
-            usesOwnRoots
-            ? Decision(disposition: .useCredential, credential: URLCredential(trust: serverTrust))
-            : Decision(disposition: .performDefaultHandling)
-        guard let pins else { return accepted }
-        let chain = (SecTrustCopyCertificateChain(serverTrust) as? [SecCertificate] ?? [])
-            .compactMap { try? Certificate(der: SecCertificateCopyData($0) as Data) }
-        guard let mismatch = pins.mismatch(with: chain, of: host) else { return accepted }
-        guard pins.mode == .enforced else {
-            var decision = accepted
-            decision.mismatch = mismatch
-            return decision
-        }
-        return Decision(disposition: .cancelAuthenticationChallenge, failure: .refused(mismatch))
     }
 
-    /// Sets the authorities of the trust, and returns whether there are any besides the system's.
-    private func setRoots(of serverTrust: SecTrust) -> Bool {
-        let (certificates, isOnly): ([Certificate], Bool)
-        switch trust.roots {
-        case .system: return false
-        case .systemAnd(let additional): (certificates, isOnly) = (additional, false)
-        case .only(let all): (certificates, isOnly) = (all, true)
+    /// Validates a certificate under the authorities of the trust.
+    private func evaluate(_ serverTrust: SecTrust) -> TrustDecision.Evaluation {
+        if let anchors, !anchors.set(on: serverTrust) { return .untrusted("the authorities could not be set") }
+        var error: CFError?
+        guard SecTrustEvaluateWithError(serverTrust, &error) else {
+            return .untrusted(
+                error.map { ($0 as any Error).localizedDescription } ?? "the certificate is not trusted"
+            )
         }
-        let anchors = certificates.compactMap { SecCertificateCreateWithData(nil, $0.der as CFData) }
-        _ = SecTrustSetAnchorCertificates(serverTrust, anchors as CFArray)
-        _ = SecTrustSetAnchorCertificatesOnly(serverTrust, isOnly)
-        return true
+        var chain: [Certificate] = []
+        for certificate in SecTrustCopyCertificateChain(serverTrust) as? [SecCertificate] ?? [] {
+            // The next certificate must not take the place of one that cannot be read.
+            guard let certificate = try? Certificate(der: SecCertificateCopyData(certificate) as Data) else { break }
+            chain.append(certificate)
+        }
+        return .trusted(chain)
+    }
+}
+
+/// The authorities of a trust besides the system's, or instead of them.
+///
+/// Certificates of Security never change, but are not declared as sendable.
+private struct Anchors: @unchecked Sendable {
+    private let certificates: [SecCertificate]
+    private let areOnly: Bool
+
+    /// Reads the authorities; `nil` for those of the system.
+    init?(_ roots: ServerTrust.Roots) throws(ServerTrustError) {
+        let certificates: [Certificate]
+        switch roots {
+        case .system: return nil
+        case .systemAnd(let additional): (certificates, areOnly) = (additional, false)
+        case .only(let all): (certificates, areOnly) = (all, true)
+        }
+        self.certificates = try certificates.map { certificate throws(ServerTrustError) in
+            guard let anchor = SecCertificateCreateWithData(nil, certificate.der as CFData) else {
+                throw ServerTrustError("\(certificate) of the roots is not valid for the system. Check its file.")
+            }
+            return anchor
+        }
+    }
+
+    /// Sets the authorities under which a trust is evaluated; returns `false` if the system refuses them.
+    func set(on serverTrust: SecTrust) -> Bool {
+        SecTrustSetAnchorCertificates(serverTrust, certificates as CFArray) == errSecSuccess
+            && SecTrustSetAnchorCertificatesOnly(serverTrust, areOnly) == errSecSuccess
     }
 }
 
@@ -130,7 +157,8 @@ extension URLCredential {
     fileprivate static func identity(_ identity: ClientIdentity) throws(ServerTrustError) -> URLCredential {
         guard case .pkcs12(let data, let password) = identity.source else {
             throw ServerTrustError(
-                "\(identity) is in PEM, which URLSession cannot read. Create it with pkcs12:password:."
+                "\(identity) is in PEM, which URLSession cannot read. Create it with pkcs12:password:, or use "
+                    + "AsyncHTTPClientTransport(trust:)."
             )
         }
         #if os(macOS)
@@ -155,19 +183,4 @@ extension URLCredential {
     }
 }
 #endif
-
-/// Why an exchange refuses the server's certificate.
-enum TrustFailure: Sendable {
-    /// None of the pinned keys is presented.
-    case refused(PinMismatch)
-    /// The platform does not trust the certificate under the roots of the trust.
-    case untrusted(String)
-
-    func error(of request: HTTPRequestData) -> NetworkingError {
-        switch self {
-        case .refused(let mismatch): NetworkingError(mismatch, request: request)
-        case .untrusted(let detail): NetworkingError(.tls, request: request, reason: HTTPRequestData.unsecured(detail))
-        }
-    }
-}
 #endif

@@ -3,9 +3,11 @@ import Foundation
 import Networking
 
 /// Measures the library against its budgets:
-/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks [overhead|inflight|mocks|caches|transport|asynchttpclient|downloads|streams]`.
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks
+/// [overhead|inflight|mocks|caches|transport|asynchttpclient|downloads|streams]`.
 ///
-/// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting instructions.
+/// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
+/// instructions.
 ///
 /// The exit code is 1 if a result misses its gate. Times are of this machine; ratios hold on others too.
 @main
@@ -91,11 +93,9 @@ struct Report {
 
     func print() {
         for row in rows {
-            let value = row.isRatio ? String(format: "%.2f", row.value) : String(format: "%.0f", row.value)
-            let gate = row.gate.map { gate in
-                row.isRatio
-                    ? String(format: ">= %.2f", gate) : String(format: row.isLeast ? ">= %.0f" : "<= %.0f", gate)
-            }
+            let format = row.isRatio || row.unit == "times" ? "%.2f" : "%.0f"
+            let value = String(format: format, row.value)
+            let gate = row.gate.map { (row.isLeast ? ">= " : "<= ") + String(format: format, $0) }
             let name = row.name.padding(toLength: 64, withPad: " ", startingAt: 0)
             let notes = [gate.map { "(gate \($0))" }, row.isWithinGate ? nil : "MISSED", row.detail]
             Swift.print(name, value, row.unit, notes.compactMap(\.self).joined(separator: " "))

@@ -53,10 +53,14 @@ enum CountedStacks {
 
     /// Makes a number of calls through a stack, one after the other.
     ///
-    /// The names in addition to those of ``all`` are `http.client`, `http.transport` and `http.app`. They use a server in
-    /// another process, with AsyncHTTPClient alone, with the transport, and with the stack of an app. The callers share
-    /// these calls.
+    /// The names in addition to those of ``all`` are `http.client`, `http.transport` and `http.app`. They use a server
+    /// in another process, with AsyncHTTPClient alone, with the transport, and with the stack of an app. The callers
+    /// share these calls. The names of ``TypedCalls/DecoderPlace`` are typed calls over a
+    /// mock.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
+        if let place = TypedCalls.DecoderPlace(rawValue: name) {
+            return try await TypedCalls.call(place, times: count)
+        }
         guard let stack = all.first(where: { $0.name == name }) else {
             return try await Task.detached { try await send(name, times: count, callers: callers) }.value
         }

@@ -1,4 +1,5 @@
 #if URLSession && AsyncHTTPClient && SQLite
+import Foundation
 import Networking
 
 /// The cost of a test over a mock.
@@ -18,14 +19,69 @@ enum Mocks {
             }
             best = min(best, clock.now - start)
         }
-        return [
+        return try await [
             Row(
                 name: "10,000 requests through nine modifiers over a mock",
                 value: best / .milliseconds(1),
                 unit: "ms",
                 gate: 1_000 * slowness
             )
+        ] + decoders()
+    }
+
+    /// The time of a typed call with a decoder, relative to the same call without one.
+    private static func decoders() async throws -> [Row] {
+        var best: [TypedCalls.DecoderPlace: Double] = [:]
+        // In turns, and the best of each: a slow second of the machine must not affect a single row.
+        for _ in 0..<100 {
+            for place in TypedCalls.DecoderPlace.allCases {
+                let time = try await Measurement.measure(runs: 1, samples: 1) {
+                    try await TypedCalls.call(place, times: 500)
+                }
+                best[place] = min(best[place] ?? .infinity, time.minimum / 500)
+            }
+        }
+        let none = best[.none]!
+        func row(_ name: String, _ place: TypedCalls.DecoderPlace) -> Row {
+            Row(name: name, value: best[place]! / none, unit: "times", gate: 1.05)
+        }
+        return [
+            Row(name: "value of a small JSON over a mock", value: none, unit: "ns"),
+            row("the same with a decoder of the stack", .stack),
+            row("the same with a decoder of the call", .call),
         ]
+    }
+}
+
+/// `value` of a small JSON document over a mock, with the decoder in different places.
+enum TypedCalls {
+    /// The place of the decoder, by the name for `Benchmarks count`.
+    enum DecoderPlace: String, CaseIterable {
+        case none = "value"
+        case stack = "value.stack"
+        case call = "value.call"
+    }
+
+    private struct User: Decodable {
+        let id: Int
+        let name: String
+    }
+
+    /// Makes a number of calls, one after the other.
+    static func call(_ place: DecoderPlace, times count: Int) async throws {
+        // A mock stores its requests, so each series has a new one.
+        let transport = MockTransport()
+        transport.on(.get, "/users/:id", .json(text: #"{"id":42,"name":"Emily"}"#))
+        let decoder = JSONDecoder()
+        let network: any NetworkingComponent =
+            place == .stack
+            ? transport.decoder(.json()).server(authority: "api.example.com")
+            : transport.server(authority: "api.example.com")
+        let request = HTTPRequestData(path: "/users/42")
+        for _ in 0..<count {
+            let (user, _) = try await network.value(request, as: User.self, decoder: place == .call ? decoder : nil)
+            precondition(user.id == 42)
+        }
     }
 }
 #endif

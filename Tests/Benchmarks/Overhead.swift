@@ -157,7 +157,7 @@ enum Overhead {
 /// The current speed of this machine: one async call of a component through its protocol.
 ///
 /// The gates in nanoseconds are for a machine where it takes 40 ns. Shared machines change their speed by a factor of
-/// two within minutes, so the gates are stretched by what is measured in the same rounds.
+/// two within minutes, so the gates are scaled by a measurement in the same rounds.
 enum Calibration {
     static let reference = 40.0
 

@@ -137,3 +137,29 @@ let incoming = HTTPRequest(method: .get, scheme: "https", authority: "api.exampl
 // Transports
 
 typealias MyTransport = URLSessionTransport
+
+// Stand-ins for the types of swift-openapi-runtime
+
+protocol ClientTransport: Sendable {
+    func send(
+        _ request: HTTPRequest,
+        body: HTTPBody?,
+        baseURL: URL,
+        operationID: String
+    ) async throws -> (HTTPResponse, HTTPBody?)
+}
+
+final class HTTPBody: AsyncSequence, Sendable {
+    enum Length: Sendable {
+        case unknown
+        case known(Int64)
+    }
+
+    let length: Length = .unknown
+
+    init(_ bytes: some Sequence<UInt8>) {}
+
+    func makeAsyncIterator() -> AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Iterator {
+        AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() }.makeAsyncIterator()
+    }
+}

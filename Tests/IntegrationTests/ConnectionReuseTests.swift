@@ -72,26 +72,20 @@ extension Loopback {
             #expect(try await bodies(over: transport, first: nil, second: nil) == ["own"])
         }
 
-        @Test func oneUserKeepsOneConnection() async throws {
+        /// A user keeps one connection, and without restrictions one connection serves every user.
+        @Test(arguments: [(false, 3), (true, 1)])
+        func connectionsAreKeptForTheirUsers(isUnrestricted: Bool, connections: Int) async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
-                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                let transport = URLSessionTransport(
+                    configuration: .ephemeral,
+                    connectionReuse: isUnrestricted ? .always : .standard
+                )
+                let network = transport.server(baseURL: server.url)
                 for token in ["emily", "emil", nil, "emily", "emil", nil] {
                     try await network.data(Self.request("/", token: token))
                 }
-                #expect(server.acceptedConnections == 3)
-            }
-        }
-
-        @Test func oneConnectionServesEveryUserIfReuseIsUnrestricted() async throws {
-            try await withTestServer { server in
-                server.route("/") { _ in .ok }
-                let transport = URLSessionTransport(configuration: .ephemeral, connectionReuse: .always)
-                let network = transport.server(baseURL: server.url)
-                for token in ["emily", "emil", nil] {
-                    try await network.data(Self.request("/", token: token))
-                }
-                #expect(server.acceptedConnections == 1)
+                #expect(server.acceptedConnections == connections)
             }
         }
 

@@ -373,16 +373,6 @@ extension Loopback {
     }
 }
 
-extension Result where Failure == any Error {
-    fileprivate init(catching body: () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
-        }
-    }
-}
-
 extension HTTPRequestData {
     fileprivate static func with(_ change: (inout HTTPRequestData) -> Void) -> HTTPRequestData {
         var request = HTTPRequestData()

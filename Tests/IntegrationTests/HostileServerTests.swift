@@ -33,12 +33,16 @@ extension Loopback {
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 for length in ["+5", "5 5", "0x5", "5;", "1e0", "5, +5", "9223372036854775808"] {
                     server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nhello"))
-                    let error = await #expect(throws: NetworkingError.self, "\(length)") {
-                        try await network.data(HTTPRequestData())
-                    }
-                    #expect(error?.kind == .invalidResponse, "\(length)")
+                    await expectInvalidResponse(from: network, "\(length)")
                 }
             }
+        }
+
+        private func expectInvalidResponse(from network: some NetworkingComponent, _ comment: Comment) async {
+            let error = await #expect(throws: NetworkingError.self, comment) {
+                try await network.data(HTTPRequestData())
+            }
+            #expect(error?.kind == .invalidResponse, comment)
         }
 
         @Test func rejectsInformationalStatusAsFinalResponse() async throws {
@@ -46,10 +50,7 @@ extension Loopback {
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 for status in [100, 101, 102, 103, 199] {
                     server.enqueue(.raw("HTTP/1.1 \(status) Odd\r\nContent-Length: 2\r\n\r\nok"))
-                    let error = await #expect(throws: NetworkingError.self, "\(status)") {
-                        try await network.data(HTTPRequestData())
-                    }
-                    #expect(error?.kind == .invalidResponse, "\(status)")
+                    await expectInvalidResponse(from: network, "\(status)")
                 }
             }
         }

@@ -17,12 +17,12 @@ extension Requirement {
     #endif
 
     #if URLSession && (os(Linux) || os(macOS))
-    static let httpbin = Requirement(.httpbin) { await HTTPBinServer.isAvailable }
+    static let httpbin = Requirement(.httpbin) { await PythonModules.haveHTTPBin }
     #endif
 
     #if LoopbackRedirect && URLSession && (os(Linux) || os(macOS))
-    static let authlib = Requirement(.authlib) { await Provider.hasAuthlib }
-    static let oidcProvider = Requirement(.oidcProvider) { await Provider.hasMock }
+    static let authlib = Requirement(.authlib) { await PythonModules.haveAuthlib }
+    static let oidcProvider = Requirement(.oidcProvider) { await PythonModules.haveProviderMock }
     #endif
 
     static let cacheTests = Requirement(.cacheTests) { CacheSuite.file != nil }

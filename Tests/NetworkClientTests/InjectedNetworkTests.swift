@@ -46,6 +46,9 @@ struct InjectedNetworkTests {
             #expect(Self.network.diagnostics.count == 1)
             #expect(Self.network.diagnostics(for: request).isEmpty)
         }
+        await withNetworkClient(Misconfigured()) {
+            #expect(Self.network.diagnostics.map(\.modifier) == ["Misconfigured"])
+        }
     }
 
     @Test func keepsTheLaws() async throws {
@@ -64,5 +67,15 @@ struct InjectedNetworkTests {
 private struct Injecting: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await withNetworkClient(upstream) { try await InjectedNetwork().numbered().send(request) }
+    }
+}
+
+private struct Misconfigured: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request, status: .ok)
+    }
+
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        [StackDiagnostic("There is no proxy.", aboutTransport: self)]
     }
 }

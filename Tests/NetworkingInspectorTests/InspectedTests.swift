@@ -153,28 +153,14 @@ struct InspectedTests {
     }
 
     @Test func deduplicatedCallRecordsNoAttemptOfItsOwn() async throws {
-        let gate = Suspension<Void>()
-        let arrival = Suspension<Void>()
-        let transport = MockTransport { _ in
-            arrival.resume()
-            try await gate.value()
-            return .text("hello")
-        }
-        let network = transport.deduplicated().inspected(by: inspector)
-        async let first = network.data(.lawful)
-        try await arrival.value()
-        async let second = network.data(.lawful)
-        // The second call has joined once its own record says that it follows another call.
-        try await eventually("inspector.shelf.captures.last?.snapshot.state.isFollowing == true") {
-            inspector.shelf.captures.last?.snapshot.state.isFollowing == true
-        }
-        gate.resume()
-        _ = try await (first, second)
+        let origin = HeldOrigin("hello")
+        let network = origin.transport.deduplicated().inspected(by: inspector)
+        try await origin.sendTwoCalls(over: network, inspector)
 
         #expect(summaries.map(\.isShared) == [nil, true])
         #expect(summaries.map(\.attempts) == [1, 0])
         #expect(entries.map(\.response.content.text) == ["hello", "hello"])
-        #expect(transport.requests.count == 1)
+        #expect(origin.transport.requests.count == 1)
     }
 
     /// A caller that shares an exchange sees the request that was sent, after the modifiers below changed it.
@@ -252,22 +238,9 @@ struct InspectedTests {
     ///
     /// A secret marked by the caller is redacted too.
     @Test func redactsSecretsMarkedByModifiersAndCallers() async throws {
-        let gate = Suspension<Void>()
-        let arrival = Suspension<Void>()
-        let transport = MockTransport { _ in
-            arrival.resume()
-            try await gate.value()
-            return .text("SECRET and MINE")
-        }
-        let network = transport.modified(Marking()).deduplicated().inspected(by: inspector)
-        async let first = network.data(.lawful)
-        try await arrival.value()
-        async let second = network.data(.lawful)
-        try await eventually("inspector.shelf.captures.last?.snapshot.state.isFollowing == true") {
-            inspector.shelf.captures.last?.snapshot.state.isFollowing == true
-        }
-        gate.resume()
-        _ = try await (first, second)
+        let origin = HeldOrigin("SECRET and MINE")
+        let network = origin.transport.modified(Marking()).deduplicated().inspected(by: inspector)
+        try await origin.sendTwoCalls(over: network, inspector)
         try await MockTransport { _ in .text("SECRET and MINE") }.modified(Marking()).inspected(by: inspector)
             .data(
                 .lawful.with {
@@ -433,20 +406,43 @@ struct InspectedTests {
 
     /// A call in flight during clearing leaves no record, and its caller still gets the response.
     @Test func ignoresACallThatEndsAfterClearing() async throws {
-        let gate = Suspension<Void>()
-        let arrival = Suspension<Void>()
-        let network = MockTransport { _ in
-            arrival.resume()
-            try await gate.value()
-            return .text("hello")
-        }
-        .inspected(by: inspector)
+        let origin = HeldOrigin("hello")
+        let network = origin.transport.inspected(by: inspector)
         async let response = network.data(.lawful)
-        try await arrival.value()
+        try await origin.arrival.value()
         inspector.clear()
-        gate.resume()
+        origin.gate.resume()
         #expect(try await response.status == .ok)
         #expect(inspector.callCount == 0)
+    }
+
+    /// An origin that holds its response until a gate opens.
+    private struct HeldOrigin {
+        let transport: MockTransport
+        /// Resumed when the request has arrived.
+        let arrival = Suspension<Void>()
+        let gate = Suspension<Void>()
+
+        init(_ text: String) {
+            transport = MockTransport { [arrival, gate] _ in
+                arrival.resume()
+                try await gate.value()
+                return .text(text)
+            }
+        }
+
+        /// Sends two calls, of which the second shares the exchange of the first.
+        func sendTwoCalls(over network: some NetworkingComponent, _ inspector: NetworkInspector) async throws {
+            async let first = network.data(.lawful)
+            try await arrival.value()
+            async let second = network.data(.lawful)
+            // The second call has joined once its own record says that it follows another call.
+            try await eventually("inspector.shelf.captures.last?.snapshot.state.isFollowing == true") {
+                inspector.shelf.captures.last?.snapshot.state.isFollowing == true
+            }
+            gate.resume()
+            _ = try await (first, second)
+        }
     }
 
     private struct Marking: NetworkingModifier {

@@ -10,17 +10,8 @@ import Testing
 
 /// Signing in with another device (RFC 8628).
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
-struct DeviceCodeTests {
-    private let provider = ScriptedProvider()
-    private let transport: MockTransport
-    private let client = OAuthClient(ScriptedProvider.system())
-    private let clock = ManualClock()
-    private let network: AnyNetworkingComponent
-
-    init() {
-        transport = provider.transport
-        network = provider.network(client, over: transport, clock)
-    }
+struct DeviceCodeTests: ProviderSuite {
+    let stack = ProviderStack()
 
     private func signIn() -> Task<Session, any Error> {
         Task { try await network.oauth(client).signIn(with: .deviceCode { _ in }) }

@@ -10,17 +10,8 @@ import Testing
 
 /// Signing in, being signed in, and signing out.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
-struct OAuthClientTests {
-    private let provider = ScriptedProvider()
-    private let transport: MockTransport
-    private let client = OAuthClient(ScriptedProvider.system())
-    private let clock = ManualClock()
-    private let network: AnyNetworkingComponent
-
-    init() {
-        transport = provider.transport
-        network = provider.network(client, over: transport, clock)
-    }
+struct OAuthClientTests: ProviderSuite {
+    let stack = ProviderStack()
 
     private func get(_ network: AnyNetworkingComponent? = nil) async throws -> String {
         String(decoding: try await (network ?? self.network).data(HTTPRequestData(path: "orders")).data, as: UTF8.self)

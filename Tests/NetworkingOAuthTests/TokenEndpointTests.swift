@@ -157,6 +157,8 @@ struct TokenEndpointTests {
         provider.set(\.scriptedResponses, [ScriptedProvider.refusal("invalid_grant", "hunter2")])
         let error = await #expect(throws: OAuthError.self) { try await signIn() }
         #expect(error?.localizedDescription == "The sign-in failed.")
+        #expect(error?.failureReason == "The service for signing in reported a problem.")
+        #expect(error?.recoverySuggestion == "Try to sign in again.")
         #expect(error?.reason.contains("invalid_grant") == true)
     }
 

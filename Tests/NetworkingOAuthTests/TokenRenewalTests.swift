@@ -10,16 +10,10 @@ import Testing
 
 /// The renewal of access tokens that expire or are refused.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
-struct TokenRenewalTests {
-    private let provider = ScriptedProvider()
-    private let transport: MockTransport
-    private let client = OAuthClient(ScriptedProvider.system())
-    private let clock = ManualClock()
-    private let network: AnyNetworkingComponent
+struct TokenRenewalTests: ProviderSuite {
+    let stack = ProviderStack()
 
     init() async throws {
-        transport = provider.transport
-        network = provider.network(client, over: transport, clock)
         try await network.oauth(client).signIn(with: provider.user)
     }
 

@@ -349,7 +349,9 @@ struct DatabaseFileTests {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "store")
             let settings = SQLiteOutboxStore.settings
-            let handle = DatabaseHandle(file: file, settings: settings) { try DatabaseFile(at: $0, settings) }
+            let handle = DatabaseHandle(file: file, settings: settings, failure: { fault, _ in fault }) {
+                try DatabaseFile(at: $0, settings)
+            }
             let runs = Mutex(0)
             try await handle.using { database in
                 try await database.writeInPlace { db in

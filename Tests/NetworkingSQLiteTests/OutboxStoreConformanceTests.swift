@@ -35,13 +35,7 @@ enum OutboxStoreKind: CaseIterable {
 
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct OutboxStoreConformanceTests {
-    private let order = HTTPRequestData(
-        method: .post,
-        scheme: "http",
-        authority: "localhost",
-        path: "/orders",
-        body: .json(["id": 7])
-    )
+    private let order = HTTPRequestData.order
 
     private func entry(_ number: UInt64, principal: Principal? = nil) -> OutboxEntry {
         OutboxEntry(
@@ -230,7 +224,7 @@ struct OutboxStoreConformanceTests {
             let outbox = Outbox(in: kind.store(in: file), over: MockTransport { _ in .ok() })
             let error = await #expect(throws: OutboxStoreError.self) { try await outbox.enqueue(order) }
             #expect(error.map { "\($0)" }?.contains(file.path) == true)
-            #expect(error?.localizedDescription == "The requests that wait to be sent could not be read or saved.")
+            #expect(error?.localizedDescription == "Changes that were not sent yet could not be read or saved.")
         }
     }
 

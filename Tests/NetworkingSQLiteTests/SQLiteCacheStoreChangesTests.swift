@@ -244,17 +244,26 @@ struct SQLiteCacheStoreChangesTests {
         return try DatabaseQueue(path: file.path, configuration: configuration)
     }
 
+    /// Opens a store, and a connection that is reading from its file.
+    private static func storeWithReader(
+        _ file: URL,
+        _ settings: CacheFile.Settings
+    ) async throws -> (SQLiteCacheStore, DatabaseQueue) {
+        let store = SQLiteCacheStore(file: file, settings: settings)
+        try await store.open()
+        let reader = try reader(of: file)
+        try await reader.writeWithoutTransaction { db in
+            try db.execute(sql: "BEGIN; SELECT count(*) FROM keys")
+        }
+        return (store, reader)
+    }
+
     /// SQLite alone gives up if a connection reads, and a busy file always has a reader.
     @Test func emptiesALongLogWhenItsReaderEnds() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(costLimit: 1 << 30, logLimit: 1 << 20, checkpointPatience: .seconds(60))
-            let store = SQLiteCacheStore(file: file, settings: settings)
-            try await store.open()
-            let reader = try Self.reader(of: file)
-            try await reader.writeWithoutTransaction { db in
-                try db.execute(sql: "BEGIN; SELECT count(*) FROM keys")
-            }
+            let (store, reader) = try await Self.storeWithReader(file, settings)
             try await store.store(.sample(length: 6 << 20), for: .named("a"))
             let location = DatabaseLocation(path: file.path)
             #expect(location.logLength > 6 << 20)
@@ -277,12 +286,7 @@ struct SQLiteCacheStoreChangesTests {
                 checkpointPatience: .zero,
                 longLogPatience: .zero
             )
-            let store = SQLiteCacheStore(file: file, settings: settings)
-            try await store.open()
-            let reader = try Self.reader(of: file)
-            try await reader.writeWithoutTransaction { db in
-                try db.execute(sql: "BEGIN; SELECT count(*) FROM keys")
-            }
+            let (store, reader) = try await Self.storeWithReader(file, settings)
             for name in 0..<10 {
                 try await store.store(.sample(length: 1 << 20), for: .named("\(name)"))
             }
@@ -299,12 +303,7 @@ struct SQLiteCacheStoreChangesTests {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(costLimit: 1 << 30, logLimit: 1 << 20, checkpointPatience: .zero)
-            let store = SQLiteCacheStore(file: file, settings: settings)
-            try await store.open()
-            let reader = try Self.reader(of: file)
-            try await reader.writeWithoutTransaction { db in
-                try db.execute(sql: "BEGIN; SELECT count(*) FROM keys")
-            }
+            let (store, reader) = try await Self.storeWithReader(file, settings)
             try await store.store(.sample(length: 8 << 20), for: .named("long"))
             try await store.remove(nil, for: .named("none"))
             try await reader.writeWithoutTransaction { db in

@@ -1,7 +1,10 @@
 #if SQLite
 import Foundation
-import NetworkingSQLite
+import Networking
+import TestSupport
 import Testing
+
+@testable import NetworkingSQLite
 
 /// The texts of the errors of a cache file that an app can show to its user.
 @Suite
@@ -16,6 +19,15 @@ struct SQLiteErrorTextTests {
         #expect(error.errorDescription == "Saved data could not be read or written.")
         #expect((error as any Error).localizedDescription == error.errorDescription)
         #expect(error.description != error.errorDescription)
+        #expect(error.failureReason?.hasPrefix("The file of the saved data is damaged or in use") == true)
+        #expect(error.recoverySuggestion == "Check the free space on this device and try again.")
+    }
+
+    @Test func catalogueHasTheTextsOfTheCode() throws {
+        let texts = UserText.sqlite.flatMap { text in
+            NetworkingError.TextPart.allCases.map { (text.key(of: $0), text.localized($0)) }
+        }
+        #expect(try StringCatalogue().english(of: ["cache"]) == Dictionary(uniqueKeysWithValues: texts))
     }
 }
 #endif

@@ -260,25 +260,6 @@ struct SignedTests {
         #expect(sink.data == Data("hello".utf8))
     }
 
-    /// A sink that requests the bytes after those it has received.
-    private struct ResumingSink: ForwardingSink {
-        let collector: CollectingSink
-
-        var sink: any ResponseSink {
-            collector
-        }
-
-        var canRestart: Bool {
-            true
-        }
-
-        func prepare(_ request: inout HTTPRequestData) {
-            if !collector.data.isEmpty {
-                request.headerFields[.range] = "bytes=\(collector.data.count)-"
-            }
-        }
-    }
-
     @Test func resumingSinkRequestsTheRestWhenSignedAgain() async throws {
         let signer = NumberingSigner(again: { $0.status == .forbidden })
         let transport = MockTransport([

@@ -418,7 +418,10 @@ struct SpanTests {
         #expect(tracer.calls.map { $0.text("networking.attempts") } == ["1", "0"])
     }
 
-    @Test func sharedExchangeIsASpanOfTheFirstCall() async throws {
+    /// Starts two calls that share an exchange of one second.
+    private func callsThatShareAnExchange() async throws -> (
+        first: Task<HTTPResponseData, any Error>, second: Task<HTTPResponseData, any Error>
+    ) {
         let inFlightRequests = InFlightRequests()
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
         let network = transport.deduplicated(sharing: inFlightRequests).telemetry(tracer: tracer)
@@ -427,6 +430,11 @@ struct SpanTests {
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
         try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
+        return (first, second)
+    }
+
+    @Test func sharedExchangeIsASpanOfTheFirstCall() async throws {
+        let (first, second) = try await callsThatShareAnExchange()
         clock.advance(by: .seconds(1))
         _ = try await (first.value, second.value)
         let attempt = try #require(tracer.attempts.first)
@@ -441,14 +449,7 @@ struct SpanTests {
     }
 
     @Test func cancelledCallOfASharedExchangeEndsItsSpan() async throws {
-        let inFlightRequests = InFlightRequests()
-        let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
-        let network = transport.deduplicated(sharing: inFlightRequests).telemetry(tracer: tracer)
-            .environment(\.clock, .manual(clock))
-        let first = Task { try await network.data(.lawful) }
-        try await clock.waitForSleepers()
-        let second = Task { try await network.data(.lawful) }
-        try await eventually("inFlightRequests.waiting >= 2") { inFlightRequests.waiting >= 2 }
+        let (first, second) = try await callsThatShareAnExchange()
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(1))

@@ -1,14 +1,9 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingTestServer
-import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import TestSupport
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RecordedRequestTests {

@@ -1,14 +1,9 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingTestServer
-import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import TestSupport
 
 /// Responses that start before the body of their request has arrived.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,13 +1,8 @@
 #if TestServer
+import FoundationForNetworking
 import NetworkingTestServer
-import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import TestSupport
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TestServerTests {

@@ -35,14 +35,3 @@ struct EnvironmentRecorderTests {
         try await checkLaws { AnyNetworkingComponent($0.recorded(\.tenant, by: EnvironmentRecorder())) }
     }
 }
-
-private enum TenantKey: NetworkEnvironmentKey {
-    static let defaultValue = "public"
-}
-
-extension NetworkEnvironment {
-    fileprivate var tenant: String {
-        get { self[TenantKey.self] }
-        set { self[TenantKey.self] = newValue }
-    }
-}

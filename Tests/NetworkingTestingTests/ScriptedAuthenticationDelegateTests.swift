@@ -108,7 +108,7 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(delegate.active == 0)
     }
 
-    @Test func deaflyHeldCallIgnoresCancellation() async throws {
+    @Test func heldCallCanIgnoreCancellation() async throws {
         let delegate = ScriptedAuthenticationDelegate(authorizing: [.success(new)])
         delegate.hold(ignoringCancellation: true)
         let call = Task { try await delegate.authorize(over: MockTransport()) }

@@ -1,16 +1,11 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingTestServer
 @testable import NetworkingTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The checks run against transports with one defect each.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

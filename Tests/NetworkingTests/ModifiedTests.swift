@@ -3,6 +3,7 @@ import Logging
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -13,7 +14,8 @@ struct ModifiedTests {
             journal.note("transport")
             return .ok()
         }
-        let network = transport.modified(Noting("inner", journal)).modified(Noting("outer", journal))
+        let network = transport.modified(Noting(name: "inner", journal: journal))
+            .modified(Noting(name: "outer", journal: journal))
 
         try await network.data(.users)
 
@@ -214,7 +216,7 @@ struct ModifiedTests {
 
     @Test func cancelledCallReachesNoModifier() async {
         let journal = Journal()
-        let network = MockTransport { _ in .ok() }.modified(Noting("modifier", journal))
+        let network = MockTransport { _ in .ok() }.modified(Noting(name: "modifier", journal: journal))
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await network.data(.users)
@@ -226,7 +228,7 @@ struct ModifiedTests {
 
     @Test func invalidRequestReachesNoModifier() async {
         let journal = Journal()
-        let network = MockTransport { _ in .ok() }.modified(Noting("modifier", journal))
+        let network = MockTransport { _ in .ok() }.modified(Noting(name: "modifier", journal: journal))
 
         let error = await #expect(throws: NetworkingError.self) {
             try await network.data(HTTPRequestData(path: "users"))
@@ -472,27 +474,11 @@ extension HTTPField.Name {
     fileprivate static let step = HTTPField.Name("X-Step")!
 }
 
-private enum TenantKey: NetworkEnvironmentKey {
-    static let defaultValue = "public"
-}
-
-extension NetworkEnvironment {
-    fileprivate var tenant: String {
-        get { self[TenantKey.self] }
-        set { self[TenantKey.self] = newValue }
-    }
-}
-
 private struct Passing: NetworkingModifier {}
 
 private struct Noting: NetworkingModifier {
     let name: String
     let journal: Journal
-
-    init(_ name: String, _ journal: Journal) {
-        self.name = name
-        self.journal = journal
-    }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         journal.note("\(name) in")

@@ -10,10 +10,11 @@ import Synchronization
 /// Arguments:
 ///
 /// - `watch` prints each status of `SystemConnectivity` as a line.
-/// - `outbox <store> <directory> <first number>` adds 400 requests, from a number on, and sends them at the same time, and waits
-///   to be killed. It prints `queued 7` when request 7 was added, and `sent 7 key` when its transport receives it.
-/// - `stop <store> <directory> <step>` adds request 1, sends it, and stops at a step: it prints `at <step>` and waits to be
-///   killed.
+/// - `outbox <store> <directory> <first number>` adds 400 requests, from a number on, and sends them at the same time,
+///   and waits to be killed. It prints `queued 7` when request 7 was added, and `sent 7 key` when its transport
+///   receives it.
+/// - `stop <store> <directory> <step>` adds request 1, sends it, and stops at a step: it prints `at <step>` and waits
+///   to be killed.
 ///
 /// The store is `file` or `sqlite`. The last two also end with their standard input.
 @main

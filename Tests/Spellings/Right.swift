@@ -14,6 +14,11 @@ struct Problem: Error, Codable {
     var message: String
 }
 
+extension Request where Response == Void {
+    static func delete(user id: Int) -> Self { .delete("users/\(id)") }
+    static func logOut() -> Request<Void> { .post("logout") }
+}
+
 extension Request where Response == User {
     static func user(id: Int) -> Self { .get("users/\(id)") }
     static func create(_ user: User) -> Self { .post("users", body: .json(user)) }
@@ -46,8 +51,21 @@ func requests(text: String, id: Int, cursor: String?, tags: [String], date: Date
     _ = HTTPRequestData.get("users", query: ["since": date, "cursor": cursor, "order": Order.newest, "all": true])
     _ = HTTPRequestData.get("users", query: ["tag": tags, "id": id, "half": 0.5, "url": url, "none": nil])
     _ = HTTPRequestData.get("users", query: RequestQuery(["tag": tags], format: QueryFormat(arrays: .brackets)))
+    _ = HTTPRequestData.get("users", query: RequestQuery(["tag": text, "q": text]))
+    _ = HTTPRequestData.get("users", query: RequestQuery(Dictionary(uniqueKeysWithValues: tags.map { ($0, text) })))
+    _ = HTTPRequestData.get("users", query: RequestQuery([URLQueryItem(name: "q", value: text)]))
+    _ = HTTPRequestData.get(
+        "users",
+        query: RequestQuery(["since": date], format: QueryFormat(dates: .iso8601WithFractions))
+    )
+    _ = HTTPRequestData.get("users", query: ["byte": UInt8(7), "dates": [date], "flags": [true], "ids": [1, nil, 3]])
     _ = HTTPRequestData.get("users", query: [:], headers: [:])
     _ = HTTPRequestData.get("users", headers: [.authorization(bearer: text), .acceptLanguage(["de", "en"])])
+    _ = HTTPRequestData.get("users", headers: [.ifNoneMatch(text), .range(bytes: 0...1023), .cacheControl("no-cache")])
+    _ = HTTPRequestData.get(
+        "users",
+        headers: [.accept([.json: 1, .xml: 0.5]), .authorization(basic: text, password: text)]
+    )
     _ = HTTPRequestData.get("users", headers: HeaderFields(["X-Id": text]))
     _ = HTTPRequestData.get(RequestPath(text))
     _ = HTTPRequestData.get("\(raw: text)/\(id)")
@@ -59,6 +77,9 @@ func requests(text: String, id: Int, cursor: String?, tags: [String], date: Date
     _ = Request<[User]>.get("users", query: ["page": id])
     _ = Request<User?>.get("draft").with(\.timeout, .seconds(5))
     _ = Request<Void>.delete("users/\(id)")
+    _ = Request<Void>(.get("users/\(id)"))
+    let deletion: Request<Void> = .delete("users/\(id)")
+    _ = deletion.http
     _ = Request<String>.get("robots.txt")
     _ = Request<User>(HTTPRequestData.get("users/\(id)"))
     _ = Request<User>(http: .get("users/\(id)"))
@@ -125,4 +146,100 @@ func calls(_ network: some NetworkingComponent, id: Int, user: User, file: URL) 
     _ = try await network.upload(.file(file), to: .post("photos"), as: User.self)
     _ = try await network.download(.get("film.mp4"), to: file)
     for try await line in try await network.lines(.get("log")) { _ = line }
+}
+
+struct GetUser: Endpoint {
+    typealias Response = User
+    let id: Int
+
+    var path: RequestPath { "users/\(id)" }
+    var options: [EndpointOption] {
+        [.set(\.cacheMode, .reload), .set(\.retryPolicy, .never), .set(\.timeout, .seconds(5))]
+    }
+}
+
+struct DeleteUser: Endpoint {
+    typealias Response = Void
+    let id: Int
+
+    var method: HTTPRequest.Method { .delete }
+    var path: RequestPath { "users/\(id)" }
+}
+
+enum GitHub: Endpoint {
+    typealias Response = HTTPResponseData
+    case user(String)
+    case followers(String)
+
+    var path: RequestPath {
+        switch self {
+        case .user(let name): "users/\(name)"
+        case .followers(let name): "users/\(name)/followers"
+        }
+    }
+}
+
+func endpoints(_ network: some NetworkingComponent, url: URL) async throws {
+    let service = APIService(network, baseURL: url) { $0.retry().decoder(.json(keys: .convertFromSnakeCase)) }
+    _ = try await service.request(GetUser(id: 42)).name
+    try await service.request(DeleteUser(id: 42))
+    try await service.perform(GitHub.user("octocat"))
+    let (user, response) = try await service.value(GetUser(id: 42))
+    _ = (user.name, response.headerFields.dictionary, response.headerFields["X-Id"])
+    let octocat = try await service.request(GitHub.user("octocat"), as: User.self)
+    _ = octocat.name
+    let untyped = try await service.request(GitHub.user("octocat"))
+    _ = untyped.status
+    if case .success(let user) = await service.result(of: GitHub.user("octocat"), as: User.self) { _ = user.name }
+    if case .success(let user) = await service.result(of: .get("users/42"), as: User.self) { _ = user.name }
+    if case .failure(let error) = await service.result(of: GetUser(id: 42)) { _ = error.isCancelled }
+    _ = try await service.data(GetUser(id: 42)).text
+    _ = HTTPRequestData(GitHub.user("octocat"))
+    let request = Request(GetUser(id: 42)).with(\.timeout, .seconds(5))
+    _ = try await service.request(request).name
+    try service.server.change(to: url)
+}
+
+func pages(_ network: some NetworkingComponent) async throws {
+    for try await users in network.pages(Request<[User]>.get("users"), next: .link) { _ = users.count }
+    for try await users in network.pages(.get("users"), as: [User].self, next: .link) { _ = users.count }
+    for try await users in network.pages(GitHub.followers("octocat"), as: [User].self, next: .link) { _ = users.count }
+    for try await user in network.elements(.get("users"), as: [User].self, next: .link, of: \.self) { _ = user.name }
+    let followers = network.elements(
+        GitHub.followers("octocat"),
+        as: [User].self,
+        next: .number { $0.isEmpty },
+        of: \.self
+    )
+    for try await follower in followers { _ = follower.name }
+    for try await response in network.storedThenFresh(.get("users")) { _ = response.isCached }
+    for try await (user, response) in network.storedThenFresh(.user(id: 42)) { _ = (user.name, response.isCached) }
+    for try await chunk in try await network.stream(.get("film.mp4")) { _ = chunk.count }
+    for try await user in try await network.values(.get("users"), as: User.self) { _ = user.name }
+    for try await event in try await network.events(.get("events")) { _ = event.data }
+}
+
+@MainActor
+func callbacks(_ network: some NetworkingComponent, queue: DispatchQueue, file: URL) async throws {
+    var name = ""
+    let call = network.request(.user(id: 42), on: .main) { result in name = (try? result.get().name) ?? name }
+    network.request(.get("users/42"), as: User.self, on: .main) { result in name = (try? result.get().name) ?? name }
+    network.data(.get("users"), queue: queue) { result in _ = try? result.get().text }
+    network.perform(.delete("users/42"), queue: queue) { result in _ = result }
+    network.perform(.delete("users/42"), on: .main) { _ in name = "" }
+    network.stream(.get("film.mp4"), queue: queue) { chunk in
+        _ = chunk.count
+    } completion: { _ in
+    }
+    network.upload(.file(file), to: .post("photos"), on: .main) { _ in name = "" }
+    call.cancel()
+
+    network.prepare(.get("users/42")).decode(as: User.self).onSuccess { name = $0.name }.onFailure { _ in }.start()
+    let prepared = network.prepare(.user(id: 42))
+    _ = try await prepared.value.name
+    let transfer = network.transfer(.user(id: 42))
+    for await progress in transfer.progress { _ = progress.received.fractionCompleted }
+    _ = try await transfer.value.body.name
+    let (data, response) = try await network.data(for: URLRequest(url: file))
+    _ = (data.count, response.url, name)
 }

@@ -37,8 +37,8 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 ///
 /// ```swift
 /// try withSeed { random in
-///     let pieces = (0..<12).map { _ in Int.random(in: 0..<9, using: &random) }
-///     #expect(parse(pieces) != nil)
+///     let sizes = (0..<12).map { _ in Int.random(in: 0..<9, using: &random) }
+///     #expect(parse(sizes) != nil)
 /// }
 /// ```
 ///

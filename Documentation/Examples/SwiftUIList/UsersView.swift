@@ -1,5 +1,5 @@
-// A list in SwiftUI: it loads, refreshes, searches as the user types, and shows errors. This file is compiled against stubs of SwiftUI on
-// Linux, and has not been run.
+// A list in SwiftUI: it loads, refreshes, searches as the user types, and shows errors. This file is compiled against
+// stubs of SwiftUI on Linux, and has not been run.
 import Foundation
 import Networking
 import SwiftUI

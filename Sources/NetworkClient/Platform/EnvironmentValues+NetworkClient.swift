@@ -4,6 +4,7 @@ public import SwiftUI
 extension EnvironmentValues {
     /// The app's client, for views that create their API clients themselves.
     ///
+    /// <!-- snippet: fragment SwiftUI -->
     /// ```swift
     /// WindowGroup { ContentView() }
     ///     .environment(\.networkClient, .live)

@@ -1,18 +1,14 @@
+public import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension HTTPRequestData {
     /// Creates a request from one of swift-http-types, for clients that describe their requests with that package.
     ///
     /// ```swift
+    /// let request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/users/42")
     /// let response = try await network.data(HTTPRequestData(request, baseURL: baseURL))
-    /// return (response.http, response.data)
+    /// print(response.http.status, response.data.count)
     /// ```
     ///
     /// - Parameters:

@@ -2,16 +2,59 @@ public import Dispatch
 public import NetworkingCore
 public import NetworkingTransfers
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 // Each stream reads its next element after the closure has returned, so that a slow closure slows the server down.
 
 extension NetworkingComponent {
+    /// Sends a request and passes its body to a closure on a queue, chunk by chunk, as it arrives.
+    ///
+    /// ```swift
+    /// network.stream(request, queue: audio) { chunk in
+    ///     player.play(chunk)
+    /// } completion: { result in
+    ///     player.stop()
+    /// }
+    /// ```
+    ///
+    /// The next chunk is read when the closure has returned. After ``CallHandle/cancel()`` no further chunk is passed,
+    /// and the transfer ends at once.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - queue: The queue for the closures.
+    ///   - onChunk: Receives each chunk, which is never empty.
+    ///   - completion: Called once after the last chunk. Receives the response, as it was when its head arrived, or the
+    ///     error that ended the stream; `CancellationError` after a cancellation.
+    /// - Returns: A handle that can cancel the call. Releasing it does not cancel the call.
+    @discardableResult
+    public func stream(
+        _ request: HTTPRequestData,
+        queue: DispatchQueue,
+        onChunk: @escaping @Sendable (Data) -> Void,
+        completion: @escaping @Sendable (Result<HTTPResponseData, any Error>) -> Void
+    ) -> CallHandle {
+        let callback = Callback(on: queue, completion: completion)
+        return callback.start {
+            let chunks = try await stream(request)
+            for try await chunk in chunks {
+                try await callback.perform { onChunk(chunk) }
+            }
+            return chunks.response
+        }
+    }
+
     /// Sends a request and passes each line of its body to a closure on a queue, as it arrives.
     ///
     /// ```swift
     /// network.lines(request, queue: logs) { line in
-    ///     file.write(line)
+    ///     print(line)
     /// } completion: { result in
-    ///     file.close()
+    ///     print(result)
     /// }
     /// ```
     ///
@@ -155,6 +198,29 @@ extension NetworkingComponent {
 }
 
 extension NetworkingComponent {
+    /// Sends a request and passes its body to a closure on the main actor, chunk by chunk, as it arrives.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - main: The main queue, on which the closures run.
+    ///   - onChunk: Receives each chunk, which is never empty. The next chunk is read when it has returned.
+    ///   - completion: Called once after the last chunk. Receives the response, or the error that ended the stream.
+    /// - Returns: A handle that can cancel the call. Releasing it does not cancel the call.
+    @discardableResult
+    public func stream(
+        _ request: HTTPRequestData,
+        on main: MainQueue,
+        onChunk: @escaping @MainActor (Data) -> Void,
+        completion: @escaping @MainActor (Result<HTTPResponseData, any Error>) -> Void
+    ) -> CallHandle {
+        stream(
+            request,
+            queue: .main,
+            onChunk: MainQueue.closure(onChunk),
+            completion: MainQueue.closure(completion)
+        )
+    }
+
     /// Sends a request and passes each line of its body to a closure on the main actor, as it arrives.
     ///
     /// - Parameters:

@@ -1,21 +1,16 @@
 public import Dispatch
+public import FoundationForNetworking
 public import NetworkingCore
 public import NetworkingTransfers
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a body and passes the response to a closure on a queue, if the request accepts its status.
     ///
     /// ```swift
     /// network.upload(.file(url), to: photos, queue: uploads) { progress in
-    ///     log.note(progress.sent.count)
+    ///     print(progress.sent.count)
     /// } completion: { result in
-    ///     log.note(result)
+    ///     print(result)
     /// }
     /// ```
     ///

@@ -6,7 +6,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// network.data(request, queue: images) { result in
-    ///     store.save(result)
+    ///     print(result.map(\.data.count))
     /// }
     /// ```
     ///
@@ -29,6 +29,31 @@ extension NetworkingComponent {
     ) -> CallHandle {
         let callback = Callback(on: queue, progress: progress, completion: completion)
         return callback.start { try await data(request, progress: callback.progressHandler) }
+    }
+
+    /// Sends a request and passes its response to a closure on a queue, if the request accepts the status.
+    ///
+    /// ```swift
+    /// network.perform(.delete("users/42"), queue: model) { result in
+    ///     if case .success = result { users.remove(42) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - queue: The queue for the closures.
+    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - completion: Receives the response, or the error that `perform` throws.
+    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    @discardableResult
+    public func perform(
+        _ request: HTTPRequestData,
+        queue: DispatchQueue,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil,
+        completion: @escaping @Sendable (Result<HTTPResponseData, any Error>) -> Void
+    ) -> CallHandle {
+        let checked = Request<HTTPResponseData>(request) { $0 }
+        return self.request(checked, queue: queue, progress: progress, completion: completion)
     }
 
     /// Sends a request and passes its decoded response to a closure on a queue, together with the response itself.
@@ -76,7 +101,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// network.request(.user(id: 42), queue: model) { result in
-    ///     users.update(with: result)
+    ///     print(result.map(\.name))
     /// }
     /// ```
     ///
@@ -152,6 +177,25 @@ extension NetworkingComponent {
             progress: progress.map { MainQueue.closure($0) },
             completion: MainQueue.closure(completion)
         )
+    }
+
+    /// Sends a request and passes its response to a closure on the main actor, if the request accepts the status.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - main: The main queue, on which the closures run.
+    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - completion: Receives the response, or the error that `perform` throws.
+    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    @discardableResult
+    public func perform(
+        _ request: HTTPRequestData,
+        on main: MainQueue,
+        progress: (@MainActor (TransferProgress) -> Void)? = nil,
+        completion: @escaping @MainActor (Result<HTTPResponseData, any Error>) -> Void
+    ) -> CallHandle {
+        let checked = Request<HTTPResponseData>(request) { $0 }
+        return self.request(checked, on: main, progress: progress, completion: completion)
     }
 
     /// Sends a request and passes its decoded response to a closure on the main actor, together with the response

@@ -30,7 +30,7 @@ final class CallExchange: Sendable {
 
     init<Value: Sendable>(
         _ request: HTTPRequestData,
-        endingIn outcome: CallOutcome<Value>,
+        endingIn outcome: Outcome<Value>,
         resolve: @escaping @Sendable () -> HTTPRequestData,
         send: @escaping @Sendable (HTTPRequestData) async throws -> (body: Value, response: HTTPResponseData)
     ) {

@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A sink that reports the head of a response and leaves its body in memory.
 ///

@@ -29,7 +29,7 @@ extension NetworkingComponent {
     /// - Parameter request: The request, and how to decode its response.
     /// - Returns: The call. Its value is the decoded response.
     public func prepare<Response: Sendable>(_ request: Request<Response>) -> PreparedCall<Response> {
-        let outcome = CallOutcome<Response>()
+        let outcome = Outcome<Response>()
         let exchange = CallExchange(
             request.http,
             endingIn: outcome,
@@ -57,7 +57,7 @@ extension NetworkingComponent {
 /// called. A cancelled call is not sent again; prepare another one.
 public struct PreparedCall<Value: Sendable>: Sendable {
     let exchange: CallExchange
-    let outcome: CallOutcome<Value>
+    let outcome: Outcome<Value>
 
     /// The request, as the app created it.
     public var request: HTTPRequestData {

@@ -6,7 +6,7 @@ public import NetworkingCore
 /// ```swift
 /// network.prepare(request)
 ///     .queue(images)
-///     .onSuccess { response in thumbnails.add(response.data) }
+///     .onSuccess { response in print(response.data.count) }
 ///     .start()
 /// ```
 public struct QueuedCall<Value: Sendable>: Sendable {

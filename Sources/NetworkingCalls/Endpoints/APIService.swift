@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A client of one API: its base URL, credentials and coders around a network that the APIs of an app share.
 ///
@@ -77,6 +72,11 @@ public struct APIService: NetworkingComponent {
     /// The modifiers of the service and of its network, outermost first.
     public var modifiers: [any NetworkingModifier] {
         network.modifiers
+    }
+
+    /// The diagnostics of the network's transport.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        network.transportDiagnostics(below: modifiers)
     }
 
     /// The options that the service and its network read.

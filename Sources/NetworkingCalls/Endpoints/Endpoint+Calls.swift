@@ -74,11 +74,7 @@ extension NetworkingComponent {
         as type: Body.Type,
         decoder: (any BodyDecoder)? = nil
     ) async throws -> (body: Body, response: HTTPResponseData) where E.Response == HTTPResponseData {
-        // The endpoint's own decoding runs first, because it may refuse the response with an error of the app.
-        let request = Request<Body>(HTTPRequestData(endpoint)) { response in
-            try endpoint.decode(response).decodeBody(by: decoder)
-        }
-        return try await value(request)
+        try await value(endpoint.request(as: type, decoder: decoder))
     }
 
     /// Sends the request of an endpoint without an endpoint type, and returns the decoded body.
@@ -99,5 +95,45 @@ extension NetworkingComponent {
         decoder: (any BodyDecoder)? = nil
     ) async throws -> Body where E.Response == HTTPResponseData {
         try await value(endpoint, as: type, decoder: decoder).body
+    }
+    /// Sends the request of an endpoint without an endpoint type, and returns the decoded body, or the error of the call.
+    ///
+    /// ```swift
+    /// let result = await network.result(of: GitHub.user("octocat"), as: User.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the endpoint or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The value, or the error that `request` throws; `CancellationError` if the caller was cancelled.
+    public func result<E: Endpoint, Body: Decodable & Sendable>(
+        of endpoint: E,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) async -> Result<Body, any Error> where E.Response == HTTPResponseData {
+        await result(of: endpoint.request(as: type, decoder: decoder))
+    }
+
+    /// Not available, because the endpoint does not say the type of its body.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The value.
+    /// - Throws: The errors of `value` with a typed request.
+    @available(*, unavailable, message: "Name the type of the body: network.request(endpoint, as: User.self).")
+    public func request<E: Endpoint, Body: Decodable & Sendable>(
+        _ endpoint: E
+    ) async throws -> Body where E.Response == HTTPResponseData {
+        try await value(endpoint, as: Body.self).body
+    }
+}
+
+extension Endpoint where Response == HTTPResponseData {
+    /// Returns the request with the decoding of its body as a type.
+    func request<Body: Decodable & Sendable>(as type: Body.Type, decoder: (any BodyDecoder)? = nil) -> Request<Body> {
+        // The endpoint's own decoding runs first, because it may refuse the response with an error of the app.
+        Request(HTTPRequestData(self)) { response in
+            try decode(response).decodeBody(by: decoder)
+        }
     }
 }

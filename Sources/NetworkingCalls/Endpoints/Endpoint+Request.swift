@@ -15,6 +15,9 @@ extension HTTPRequestData {
         if let decoder = endpoint.decoder {
             self.decoder = decoder
         }
+        for option in endpoint.options {
+            option.apply(&self)
+        }
         endpoint.configure(&self)
     }
 }

@@ -58,11 +58,18 @@ public protocol Endpoint<Response>: Sendable {
     /// The decoder of the body; `nil`, the default, uses that of the stack.
     var decoder: (any BodyDecoder)? { get }
 
-    /// Changes the request after it was created from the other properties, for example its options.
+    /// The options of the request, such as its cache mode, its retry policy and its timeout; none by default.
+    ///
+    /// They take precedence over the modifiers of the stack, as options of any request do.
+    var options: [EndpointOption] { get }
+
+    /// Changes the request after it was created from the other properties.
     ///
     /// ```swift
     /// func configure(_ request: inout HTTPRequestData) {
-    ///     request.cacheMode = .reload
+    ///     if isUrgent {
+    ///         request.priority = .high
+    ///     }
     /// }
     /// ```
     ///
@@ -109,6 +116,11 @@ extension Endpoint {
     /// The decoder of the stack.
     public var decoder: (any BodyDecoder)? {
         nil
+    }
+
+    /// No options.
+    public var options: [EndpointOption] {
+        []
     }
 
     /// Changes nothing.

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends requests to a server with a base URL that the app can change while it runs.
@@ -79,7 +74,7 @@ public final class SwitchableServer: Sendable {
     /// - Parameter baseURL: The URL. Its query and fragment are not used.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the URL is not an http or
     ///   https URL, has no host, or contains credentials. The base URL is not changed then.
-    public func change(to baseURL: URL) throws {
+    public func change(to baseURL: URL) throws(NetworkingError) {
         if let fault = Self.fault(of: baseURL) {
             throw NetworkingError(.invalidRequest, request: HTTPRequestData(url: baseURL), reason: fault)
         }
@@ -133,8 +128,8 @@ extension SwitchableServer: CustomStringConvertible, CustomReflectable {
 }
 
 /// Rewrites requests for the current base URL of a server.
-// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the next
-// request, also one that is resolved without a send.
+// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the
+// next request, also one that is resolved without a send.
 private struct SwitchedServer: ServerNaming, CustomStringConvertible {
     let server: SwitchableServer
 

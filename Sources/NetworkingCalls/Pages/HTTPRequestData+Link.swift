@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPRequestData {
     /// Returns the request for the target of a link in the response to this request.
@@ -59,23 +54,9 @@ extension HTTPRequestData {
     }
 
     /// Returns the URL of a reference, without its fragment.
-    ///
-    /// Characters that a URL may not contain are encoded first, because Foundation would encode the escapes of the
-    /// reference again.
     private static func destination(of reference: String, relativeTo base: URL?) -> URL? {
-        let reference = reference[..<(reference.utf8.firstIndex(of: UInt8(ascii: "#")) ?? reference.endIndex)]
-        // The empty reference is the URL of the response, and Foundation has no URL for it.
-        guard !reference.isEmpty else { return base }
-        let isDelimiter = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
-        var targetStart = reference.startIndex
-        if let slashes = reference.utf8.firstRange(of: "//".utf8),
-            !reference.utf8[..<slashes.lowerBound].contains(where: isDelimiter)
-        {
-            let rest = reference.utf8[slashes.upperBound...]
-            targetStart = rest.firstIndex(where: isDelimiter) ?? rest.endIndex
-        }
-        let target = PercentEncoding.encodeTarget(String(reference[targetStart...]))
-        return URL(string: reference[..<targetStart] + target, relativeTo: base)?.absoluteURL
+        // A reference without more than a fragment is the URL of the response.
+        reference.isEmpty || reference.hasPrefix("#") ? base : URL(reference: reference, relativeTo: base)
     }
 
     private static func unusable(_ response: HTTPResponseData, _ fault: String) -> NetworkingError {

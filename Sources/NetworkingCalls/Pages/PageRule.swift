@@ -53,7 +53,8 @@ public struct PageRule<Page>: Sendable {
     /// Follows the URL of the next page that each page contains.
     ///
     /// ```swift
-    /// network.pages(.issues(), next: .url { page in page.next })   // {"next": "https://api.example.com/issues?page=2"}
+    /// // {"next": "https://api.example.com/issues?page=2"}
+    /// network.pages(.issues(), next: .url { page in page.next })
     /// ```
     ///
     /// The URL is followed under the same conditions as a ``link``, so a server cannot redirect the credentials of the
@@ -125,13 +126,13 @@ public struct PageRule<Page>: Sendable {
     /// Calls a closure for the request for the next page.
     ///
     /// ```swift
-    /// .custom { page, response, request in
+    /// let rule = PageRule<IssuePage>.custom { page, response, request in
     ///     page.next.map { token in request.with(\.body, .json(["pageToken": token])) }
     /// }
     /// ```
     ///
-    /// If the closure changes the URL of the request to one that the server has sent, the header fields with credentials
-    /// go there too, whatever the server is. ``url(_:)`` removes them.
+    /// If the closure changes the URL of the request to one that the server has sent, the header fields with
+    /// credentials go there too, whatever the server is. ``url(_:)`` removes them.
     ///
     /// - Parameter next: Receives the page, its response and the request for it as the caller created it. Returns the
     ///   request for the next page, or `nil` if the page is the last one. An error that it throws ends the iteration.

@@ -38,11 +38,7 @@ public struct PageSequence<Page: Sendable>: AsyncSequence, Sendable {
 
     /// Reads the pages once; releasing the iterator ends an exchange that was started ahead of time.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reader: PageReader<Page>
-
-        fileprivate init(reader: PageReader<Page>) {
-            self.reader = reader
-        }
+        fileprivate let reader: PageReader<Page>
 
         /// Returns the next page; `nil` after the last.
         ///
@@ -85,11 +81,7 @@ public struct PageResponses<Page: Sendable>: AsyncSequence, Sendable {
 
     /// Reads the pages once; releasing the iterator ends an exchange that was started ahead of time.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reader: PageReader<Page>
-
-        fileprivate init(reader: PageReader<Page>) {
-            self.reader = reader
-        }
+        fileprivate let reader: PageReader<Page>
 
         /// Returns the next page and its response; `nil` after the last.
         ///
@@ -121,15 +113,10 @@ public struct PageElements<Page: Sendable, Element: Sendable>: AsyncSequence, Se
 
     /// Reads the elements once; releasing the iterator ends an exchange that was started ahead of time.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reader: PageReader<Page>
-        private let elements: @Sendable (Page) -> [Element]
+        fileprivate let reader: PageReader<Page>
+        fileprivate let elements: @Sendable (Page) -> [Element]
         /// The elements of the current page that have not been returned.
-        private var rest: ArraySlice<Element> = []
-
-        fileprivate init(reader: PageReader<Page>, elements: @escaping @Sendable (Page) -> [Element]) {
-            self.reader = reader
-            self.elements = elements
-        }
+        fileprivate var rest: ArraySlice<Element> = []
 
         /// Returns the next element; `nil` after the last element of the last page.
         ///

@@ -84,6 +84,32 @@ extension NetworkingComponent {
         pages(Request<E.Response>(first), next: rule, maximumPages: maximumPages, prefetch: prefetch)
     }
 
+    /// Returns the pages of a list, from the page of an endpoint without a type to the last one, decoded as a type.
+    ///
+    /// ```swift
+    /// for try await repositories in network.pages(GitHub.repositories("octocat"), as: [Repository].self, next: .link) {
+    ///     show(repositories)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - first: The endpoint of the first page.
+    ///   - type: The type of a page.
+    ///   - rule: The rule that finds the next page.
+    ///   - maximumPages: The maximum number of pages.
+    ///   - prefetch: Whether the next page is fetched while the caller works on the current one.
+    /// - Returns: The pages.
+    /// - Precondition: `maximumPages` is greater than zero.
+    public func pages<E: Endpoint, Page: Decodable & Sendable>(
+        _ first: E,
+        as type: Page.Type,
+        next rule: PageRule<Page>,
+        maximumPages: Int = 1_000,
+        prefetch: Bool = false
+    ) -> PageSequence<Page> where E.Response == HTTPResponseData {
+        pages(first.request(as: type), next: rule, maximumPages: maximumPages, prefetch: prefetch)
+    }
+
     /// Returns the elements of all pages of a list.
     ///
     /// ```swift
@@ -128,5 +154,55 @@ extension NetworkingComponent {
         prefetch: Bool = false
     ) -> PageElements<E.Response, Element> {
         pages(first, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
+    }
+
+    /// Returns the elements of all pages of a list, with pages that are decoded as a type.
+    ///
+    /// ```swift
+    /// for try await issue in network.elements(.get("issues"), as: [Issue].self, next: .link, of: \.self) {
+    ///     show(issue)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - first: The request for the first page.
+    ///   - type: The type of a page.
+    ///   - rule: The rule that finds the next page.
+    ///   - elements: Returns the elements of a page. For pages that are arrays, it is `\.self`.
+    ///   - maximumPages: The maximum number of pages, as for `pages`.
+    ///   - prefetch: Whether the next page is fetched while the caller reads the elements of the current one.
+    /// - Returns: The elements.
+    /// - Precondition: `maximumPages` is greater than zero.
+    public func elements<Page: Decodable & Sendable, Element: Sendable>(
+        _ first: HTTPRequestData,
+        as type: Page.Type,
+        next rule: PageRule<Page>,
+        of elements: @escaping @Sendable (Page) -> [Element],
+        maximumPages: Int = 1_000,
+        prefetch: Bool = false
+    ) -> PageElements<Page, Element> {
+        pages(first, as: type, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
+    }
+
+    /// Returns the elements of all pages of a list, from the page of an endpoint without a type to the last one.
+    ///
+    /// - Parameters:
+    ///   - first: The endpoint of the first page.
+    ///   - type: The type of a page.
+    ///   - rule: The rule that finds the next page.
+    ///   - elements: Returns the elements of a page. For pages that are arrays, it is `\.self`.
+    ///   - maximumPages: The maximum number of pages, as for `pages`.
+    ///   - prefetch: Whether the next page is fetched while the caller reads the elements of the current one.
+    /// - Returns: The elements.
+    /// - Precondition: `maximumPages` is greater than zero.
+    public func elements<E: Endpoint, Page: Decodable & Sendable, Element: Sendable>(
+        _ first: E,
+        as type: Page.Type,
+        next rule: PageRule<Page>,
+        of elements: @escaping @Sendable (Page) -> [Element],
+        maximumPages: Int = 1_000,
+        prefetch: Bool = false
+    ) -> PageElements<Page, Element> where E.Response == HTTPResponseData {
+        pages(first, as: type, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
     }
 }

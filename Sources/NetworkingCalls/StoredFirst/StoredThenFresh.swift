@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCaching
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Returns the response that the stack's cache has stored, and then the server's response if it differs.

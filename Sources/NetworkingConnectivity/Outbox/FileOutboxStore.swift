@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A store in a directory with one file for each entry, which only the current user of the machine can read.
 ///

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.
 ///

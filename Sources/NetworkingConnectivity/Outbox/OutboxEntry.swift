@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A request in an ``Outbox``.
 public struct OutboxEntry: Sendable, Identifiable, Codable {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The number of attempts of an ``Outbox``, and the time between them.
 public struct OutboxPolicy: Sendable, Hashable {

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A store for the entries of an ``Outbox``.
 ///
@@ -67,9 +62,26 @@ public enum OutboxStoreError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// A sentence for the user of the app, which `localizedDescription` returns.
+    private var userText: UserText {
+        switch self {
+        case .damaged, .fileDamaged: .damagedOutbox
+        case .unusable: .unusableOutbox
+        }
+    }
+
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        "The requests that wait to be sent could not be read or saved."
+        userText.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }
 

@@ -1,14 +1,9 @@
 #if canImport(Glibc) && !canImport(Network)
+import CLibraryForNetworking
 import Dispatch
-import Glibc
+import FoundationForNetworking
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An observer of the interfaces and default routes of the system, through a netlink socket.
 ///
@@ -226,7 +221,7 @@ private final class NetlinkSocket: Sendable {
                 return getsockname(descriptor, pointer, &length)
             }) == 0
         else {
-            Glibc.close(descriptor)
+            CLibraryForNetworking.close(descriptor)
             return nil
         }
         self.descriptor = descriptor
@@ -234,7 +229,7 @@ private final class NetlinkSocket: Sendable {
     }
 
     func close() {
-        Glibc.close(descriptor)
+        CLibraryForNetworking.close(descriptor)
     }
 
     /// Sends a request to the kernel.

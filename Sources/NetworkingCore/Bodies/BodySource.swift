@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 /// A source of the bytes of a body that is not in memory.
 package protocol BodySource: Sendable {

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension RequestBody {
     /// Creates a body of named parts: texts, bytes and files, as an HTML form with files sends them (RFC 7578).

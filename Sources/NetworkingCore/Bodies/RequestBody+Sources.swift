@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension RequestBody {
     /// Creates a body from a file, which is sent from disk as it is when the request is sent.

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The body of a request, with its length and media type, and whether it can be sent again.
 ///

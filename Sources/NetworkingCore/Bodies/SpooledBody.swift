@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// A body that has been stored in a temporary file, which has no name any more.
 package struct SpooledBody: BodySource {

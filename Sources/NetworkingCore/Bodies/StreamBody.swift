@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The elements of an asynchronous sequence.
 struct StreamBody: BodySource {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 extension BodyDecoder {
     /// Decodes the body of a response, for typed requests and for `as:`.

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPRequestData: Codable {
     /// Writes the request without credentials, for a store that sends it later.
@@ -25,7 +20,8 @@ extension HTTPRequestData: Codable {
     /// - Parameter encoder: The encoder.
     /// - Throws: ``NetworkingError/Kind/bodyNotReplayable`` for a body that is a stream or has parts that are files,
     ///   ``NetworkingError/Kind/unencodableBody`` for a body that could not be encoded, and
-    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or path, or a marked text in the URL or the body.
+    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or path, or a marked text in the URL or
+    ///   the body.
     public func encode(to encoder: any Encoder) throws {
         try StoredRequest(self).encode(to: encoder)
     }

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension BodyDecoder where Self == JSONDecoder {
     /// Creates a JSON decoder with strategies.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 extension HTTPResponseData {
     /// The body as text, in the charset of its Content-Type, UTF-8 by default; `nil` if it is not text in that charset.

@@ -37,9 +37,19 @@ public struct AnyNetworkingComponent: NetworkingComponent {
         base.principal(for: request)
     }
 
+    /// Returns whether the erased component ends an exchange at a time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        base.enforcesLimit(of: request, on: clock)
+    }
+
     /// The erased component's modifiers.
     public var modifiers: [any NetworkingModifier] {
         base.modifiers
+    }
+
+    /// The diagnostics of the erased component's transport.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        base.transportDiagnostics(below: modifiers)
     }
 
     /// The options that the erased component reads.

@@ -2,7 +2,8 @@ extension NetworkingComponent {
     /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
     ///
     /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
-    /// in ``NetworkingModifier/diagnostics(in:)``. Those of the transport, such as a host with a single pin, follow. A test of the app can require that there are no diagnostics:
+    /// in ``NetworkingModifier/diagnostics(in:)``. The diagnostics of the transport follow
+    /// (``transportDiagnostics(below:)``). A test of the app can require that there are no diagnostics:
     ///
     /// ```swift
     /// #expect(network.diagnostics.isEmpty)
@@ -14,7 +15,7 @@ extension NetworkingComponent {
         let rules = modifiers.indices.flatMap { index in
             modifiers[index].diagnostics(in: StackPlace(of: index, in: modifiers))
         }
-        return rules + ((self as? any TransportDiagnosing)?.transportDiagnostics(below: modifiers) ?? [])
+        return rules + transportDiagnostics(below: modifiers)
     }
 
     /// Returns the options of a request that no part of the stack reads, so that setting them has no effect.
@@ -70,9 +71,13 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Creates a diagnostic about a transport.
-    package init(_ message: String, aboutTransport name: String) {
+    ///
+    /// - Parameters:
+    ///   - message: The mistake and its consequence, in complete sentences.
+    ///   - transport: The transport.
+    public init(_ message: String, aboutTransport transport: some NetworkingComponent) {
         self.message = message
-        modifier = name
+        modifier = transport.outline
         option = nil
     }
 
@@ -103,6 +108,11 @@ extension NetworkingModifier {
 extension NetworkingComponent {
     /// The component has no modifiers, as a transport.
     public var modifiers: [any NetworkingModifier] {
+        []
+    }
+
+    /// Returns none.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
         []
     }
 }

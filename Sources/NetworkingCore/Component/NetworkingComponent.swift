@@ -55,9 +55,56 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
     /// The default is none, as for a transport. A component that sends through another one returns the modifiers of
     /// that component, so that ``diagnostics`` includes them.
     var modifiers: [any NetworkingModifier] { get }
+
+    /// Returns whether the component ends an exchange at a time limit itself, so that `timeout` and `deadline` need no
+    /// task for it.
+    ///
+    /// A transport returns `true` if it can end every phase of an exchange from another thread:
+    ///
+    /// ```swift
+    /// func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    ///     request.sink == nil   // a sink that waits does not notice that the socket is closed
+    /// }
+    ///
+    /// // In `exchange(_:)`:
+    /// let alarm = request.exchangeLimit?.alarm { socket.close() }
+    /// defer { alarm?.cancel() }
+    /// ```
+    ///
+    /// At the limit, the transport ends the exchange as if the calling task had been cancelled, and throws any error.
+    /// ``ExchangeLimit/isReached`` is then `true`, and `timeout` or `deadline` throws its own error in place of that
+    /// one. A response that is complete just then is returned.
+    ///
+    /// The default returns `false`.
+    ///
+    /// - Parameters:
+    ///   - request: The request. If the result is `true`, it is sent with an ``HTTPRequestData/exchangeLimit``.
+    ///   - clock: The clock of the limit.
+    /// - Returns: `true` if each part of the exchange ends at the limit.
+    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool
+
+    /// Returns the probable mistakes in the configuration of the transport, such as a host with a single pin.
+    ///
+    /// ``diagnostics`` includes them. The default returns none. A component that sends through another one returns the
+    /// diagnostics of that component.
+    ///
+    /// ```swift
+    /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    ///     proxy == nil ? [StackDiagnostic("No proxy is set. Pass one.", aboutTransport: self)] : []
+    /// }
+    /// ```
+    ///
+    /// - Parameter modifiers: The modifiers of the whole stack, the outermost first.
+    /// - Returns: The diagnostics.
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic]
 }
 
 extension NetworkingComponent {
+    /// Returns `false`.
+    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        false
+    }
+
     /// Rewrites nothing.
     public func resolve(_ request: inout HTTPRequestData) {}
 

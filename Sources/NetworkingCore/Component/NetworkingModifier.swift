@@ -53,6 +53,32 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
 
+    /// Returns whether an exchange through the modifier ends at a time limit without a task of `timeout` or `deadline`.
+    ///
+    /// The default returns `false`, so that `timeout` and `deadline` outside of the modifier run it in a task that they
+    /// cancel. A modifier that waits for nothing but its upstream returns what its upstream does:
+    ///
+    /// ```swift
+    /// func enforcesLimit(
+    ///     of request: HTTPRequestData,
+    ///     on clock: NetworkClock,
+    ///     upstream: some NetworkingComponent
+    /// ) -> Bool {
+    ///     upstream.enforcesLimit(of: request, on: clock)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request. If the result is `true`, it is sent with an ``HTTPRequestData/exchangeLimit``.
+    ///   - clock: The clock of the limit.
+    ///   - upstream: The rest of the stack, towards the transport.
+    /// - Returns: `true` if each part of the exchange ends at the limit.
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool
+
     /// The roles of the modifier, by which the rules of other modifiers refer to it.
     ///
     /// The default is none.
@@ -64,9 +90,11 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// reports nothing.
     ///
     /// ```swift
-    /// func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-    ///     guard stack.isInside(.signing) else { return [] }
-    ///     return [StackDiagnostic("\(self) is inside signed, so it changes a request that is signed.", about: self)]
+    /// struct RequestID: NetworkingModifier {
+    ///     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+    ///         guard stack.isInside(.signing) else { return [] }
+    ///         return [StackDiagnostic("\(self) is inside signed, so it changes signed requests.", about: self)]
+    ///     }
     /// }
     /// ```
     ///
@@ -92,6 +120,17 @@ extension NetworkingModifier {
     /// Returns the principal of the upstream component.
     public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         upstream.principal(for: request)
+    }
+}
+
+extension NetworkingModifier {
+    /// Returns `false`.
+    public func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        false
     }
 }
 
@@ -145,8 +184,18 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
         modifier.principal(for: request, upstream: upstream)
     }
 
+    @usableFromInline
+    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        modifier.enforcesLimit(of: request, on: clock, upstream: upstream)
+    }
+
     @usableFromInline var modifiers: [any NetworkingModifier] {
         presentModifiers(in: modifier) + upstream.modifiers
+    }
+
+    @usableFromInline
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        upstream.transportDiagnostics(below: modifiers)
     }
 
     @usableFromInline var requestOptions: Set<RequestOptionKey> {
@@ -178,6 +227,16 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
     public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         guard let self else { return upstream.principal(for: request) }
         return self.principal(for: request, upstream: upstream)
+    }
+
+    /// Returns what the modifier does, or what upstream does if there is no modifier.
+    public func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        guard let self else { return upstream.enforcesLimit(of: request, on: clock) }
+        return self.enforcesLimit(of: request, on: clock, upstream: upstream)
     }
 
     /// The roles of the modifier, if there is one.

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The credentials of a request, by which a transport keeps the connections of different users apart.
 ///
@@ -38,15 +33,7 @@ package struct ConnectionOwner: Hashable, Sendable {
     }
 }
 
-extension ConnectionOwner: CustomStringConvertible, CustomReflectable {
-    package var description: String {
-        "ConnectionOwner(<redacted>)"
-    }
-
-    package var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension ConnectionOwner: RedactedDescription {}
 
 extension HTTPRequestData {
     /// Records the principal that signed the request, so that a transport knows it although every signature differs.

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 // This file decides where a credential may be sent: to the server that the stack names next to the part that adds it,
 // over https or to the loopback address, and never along with a redirect to another origin.
@@ -60,9 +55,15 @@ extension HTTPRequestData {
     }
 
     /// Returns the reason for refusing to send a secret over plain http.
-    package static func plaintextRefusal(of what: String) -> String {
+    static func plaintextRefusal(of what: String) -> String {
         "\(what) would be sent over plain http, where it can be intercepted. "
             + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+    }
+
+    /// Throws if a secret of the request would be sent over plain http to another machine.
+    package func refusePlaintext(of what: String) throws {
+        guard exposesCredentials else { return }
+        throw NetworkingError(.invalidRequest, request: self, reason: Self.plaintextRefusal(of: what))
     }
 
     // MARK: To the stack's server

@@ -1,20 +1,26 @@
 /// The deadline of work: a fixed moment, or the latest deadline of the callers that share the work.
 ///
 /// The latter changes when callers join and leave, so the moment is computed each time it is read.
-struct CallDeadline: Sendable {
-    private var moment: Duration?
-    private var source: (any DeadlineSource)?
+final class CallDeadline: Sendable {
+    private let moment: Duration?
+    private let source: (any DeadlineSource)?
     /// The offset to add to the moments of the source, for work on another clock.
-    private var offset = Duration.zero
+    private let offset: Duration
+
+    private init(at moment: Duration?, of source: (any DeadlineSource)?, offset: Duration) {
+        self.moment = moment
+        self.source = source
+        self.offset = offset
+    }
 
     /// Creates the deadline of work that several callers share.
-    init(of source: any DeadlineSource) {
-        self.source = source
+    convenience init(of source: any DeadlineSource) {
+        self.init(at: nil, of: source, offset: .zero)
     }
 
     /// Creates a deadline.
-    init(at moment: Duration) {
-        self.moment = moment
+    convenience init(at moment: Duration) {
+        self.init(at: moment, of: nil, offset: .zero)
     }
 
     /// The current moment; `nil` if a caller that shares the work has no deadline.
@@ -23,17 +29,14 @@ struct CallDeadline: Sendable {
         return min(shared, moment ?? shared)
     }
 
-    /// Sets a moment, unless an earlier one is set.
-    mutating func limit(to moment: Duration) {
-        self.moment = min(moment, self.moment ?? moment)
+    /// Returns the same deadline, but not later than a moment.
+    func limited(to moment: Duration) -> CallDeadline {
+        CallDeadline(at: min(moment, self.moment ?? moment), of: source, offset: offset)
     }
 
     /// Returns the same deadline on another clock, on which a moment is later by the offset.
     func shifted(by offset: Duration) -> CallDeadline {
-        var deadline = self
-        deadline.moment = moment.map { $0 + offset }
-        deadline.offset += offset
-        return deadline
+        CallDeadline(at: moment.map { $0 + offset }, of: source, offset: self.offset + offset)
     }
 }
 

@@ -3,7 +3,8 @@ import Synchronization
 /// The time limit of an exchange that a transport or `deduplicated` enforces itself.
 ///
 /// Otherwise `timeout` and `deadline` run their upstream in a separate task that they can cancel. Switching back from
-/// that task takes longer than the rest of a stack. ``ExchangeLimiting`` shows a transport that enforces it.
+/// that task takes longer than the rest of a stack. ``NetworkingComponent/enforcesLimit(of:on:)`` shows a
+/// transport that enforces it.
 public final class ExchangeLimit: Sendable {
     /// The moment at which the exchange ends, on ``clock``.
     public let deadline: Duration

@@ -18,6 +18,10 @@ public struct NetworkEnvironment: Sendable {
     /// The values that were set; `nil` if there are none, so that creating and copying costs nothing.
     @usableFromInline var box: CopyOnWrite<Values>?
 
+    /// The ``deadline``, which may change; `nil` if there is none.
+    // Beside the other values, because it is set for each call, and a copy of the others takes longer.
+    var callDeadline: CallDeadline?
+
     /// Creates the default environment: the system's clock and randomness, and swift-log's task-local logger.
     public init() {}
 
@@ -70,20 +74,12 @@ public struct NetworkEnvironment: Sendable {
     /// Work that several callers share, as with `deduplicated`, has the latest of their deadlines. It changes when
     /// callers join and leave, so read it each time you need it.
     public var deadline: Duration? {
-        box?.value.deadline?.current
-    }
-
-    /// The ``deadline``, which may change; `nil` if there is none.
-    var callDeadline: CallDeadline? {
-        get { box?.value.deadline }
-        set { values.deadline = newValue }
+        callDeadline?.current
     }
 
     /// Sets a deadline, unless an earlier one is set.
     package mutating func limit(to moment: Duration) {
-        if values.deadline?.limit(to: moment) == nil {
-            values.deadline = CallDeadline(at: moment)
-        }
+        callDeadline = callDeadline?.limited(to: moment) ?? CallDeadline(at: moment)
     }
 
     /// Whether `throttled` and `rateLimited` apply to the requests that are sent in this environment.
@@ -134,12 +130,20 @@ public struct NetworkEnvironment: Sendable {
 
     /// Returns this environment with all values that another one sets.
     func merging(_ other: NetworkEnvironment) -> NetworkEnvironment {
-        guard box != nil, let set = other.box?.value else { return box == nil ? other : self }
         var merged = self
-        merged.values.merge(set)
-        if let callDeadline, let clock = set.clock {
-            // A moment has no meaning on another clock, but the remaining time does.
-            merged.callDeadline = callDeadline.shifted(by: clock.now - self.clock.now)
+        if let set = other.box?.value {
+            if box == nil {
+                merged.box = other.box
+            } else {
+                merged.values.merge(set)
+            }
+            if let callDeadline, let clock = set.clock {
+                // A moment has no meaning on another clock, but the remaining time does.
+                merged.callDeadline = callDeadline.shifted(by: clock.now - self.clock.now)
+            }
+        }
+        if let callDeadline = other.callDeadline {
+            merged.callDeadline = callDeadline
         }
         return merged
     }
@@ -160,7 +164,6 @@ public struct NetworkEnvironment: Sendable {
         var random: RandomSource?
         var secureRandom: SecureRandomSource?
         var logger: Logger?
-        var deadline: CallDeadline?
         var spanExit: SpanExit?
         var isThrottled: Bool?
         @usableFromInline var custom = TypedValues()
@@ -170,7 +173,6 @@ public struct NetworkEnvironment: Sendable {
             random = other.random ?? random
             secureRandom = other.secureRandom ?? secureRandom
             logger = other.logger ?? logger
-            deadline = other.deadline ?? deadline
             spanExit = other.spanExit ?? spanExit
             isThrottled = other.isThrottled ?? isThrottled
             custom.merge(other.custom)

@@ -1,7 +1,7 @@
 /// Controls whether a stack retries requests, for tests and tools.
 ///
 /// ```swift
-/// let network = client.environment(\.retries, .withoutWaiting)
+/// let network = URLSession.shared.retry().environment(\.retries, .withoutWaiting)
 /// ```
 public enum RetryMode: Sendable, Hashable {
     /// Retries as the policies specify.

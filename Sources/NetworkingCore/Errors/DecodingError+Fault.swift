@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 extension NetworkingError {
     /// The error for a body that cannot be decoded.

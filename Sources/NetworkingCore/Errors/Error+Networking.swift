@@ -6,6 +6,8 @@ extension Error {
     /// Whether the error only says that the caller was cancelled, so that there is nothing to show.
     ///
     /// ```swift
+    /// do {
+    ///     show(try await network.data(request))
     /// } catch {
     ///     if !error.isCancelled { show(error) }
     /// }

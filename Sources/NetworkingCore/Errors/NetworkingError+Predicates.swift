@@ -12,8 +12,8 @@ extension NetworkingError {
     /// ```
     ///
     /// A response that the request does not accept is an error of kind ``Kind/unauthorized`` if its status is 401, and
-    /// of kind ``Kind/status`` otherwise. Errors of other kinds may have a response too: for example, one of kind
-    /// ``Kind/decoding`` has the response whose body could not be decoded.
+    /// of kind ``Kind/status`` otherwise. Errors of other kinds may have a response too: for example, an error of
+    /// kind ``Kind/decoding`` has the response with the invalid body.
     public var status: HTTPResponse.Status? {
         response?.status
     }
@@ -78,8 +78,8 @@ extension NetworkingError {
 
     /// Whether the server limits the rate of requests (429).
     ///
-    /// The field `Retry-After` of the response may say when to try again. A limit of the stack itself is an error of
-    /// kind ``Kind/rejected``, whose ``retryAfter`` may say it.
+    /// The field `Retry-After` of the response may say when to try again. If a limit of the stack itself is
+    /// exceeded, the error has the kind ``Kind/rejected``, and ``retryAfter`` may have the time to wait.
     public var isRateLimited: Bool {
         status?.code == 429
     }

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An error of a request, with everything that is known about it.
 ///
@@ -166,12 +161,13 @@ extension NetworkingError {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     /// - Returns: The value, or `nil` if there is no response.
-    /// - Throws: An error if the body cannot be decoded.
+    /// - Throws: A `DecodingError` if the body cannot be decoded. It wraps any other error of the decoder.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type,
         decoder: (any BodyDecoder)? = nil
-    ) throws -> Value? {
-        try response?.decodeBody(as: type, by: decoder)
+    ) throws(DecodingError) -> Value? {
+        guard let response else { return nil }
+        return try response.decodeBody(as: type, by: decoder)
     }
 }
 

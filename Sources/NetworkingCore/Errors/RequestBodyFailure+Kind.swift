@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension RequestBody.Failure: LocalizedError {
     /// The kind of the resulting ``NetworkingError``.
@@ -15,9 +11,19 @@ extension RequestBody.Failure: LocalizedError {
         }
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns.
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        kind.userText
+        kind.text.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        kind.text.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        kind.text.localized(.suggestion)
     }
 
     /// Returns the error for the request with this body.

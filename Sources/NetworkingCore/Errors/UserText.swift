@@ -4,8 +4,9 @@ import Foundation
 
 /// The texts of an error for the user of the app, in English, and the key under which an app translates them.
 ///
-/// `Documentation/Networking.xcstrings` contains the same texts. A test compares the two.
-struct UserText: Sendable, Hashable {
+/// `Documentation/Networking.xcstrings` contains the same texts. Tests compare the two. A feature declares the texts of
+/// its own errors, and a list of them.
+package struct UserText: Sendable, Hashable {
     /// The start of the keys of the three texts: `offline` or `status.404`.
     let key: String
     /// What happened, in one short sentence.
@@ -14,6 +15,20 @@ struct UserText: Sendable, Hashable {
     let reason: String
     /// The way out for the user, in one short sentence.
     let suggestion: String
+
+    /// Creates the texts of an error.
+    ///
+    /// - Parameters:
+    ///   - key: The start of the keys. It starts with the name of the feature: `session.damaged`.
+    ///   - description: What happened, in one short sentence.
+    ///   - reason: Why it happened, in one short sentence.
+    ///   - suggestion: The way out for the user, in one short sentence.
+    package init(key: String, description: String, reason: String, suggestion: String) {
+        self.key = key
+        self.description = description
+        self.reason = reason
+        self.suggestion = suggestion
+    }
 
     /// Returns the English text of a part.
     func english(_ part: NetworkingError.TextPart) -> String {
@@ -25,12 +40,12 @@ struct UserText: Sendable, Hashable {
     }
 
     /// Returns the key of a part: `offline.description`.
-    func key(of part: NetworkingError.TextPart) -> String {
+    package func key(of part: NetworkingError.TextPart) -> String {
         "\(key).\(part.rawValue)"
     }
 
     /// Returns a part in the language of the app, or in English if the app does not translate it.
-    func localized(_ part: NetworkingError.TextPart) -> String {
+    package func localized(_ part: NetworkingError.TextPart) -> String {
         #if canImport(Darwin)
         Bundle.main.localizedString(forKey: key(of: part), value: english(part), table: "Networking")
         #else
@@ -40,8 +55,8 @@ struct UserText: Sendable, Hashable {
 }
 
 extension UserText {
-    /// Every text, in the order of the kinds and then of the statuses.
-    static var all: [UserText] {
+    /// Every text of the core, in the order of the kinds and then of the statuses.
+    static var core: [UserText] {
         NetworkingError.Kind.allCases.map(\.text) + [
             forbidden, notFound, conflict, gone, preconditionFailed, contentTooLarge, tooManyRequests, serverError,
         ]
@@ -116,7 +131,7 @@ extension UserText {
 
 extension NetworkingError.Kind {
     /// The texts for the user of the app.
-    var text: UserText {
+    package var text: UserText {
         switch self {
         case .invalidRequest:
             UserText(
@@ -273,10 +288,5 @@ extension NetworkingError.Kind {
                 suggestion: "Update the app, or contact its developer."
             )
         }
-    }
-
-    /// One sentence for the user of the app, in the language of the app if it is translated.
-    package var userText: String {
-        text.localized(.description)
     }
 }

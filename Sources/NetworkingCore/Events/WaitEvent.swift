@@ -92,7 +92,7 @@ extension HTTPRequestData {
     /// Waits for an operation, and reports the start and the end of the wait to the listeners.
     ///
     /// ```swift
-    /// let isAllowed = await request.waiting(.confirmation) { await dialog.answer() }
+    /// let isAllowed = await request.waiting(.confirmation) { await dialog.isConfirmed() }
     /// ```
     ///
     /// Without listeners, it only runs the operation. The end is also reported if the operation throws.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension HTTPRequestData {
     /// The percent-encoded path with its leading slash and without the query; `nil` if it is open.

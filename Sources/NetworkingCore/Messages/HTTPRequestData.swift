@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A request: the message that HTTP sends, and the options that the modifiers of a stack read.
 ///
@@ -43,56 +38,15 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// The identifier of this value and of every copy of it.
-    public private(set) var id: ID
-
-    private var line: CopyOnWrite<Line> {
-        didSet { state.remove(.isChecked) }
-    }
-
-    /// The method, the scheme, the authority and the target.
-    // Strings, because reading a pseudo header field of swift-http-types also copies its name, which takes 200
-    // instructions.
-    private struct Line: Sendable, Hashable {
-        var method: HTTPRequest.Method
-        var scheme: String?
-        var authority: String?
-        /// An open path is stored as an empty one, so that a query can be set before the path.
-        var target: String?
-    }
-
-    /// The header fields.
-    ///
-    /// The transport sets `Host`, `Content-Length` and the fields that concern the connection.
-    public var headerFields: HeaderFields {
-        didSet { state.remove(.isChecked) }
-    }
-
-    /// The body, if there is one.
-    public var body: RequestBody? {
-        didSet { state.remove(.isChecked) }
-    }
-
+    // One reference, because a stack copies a request about thirty times for each call.
+    @usableFromInline var content: CopyOnWrite<Content>
     @usableFromInline package var state: State = []
     /// The number that identifies an exchange to listeners; 0 if the request has no listeners.
     package internal(set) var exchangeNumber: UInt32 = 0
-    /// The recorder of the call; `nil` if the call is not measured.
-    ///
-    /// It is not an option, because setting it must not copy the options.
-    package var recorder: (any CallRecording)?
-    /// The server of each credential.
-    ///
-    /// `nil` if no part of the stack has credentials and the stack names no server other than the request's own.
-    var credentialServers: CopyOnWrite<CredentialServers>?
-
     /// The limiters with a permit for the request.
     var heldLimits: HeldLimits?
-    /// The time limit that an ``ExchangeLimiting`` component enforces; `nil` if `timeout` and `deadline` do so themselves.
+    /// The time limit that a component upstream enforces; `nil` if `timeout` and `deadline` do so themselves.
     public package(set) var exchangeLimit: ExchangeLimit?
-    /// The options; `nil` if none has been set.
-    ///
-    /// Read single options through this property, so that only the one option is copied.
-    @usableFromInline package private(set) var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
     ///
@@ -112,17 +66,13 @@ public struct HTTPRequestData: Sendable, Identifiable {
         headerFields: HeaderFields = HeaderFields(),
         body: RequestBody? = nil
     ) {
-        id = ID()
-        line = CopyOnWrite(
-            Line(
-                method: method,
-                scheme: scheme?.asFieldValue,
-                authority: authority?.asFieldValue,
-                target: path.map { Self.target(path: $0.text).asFieldValue }
-            )
+        let line = Line(
+            method: method,
+            scheme: scheme?.asFieldValue,
+            authority: authority?.asFieldValue,
+            target: path.map { Self.target(path: $0.text).asFieldValue }
         )
-        self.headerFields = headerFields
-        self.body = body
+        content = CopyOnWrite(Content(id: ID(), line: line, headerFields: headerFields, body: body))
         if path?.hasInvalidSegment == true {
             state.insert(.hasInvalidSegment)
         }
@@ -158,11 +108,10 @@ public struct HTTPRequestData: Sendable, Identifiable {
         )
     }
 
-    /// Creates a request that has only the identifier and the line of another request.
+    /// Creates a request that has only the identifier, the number and the line of another request.
     private init(naming other: HTTPRequestData) {
-        id = other.id
-        line = other.line
-        headerFields = HeaderFields()
+        let content = other.content.value
+        self.content = CopyOnWrite(Content(id: content.id, line: content.line, number: content.number))
         state = other.state.intersection([.isResolved, .isForServer, .hasServer, .hasInvalidSegment])
     }
 
@@ -188,52 +137,125 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// A copy with a new identifier, as another caller would send it.
     package var withNewID: HTTPRequestData {
         var request = self
-        request.id = ID()
+        request.content.value.id = ID()
         return request
+    }
+
+    /// The identifier of this value and of every copy of it.
+    public var id: ID {
+        content.value.id
     }
 
     /// The method.
     public var method: HTTPRequest.Method {
-        get { line.value.method }
-        set { line.value.method = newValue }
+        get { content.value.line.method }
+        set { line.method = newValue }
     }
 
     /// The scheme; `nil` if it is open.
     public var scheme: String? {
-        get { line.value.scheme }
-        set { line.value.scheme = newValue?.asFieldValue }
+        get { content.value.line.scheme }
+        set { line.scheme = newValue?.asFieldValue }
     }
 
     /// The host, and the port if there is one: `api.example.com:8443`; `nil` if it is open.
     public var authority: String? {
-        get { line.value.authority }
+        get { content.value.line.authority }
         set {
-            line.value.authority = newValue?.asFieldValue
+            line.authority = newValue?.asFieldValue
             state.remove(.isForServer)
         }
     }
 
     /// The path and query as they will be sent, with an empty path if it is open; `nil` if both are.
     package var target: String? {
-        get { line.value.target }
-        set { line.value.target = newValue?.asFieldValue }
+        get { content.value.line.target }
+        set { line.target = newValue?.asFieldValue }
+    }
+
+    private var line: Line {
+        get { content.value.line }
+        _modify {
+            state.remove(.isChecked)
+            yield &content.value.line
+        }
+    }
+
+    /// The header fields.
+    ///
+    /// The transport sets `Host`, `Content-Length` and the fields that concern the connection.
+    @inlinable public var headerFields: HeaderFields {
+        _read { yield content.value.headerFields }
+        _modify {
+            state.remove(.isChecked)
+            yield &content.value.headerFields
+        }
+    }
+
+    /// The body, if there is one.
+    public var body: RequestBody? {
+        get { content.value.body }
+        _modify {
+            state.remove(.isChecked)
+            yield &content.value.body
+        }
+    }
+
+    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
+    // Not an option, because `numbered` sets it for every request, and the first option of a request takes an allocation.
+    public var number: Int? {
+        get { content.value.number }
+        set { content.value.number = newValue }
+    }
+
+    /// The recorder of the call; `nil` if the call is not measured.
+    ///
+    /// It is not an option, because setting it must not copy the options.
+    package var recorder: (any CallRecording)? {
+        get { content.value.recorder }
+        set {
+            guard newValue != nil || content.value.recorder != nil else { return }
+            content.value.recorder = newValue
+        }
+    }
+
+    /// The server of each credential.
+    ///
+    /// `nil` if no part of the stack has credentials and the stack names no server other than the request's own.
+    var credentialServers: CopyOnWrite<CredentialServers>? {
+        get { content.value.credentialServers }
+        _modify { yield &content.value.credentialServers }
+    }
+
+    /// The options; `nil` if none has been set.
+    ///
+    /// Read single options through this property, so that only the one option is copied.
+    @inlinable package var box: CopyOnWrite<RequestSettings>? {
+        _read { yield content.value.options }
     }
 
     /// The options, created when they are first written.
     package var settings: RequestSettings {
         _read {
-            if box != nil {
-                yield box!.value
+            if content.value.options != nil {
+                yield content.value.options!.value
             } else {
                 yield RequestSettings.defaults
             }
         }
         _modify {
-            if box == nil {
-                box = CopyOnWrite(RequestSettings())
+            if content.value.options == nil {
+                content.value.options = CopyOnWrite(RequestSettings())
             }
-            yield &box!.value
+            yield &content.value.options!.value
         }
+    }
+
+    /// Sets the options of a request that has none.
+    ///
+    /// They are copied when the request changes them.
+    mutating func share(_ settings: CopyOnWrite<RequestSettings>) {
+        box = settings
     }
 
     /// The query, with access to its items by name.
@@ -244,6 +266,30 @@ public struct HTTPRequestData: Sendable, Identifiable {
 }
 
 extension HTTPRequestData {
+    /// The message, and what parts of a stack set once for it.
+    @usableFromInline
+    struct Content: Sendable {
+        var id: ID
+        var line: Line
+        @usableFromInline var headerFields = HeaderFields()
+        var body: RequestBody?
+        var number: Int?
+        var recorder: (any CallRecording)?
+        var credentialServers: CopyOnWrite<CredentialServers>?
+        @usableFromInline var options: CopyOnWrite<RequestSettings>?
+    }
+
+    /// The method, the scheme, the authority and the target.
+    // Strings, because reading a pseudo header field of swift-http-types also copies its name, which takes 200
+    // instructions.
+    struct Line: Sendable, Hashable {
+        var method: HTTPRequest.Method
+        var scheme: String?
+        var authority: String?
+        /// An open path is stored as an empty one, so that a query can be set before the path.
+        var target: String?
+    }
+
     /// The progress of a request through a stack.
     @usableFromInline
     package struct State: OptionSet, Sendable {
@@ -261,7 +307,7 @@ extension HTTPRequestData {
         /// This happens once, even if the request is sent again.
         static let isResolved = State(rawValue: 2)
         /// The request is valid and has not been changed since it was checked.
-        static let isChecked = State(rawValue: 4)
+        @usableFromInline static let isChecked = State(rawValue: 4)
         /// A chain is rewriting the request.
         static let isResolving = State(rawValue: 8)
         /// The caller left the authority open, so the request belongs to the stack's server.
@@ -347,10 +393,9 @@ extension HTTPRequestData {
     package var compact: HTTPRequestData {
         var request = HTTPRequestData(naming: self)
         guard let box else { return request }
-        let (route, number, secrets) = (box.value.route, box.value.number, box.value.secretQueryItems)
+        let (route, secrets) = (box.value.route, box.value.secretQueryItems)
         if !box.value.secretValues.isEmpty { request.settings.secretValues = box.value.secretValues }
         if route != nil { request.route = route }
-        if number != nil { request.number = number }
         if !secrets.isEmpty { request.settings.secretQueryItems = secrets }
         return request
     }
@@ -439,13 +484,13 @@ extension HTTPRequestData: Hashable {
     ///
     /// Identifiers, sinks, progress handlers and the other options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
-        lhs.line.value == rhs.line.value && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
+        lhs.line == rhs.line && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
             && lhs.settings.custom.identities == rhs.settings.custom.identities
     }
 
     /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(line.value)
+        hasher.combine(line)
         hasher.combine(headerFields)
         hasher.combine(body)
     }

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A response: status, header fields and body, and details of the exchange.
 ///

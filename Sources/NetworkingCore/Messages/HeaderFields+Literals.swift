@@ -4,7 +4,7 @@ extension HeaderFields: ExpressibleByDictionaryLiteral, ExpressibleByArrayLitera
     /// The name of a header field in a literal: a standard one, or any text.
     ///
     /// ```swift
-    /// let headers: HeaderFields = [.accept: "application/json", "X-Request-ID": id]
+    /// let headers: HeaderFields = [.accept: "application/json", "X-Request-ID": requestID]
     /// ```
     ///
     /// Text that is not a valid name is remembered, and sending the request fails with an error that shows it.
@@ -66,14 +66,7 @@ extension HeaderFields: ExpressibleByDictionaryLiteral, ExpressibleByArrayLitera
     ///
     /// Names are written as they were first set. It contains the values of credentials, so do not print it.
     public var dictionary: [String: String] {
-        var dictionary: [String: String] = [:]
-        var names: [String: String] = [:]
-        for field in httpFields {
-            let name = names[field.name.canonicalName] ?? field.name.rawName
-            names[field.name.canonicalName] = name
-            dictionary[name] = dictionary[name].map { "\($0), \(field.value)" } ?? field.value
-        }
-        return dictionary
+        httpFields.dictionary
     }
 
     /// The value of a field by its name as text; several values are joined with a comma, and `nil` removes the field.

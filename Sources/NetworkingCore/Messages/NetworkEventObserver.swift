@@ -81,9 +81,14 @@ extension HTTPRequestData {
     }
 
     /// Reports an event to the observers.
+    // Not inlined, because its caller would then copy all options before it asks whether there are observers.
+    @inline(never)
     package func notifyObservers(of event: any NetworkEvent) {
-        guard isObserved else { return }
-        for observer in settings.observers + settings.stackObservers {
+        guard let box else { return }
+        for observer in box.value.observers {
+            observer.observe(event, of: self)
+        }
+        for observer in box.value.stackObservers {
             observer.observe(event, of: self)
         }
     }

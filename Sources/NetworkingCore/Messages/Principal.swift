@@ -1,7 +1,7 @@
 /// The user or service that a request is sent for: a stable identity, never a credential.
 ///
-/// `authenticated` returns the identity of its store. `cookies(in:)` adds a digest of the cookies that the request is sent
-/// with. Caches, deduplication and per-user limits use the principal as part of their key.
+/// `authenticated` returns the identity of its store. `cookies(in:)` adds a digest of the cookies that the request is
+/// sent with. Caches, deduplication and per-user limits use the principal as part of their key.
 public struct Principal: Sendable, Hashable {
     /// The identity: the identifier of a user, or a random one that represents the store.
     public let id: String

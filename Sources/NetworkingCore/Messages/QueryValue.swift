@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A value of a query item: text, a number, a truth value, a date, an optional, an array, or a type of your own.
 ///
@@ -45,6 +41,14 @@ public struct QueryFormat: Sendable, Hashable {
     public enum DateStyle: Sendable, Hashable {
         /// `2026-11-24T09:30:00Z`.
         case iso8601
+        /// `2026-11-24T09:30:00.250Z`, with milliseconds.
+        case iso8601WithFractions
+        /// The parts of ISO 8601 that a style selects.
+        ///
+        /// ```swift
+        /// QueryFormat(dates: .formatted(.iso8601.year().month().day()))   // 2026-11-24
+        /// ```
+        case formatted(Date.ISO8601FormatStyle)
         /// Whole seconds since 1970.
         case secondsSince1970
         /// Whole milliseconds since 1970.
@@ -103,9 +107,13 @@ extension QueryValue where Self: RawRepresentable & CustomStringConvertible, Raw
 extension String: QueryValue {}
 extension Substring: QueryValue {}
 extension Int: QueryValue {}
+extension Int8: QueryValue {}
+extension Int16: QueryValue {}
 extension Int32: QueryValue {}
 extension Int64: QueryValue {}
 extension UInt: QueryValue {}
+extension UInt8: QueryValue {}
+extension UInt16: QueryValue {}
 extension UInt32: QueryValue {}
 extension UInt64: QueryValue {}
 extension Double: QueryValue {}
@@ -141,6 +149,8 @@ extension Date: QueryValue {
     public func queryTexts(in format: QueryFormat) -> [String] {
         switch format.dates {
         case .iso8601: [formatted(.iso8601)]
+        case .iso8601WithFractions: [formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))]
+        case .formatted(let style): [formatted(style)]
         case .secondsSince1970: [Self.integerText(timeIntervalSince1970)]
         case .millisecondsSince1970: [Self.integerText(timeIntervalSince1970 * 1_000)]
         }
@@ -179,6 +189,40 @@ extension RequestQuery: ExpressibleByDictionaryLiteral {
     ///   - format: The format of arrays, dates and truth values.
     public init(_ items: KeyValuePairs<String, (any QueryValue)?>, format: QueryFormat = QueryFormat()) {
         self.init(items: items.map { ($0.key, $0.value) }, format: format)
+    }
+
+    /// Creates a query from the names and values of a dictionary, sorted by name.
+    ///
+    /// ```swift
+    /// let filters = ["color": "red", "size": "xl"]        // chosen while the app runs
+    /// HTTPRequestData.get("shirts", query: RequestQuery(filters))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - items: The names and values.
+    ///   - format: The format of arrays, dates and truth values.
+    @_disfavoredOverload
+    public init(_ items: [String: some QueryValue], format: QueryFormat = QueryFormat()) {
+        self.init(items: items.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, format: format)
+    }
+
+    /// Creates a query from the query items of Foundation, in order.
+    ///
+    /// An item without a value is sent without an equals sign.
+    ///
+    /// - Parameter items: The items. Their names and values are percent-encoded.
+    public init(_ items: [URLQueryItem]) {
+        self.init(encoded: nil)
+        self.items = items
+    }
+
+    /// Not available, because the values of such a dictionary may have any type.
+    ///
+    /// - Parameter items: The names and values.
+    @available(*, unavailable, message: "Give the values a type: [String: String], or a literal of QueryValue values.")
+    @_disfavoredOverload
+    public init(_ items: [String: Any]) {
+        self.init(encoded: nil)
     }
 
     private init(items: [(String, (any QueryValue)?)], format: QueryFormat) {

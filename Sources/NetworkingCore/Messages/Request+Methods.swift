@@ -83,7 +83,8 @@ extension Request where Response: Decodable & SendableMetatype {
     }
 }
 
-extension Request where Response == Void {
+// The requests without a value. See `NoElement` for the generic parameter.
+extension Request {
     /// Creates a GET request and checks its response for success, without decoding it.
     ///
     /// - Parameters:
@@ -91,11 +92,11 @@ extension Request where Response == Void {
     ///   - query: The query items.
     ///   - headers: The header fields.
     /// - Returns: The request.
-    public static func get(
+    public static func get<each Element: NoElement>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:]
-    ) -> Request {
+    ) -> Request where Response == (repeat each Element) {
         Request(HTTPRequestData(.get, path, query: query, headers: headers))
     }
 
@@ -106,11 +107,11 @@ extension Request where Response == Void {
     ///   - query: The query items.
     ///   - headers: The header fields.
     /// - Returns: The request.
-    public static func head(
+    public static func head<each Element: NoElement>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:]
-    ) -> Request {
+    ) -> Request where Response == (repeat each Element) {
         Request(HTTPRequestData(.head, path, query: query, headers: headers))
     }
 
@@ -122,12 +123,12 @@ extension Request where Response == Void {
     ///   - headers: The header fields.
     ///   - body: The body.
     /// - Returns: The request.
-    public static func post(
+    public static func post<each Element: NoElement>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:],
         body: RequestBody? = nil
-    ) -> Request {
+    ) -> Request where Response == (repeat each Element) {
         Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
     }
 
@@ -139,12 +140,12 @@ extension Request where Response == Void {
     ///   - headers: The header fields.
     ///   - body: The body.
     /// - Returns: The request.
-    public static func put(
+    public static func put<each Element: NoElement>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:],
         body: RequestBody? = nil
-    ) -> Request {
+    ) -> Request where Response == (repeat each Element) {
         Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
     }
 
@@ -156,12 +157,12 @@ extension Request where Response == Void {
     ///   - headers: The header fields.
     ///   - body: The body.
     /// - Returns: The request.
-    public static func patch(
+    public static func patch<each Element: NoElement>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:],
         body: RequestBody? = nil
-    ) -> Request {
+    ) -> Request where Response == (repeat each Element) {
         Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
     }
 
@@ -172,11 +173,11 @@ extension Request where Response == Void {
     ///   - query: The query items.
     ///   - headers: The header fields.
     /// - Returns: The request.
-    public static func delete(
+    public static func delete<each Element: NoElement>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:]
-    ) -> Request {
+    ) -> Request where Response == (repeat each Element) {
         Request(HTTPRequestData(.delete, path, query: query, headers: headers))
     }
 }

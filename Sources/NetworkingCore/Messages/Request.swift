@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A request together with the decoding of its response into a value.
 ///
@@ -35,7 +31,7 @@ public struct Request<Response>: Sendable {
     /// Creates a request that decodes its response into a transport object and then converts that into a domain value.
     ///
     /// ```swift
-    /// Request(http, as: UserDTO.self) { try User($0) }
+    /// Request(HTTPRequestData(path: "users/42"), as: UserDTO.self) { try User($0) }
     /// ```
     ///
     /// - Parameters:
@@ -118,12 +114,14 @@ extension Request where Response: Decodable & SendableMetatype {
     }
 }
 
-extension Request where Response == Void {
+extension Request {
     /// Creates a request that checks its response for success and does not decode it.
     ///
+    /// It is for `Request<Void>`.
+    ///
     /// - Parameter http: The request to send.
-    public init(_ http: HTTPRequestData) {
-        self.init(http) { _ in }
+    public init<each Element: NoElement>(_ http: HTTPRequestData) where Response == (repeat each Element) {
+        self.init(http) { _ in (repeat (each Element).impossible) }
     }
 }
 

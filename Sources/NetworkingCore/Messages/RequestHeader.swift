@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A header field of a request, with factories for common fields.
 ///
 /// ```swift
@@ -42,6 +48,19 @@ public struct RequestHeader: Sendable, Hashable {
         RequestHeader(.accept, qualities(of: types.map(\.rawValue)))
     }
 
+    /// Creates an `Accept` field with a quality for each media type (RFC 9110 section 12.5.1).
+    ///
+    /// ```swift
+    /// HTTPRequestData.get("report", headers: [.accept([.json: 1, .xml: 0.5])])
+    /// ```
+    ///
+    /// - Parameter qualities: The media types and their qualities, from 0, which refuses the type, to 1. A quality
+    ///   outside of that range is replaced by its nearest end. It is sent with up to three decimals.
+    /// - Returns: The field.
+    public static func accept(_ qualities: KeyValuePairs<MediaType, Double>) -> RequestHeader {
+        RequestHeader(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
+    }
+
     /// Creates an `Accept-Language` field (RFC 9110 section 12.5.4).
     ///
     /// - Parameter languages: The languages that the user reads, best first: `["de-CH", "de", "en"]`. From the second
@@ -59,6 +78,32 @@ public struct RequestHeader: Sendable, Hashable {
         RequestHeader(.authorization, "Bearer \(token)")
     }
 
+    /// Creates an `Authorization` field with a user and a password in UTF-8 (RFC 7617).
+    ///
+    /// `BasicCredentials` sends them with every request of a stack, and refuses a user name with a colon.
+    ///
+    /// - Parameters:
+    ///   - user: The user name. A server takes the part after a colon for the password.
+    ///   - password: The password.
+    /// - Returns: The field.
+    public static func authorization(basic user: String, password: String) -> RequestHeader {
+        RequestHeader(.authorization, "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())")
+    }
+
+    /// Creates a `Cache-Control` field (RFC 9111 section 5.2.1).
+    ///
+    /// ```swift
+    /// HTTPRequestData.get("news", headers: [.cacheControl("no-cache", "max-stale=60")])
+    /// ```
+    ///
+    /// It is for the server and the caches on the way. `cacheMode` is for the cache of the stack.
+    ///
+    /// - Parameter directives: The directives.
+    /// - Returns: The field.
+    public static func cacheControl(_ directives: String...) -> RequestHeader {
+        RequestHeader(.cacheControl, directives.joined(separator: ", "))
+    }
+
     /// Creates a `Content-Type` field, in place of the type of the request's body.
     ///
     /// - Parameter type: The media type.
@@ -67,12 +112,103 @@ public struct RequestHeader: Sendable, Hashable {
         RequestHeader(.contentType, type.rawValue)
     }
 
+    /// Creates an `If-Match` field, so that the server changes only this version of a resource (RFC 9110 section
+    /// 13.1.1).
+    ///
+    /// The server responds with 412 if it has another version.
+    ///
+    /// - Parameter entityTag: The value of an `ETag` field with its quotes, or `*` for any version.
+    /// - Returns: The field.
+    public static func ifMatch(_ entityTag: String) -> RequestHeader {
+        RequestHeader(.ifMatch, entityTag)
+    }
+
+    /// Creates an `If-None-Match` field, so that the server sends only another version of a resource (RFC 9110 section
+    /// 13.1.2).
+    ///
+    /// The server responds with 304 if it has the same version. A stack with `cached` sends the field itself.
+    ///
+    /// - Parameter entityTag: The value of an `ETag` field with its quotes, or `*` for any version.
+    /// - Returns: The field.
+    public static func ifNoneMatch(_ entityTag: String) -> RequestHeader {
+        RequestHeader(.ifNoneMatch, entityTag)
+    }
+
+    /// Creates an `If-Modified-Since` field, so that the server sends only a newer version of a resource (RFC 9110
+    /// section 13.1.3).
+    ///
+    /// - Parameter date: The date, which is sent to the second.
+    /// - Returns: The field.
+    public static func ifModifiedSince(_ date: Date) -> RequestHeader {
+        RequestHeader(.ifModifiedSince, date.httpDate)
+    }
+
+    /// Creates an `Origin` field (RFC 6454), for a server that checks it.
+    ///
+    /// - Parameter origin: The scheme and the authority: `https://shop.example`.
+    /// - Returns: The field.
+    public static func origin(_ origin: String) -> RequestHeader {
+        RequestHeader(.origin, origin)
+    }
+
+    /// Creates a `Range` field for a part of a body (RFC 9110 section 14.2).
+    ///
+    /// ```swift
+    /// let start = try await network.data(.get("film.mp4", headers: [.range(bytes: 0...1023)]))   // 206
+    /// ```
+    ///
+    /// - Parameter bytes: The positions of the first and the last byte.
+    /// - Returns: The field.
+    public static func range(bytes: ClosedRange<Int64>) -> RequestHeader {
+        RequestHeader(.range, "bytes=\(bytes.lowerBound)-\(bytes.upperBound)")
+    }
+
+    /// Creates a `Range` field for the rest of a body (RFC 9110 section 14.2).
+    ///
+    /// - Parameter bytes: The position of the first byte.
+    /// - Returns: The field.
+    public static func range(bytes: PartialRangeFrom<Int64>) -> RequestHeader {
+        RequestHeader(.range, "bytes=\(bytes.lowerBound)-")
+    }
+
+    /// Creates a `Range` field for the end of a body (RFC 9110 section 14.2).
+    ///
+    /// - Parameter count: The number of bytes.
+    /// - Returns: The field.
+    public static func range(lastBytes count: Int64) -> RequestHeader {
+        RequestHeader(.range, "bytes=-\(count)")
+    }
+
+    /// Creates a `Referer` field (RFC 9110 section 10.1.3).
+    ///
+    /// - Parameter url: The URL of the page that led to the request. Its user information and its fragment are not
+    ///   sent, as the RFC requires.
+    /// - Returns: The field.
+    public static func referer(_ url: URL) -> RequestHeader {
+        var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        parts?.user = nil
+        parts?.password = nil
+        parts?.fragment = nil
+        return RequestHeader(.referer, parts?.string ?? "")
+    }
+
     /// Creates a `User-Agent` field.
     ///
     /// - Parameter userAgent: The product and its version, for example `Shop/2.1`.
     /// - Returns: The field.
     public static func userAgent(_ userAgent: String) -> RequestHeader {
         RequestHeader(.userAgent, userAgent)
+    }
+
+    /// The parameter for a quality; none for 1, which is the default.
+    private static func quality(_ quality: Double) -> String {
+        let thousandths = Int((min(max(0, quality), 1) * 1_000).rounded())
+        guard thousandths < 1_000 else { return "" }
+        var decimals = "\(1_000 + thousandths)".dropFirst()
+        while decimals.count > 1, decimals.last == "0" {
+            decimals.removeLast()
+        }
+        return ";q=0.\(decimals)"
     }
 
     /// Joins values with the quality values 1, 0.9, 0.8 and so on, no lower than 0.1.

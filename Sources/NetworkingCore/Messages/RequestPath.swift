@@ -105,6 +105,16 @@ extension RequestPath {
         @available(*, unavailable, message: "Unwrap the value: a path cannot contain an optional.")
         public mutating func appendInterpolation<Value>(_ value: Value?) {}
 
+        /// Not available, because the value has no text that identifies it in a path.
+        ///
+        /// - Parameter value: The value.
+        @available(
+            *,
+            unavailable,
+            message: "Interpolate text, a number or an identifier, such as a property of the value."
+        )
+        public mutating func appendInterpolation<Value>(_ value: Value) {}
+
         private mutating func append(value: String) {
             text += PercentEncoding.unreserved.encode(value)
             segment += value

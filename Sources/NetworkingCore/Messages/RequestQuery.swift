@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 /// The query of a request, with access to its items by name.
 ///

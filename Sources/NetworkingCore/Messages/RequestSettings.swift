@@ -24,7 +24,6 @@ package struct RequestSettings: Sendable {
     var serverMutations = ServerMutations.enabled
     package var authenticationMethod: AuthenticationMethod?
     package var allowsPlaintextCredentials = false
-    var number: Int?
     var route: String?
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
@@ -177,12 +176,6 @@ extension HTTPRequestData {
             settings.allowsPlaintextCredentials = newValue
             state.remove(.isChecked)
         }
-    }
-
-    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
-    public var number: Int? {
-        get { box?.value.number }
-        set { settings.number = newValue }
     }
 
     /// The closure to which a transport reports the progress of the transfer.

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A receiver of a response's body that is not collected in memory: a file, a stream, a hash.
 ///
@@ -13,13 +8,15 @@ public import Foundation
 /// back-pressure. A sink has one writer at a time.
 ///
 /// ```swift
-/// final class Hash: ResponseSink {
+/// final class ByteCounter: ResponseSink {
+///     private let count = Mutex(0)
+///
 ///     func receive(_ chunk: Data) async throws {
-///         state.withLock { $0.update(chunk) }
+///         count.withLock { $0 += chunk.count }
 ///     }
 /// }
 ///
-/// request.sink = hash
+/// request.sink = ByteCounter()
 /// let response = try await network.data(request)   // response.body is .delivered(byteCount)
 /// ```
 public protocol ResponseSink: Sendable {

@@ -1,10 +1,5 @@
+package import FoundationForNetworking
 package import HTTPTypes
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 extension HTTPResponse {
     /// The time that the server asks clients to wait (RFC 9110 section 10.2.3); `nil` if there is no valid

@@ -65,7 +65,8 @@ extension NetworkingComponent {
     ///   - type: The type to decode the body into.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - transform: Creates the error from the decoded body and the response.
-    /// - Returns: A component that throws these errors, or those of ``checkedStatusCode(_:)`` if a body does not decode.
+    /// - Returns: A component that throws these errors, or those of ``checkedStatusCode(_:)`` if a body does not
+    ///   decode.
     public func checkedStatusCode<Body: Decodable & SendableMetatype>(
         as type: Body.Type,
         decoder: (any BodyDecoder)? = nil,
@@ -86,17 +87,15 @@ struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
         throw error(response) ?? NetworkingError.refusedStatus(of: response)
     }
 
-    var description: String {
-        "checkedStatusCode"
-    }
-}
-
-extension CheckedStatusCode: ExchangeLimitingModifier {
     func enforcesLimit(
         of request: HTTPRequestData,
         on clock: NetworkClock,
-        over upstream: some NetworkingComponent
+        upstream: some NetworkingComponent
     ) -> Bool {
-        (upstream as? any ExchangeLimiting)?.enforcesLimit(of: request, on: clock) ?? false
+        upstream.enforcesLimit(of: request, on: clock)
+    }
+
+    var description: String {
+        "checkedStatusCode"
     }
 }

@@ -26,6 +26,14 @@ struct Numbered: NetworkingModifier, CustomStringConvertible {
         return try await upstream.send(request)
     }
 
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        upstream.enforcesLimit(of: request, on: clock)
+    }
+
     var description: String {
         "numbered"
     }

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 extension NetworkingComponent {
     /// Sets the decoder of requests that name none.
@@ -14,13 +10,13 @@ extension NetworkingComponent {
     /// ```
     ///
     /// `value`, `request`, streams of values, ``HTTPResponseData/json(as:decoder:)`` and
-    /// ``NetworkingError/decodeBody(as:decoder:)`` use it. A decoder that a request or a call names takes precedence. Of
-    /// two such modifiers the outer one applies. The place in the stack does not matter otherwise.
+    /// ``NetworkingError/decodeBody(as:decoder:)`` use it. A decoder that a request or a call names takes precedence.
+    /// Of two such modifiers the outer one applies. The place in the stack does not matter otherwise.
     ///
     /// - Parameter decoder: The decoder, which is shared by all requests.
     /// - Returns: A component that sends requests with that decoder.
     public func decoder(_ decoder: some BodyDecoder) -> some NetworkingComponent {
-        modified(StackDecoder(decoder: decoder))
+        modified(StackDecoder(decoder))
     }
 
     /// Sets the encoder of bodies that name none: those of ``RequestBody/json(_:)`` and ``RequestBody/encoded(_:)``.
@@ -53,9 +49,20 @@ extension NetworkingComponent {
 
 struct StackDecoder: NetworkingModifier, CustomStringConvertible {
     let decoder: any BodyDecoder
+    /// The options of requests without any others, which share them, so that a request allocates nothing for its decoder.
+    private let settings: CopyOnWrite<RequestSettings>
+
+    init(_ decoder: any BodyDecoder) {
+        self.decoder = decoder
+        var settings = RequestSettings()
+        settings.decoder = decoder
+        self.settings = CopyOnWrite(settings)
+    }
 
     func resolve(_ request: inout HTTPRequestData) {
-        if request.decoder == nil {
+        if request.box == nil {
+            request.share(settings)
+        } else if request.decoder == nil {
             request.decoder = decoder
         }
     }

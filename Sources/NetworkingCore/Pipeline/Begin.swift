@@ -1,10 +1,5 @@
+import FoundationForNetworking
 package import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request of a caller, as the outermost part of a stack.

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns its decoded response, together with the response itself.
@@ -106,13 +101,33 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameter request: The request.
-    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the
+    ///   caller was cancelled.
     public func result<Response: Sendable>(of request: Request<Response>) async -> Result<Response, any Error> {
         do {
             return .success(try await value(request).body)
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Sends a request and returns its decoded body, or the error of the call.
+    ///
+    /// ```swift
+    /// let users = await network.result(of: .get("users"), as: [User].self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
+    public func result<Body: Decodable & Sendable>(
+        of request: HTTPRequestData,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) async -> Result<Body, any Error> {
+        await result(of: Request<Body>(request, decoder: decoder))
     }
 
     /// Sends a request and returns its response, whatever the status, or the error of the call.

@@ -1,10 +1,5 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import CLibraryForNetworking
+import FoundationForNetworking
 
 /// The time between two starts of the machine.
 ///

@@ -1,18 +1,5 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import CLibraryForNetworking
+package import FoundationForNetworking
 
 /// Reads and replaces small files as a whole, which only this user of the machine may read.
 package enum PrivateFile {

@@ -1,12 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import CLibraryForNetworking
 
 /// The time since the system was started, including sleep, as `ContinuousClock` returns it but without its arithmetic.
 package enum SystemTime {

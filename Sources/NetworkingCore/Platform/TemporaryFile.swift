@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 /// A file that belongs to this process and is removed with the last reference to it.
 ///

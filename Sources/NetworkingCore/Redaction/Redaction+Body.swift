@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 extension Redaction {
     /// The style of bodies in a log: the maximum number of bytes, and whether a body may have several lines.

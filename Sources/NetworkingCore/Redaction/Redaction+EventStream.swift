@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 /// A line of a stream of server-sent events, which ends only with CR, LF or both.
 private struct EventLine {

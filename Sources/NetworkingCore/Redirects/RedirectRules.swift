@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPRequestData {
     /// Makes an exchange and those of its redirects.
@@ -94,7 +89,7 @@ extension HTTPRequestData {
     func redirected(by head: HTTPResponse, after history: [HTTPResponseData.Redirect]) throws -> HTTPRequestData? {
         let policy = redirects
         guard let limit = policy.limit, head.isRedirect, let location = head.headerFields[.location] else { return nil }
-        guard location.utf8.count <= Self.maximumURLBytes, let url = destination(of: location),
+        guard location.utf8.count <= Self.maximumURLBytes, let url = URL(reference: location, relativeTo: self.url),
             url.absoluteString.utf8.count <= Self.maximumURLBytes
         else { return refused(.unusableLocation) }
 
@@ -141,24 +136,6 @@ extension HTTPRequestData {
     private func refused(_ reason: RedirectRefusal) -> HTTPRequestData? {
         emit(RedirectEvent.refused(reason))
         return nil
-    }
-
-    /// Returns the URL of a location, without its fragment.
-    ///
-    /// Characters that a URL may not contain are encoded first, because Foundation would encode the location's escapes
-    /// again.
-    private func destination(of location: String) -> URL? {
-        let reference = location[..<(location.utf8.firstIndex(of: UInt8(ascii: "#")) ?? location.endIndex)]
-        let isDelimiter = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
-        var targetStart = reference.startIndex
-        if let slashes = reference.utf8.firstRange(of: "//".utf8),
-            !reference.utf8[..<slashes.lowerBound].contains(where: isDelimiter)
-        {
-            let rest = reference.utf8[slashes.upperBound...]
-            targetStart = rest.firstIndex(where: isDelimiter) ?? rest.endIndex
-        }
-        let target = PercentEncoding.encodeTarget(String(reference[targetStart...]))
-        return URL(string: reference[..<targetStart] + target, relativeTo: url)?.absoluteURL
     }
 
     /// POST becomes GET after 301 and 302, everything but GET and HEAD after 303; 307 and 308 change nothing.

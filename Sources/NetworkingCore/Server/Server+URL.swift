@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension NetworkingComponent {
     /// Sends requests to a server: sets the scheme and the authority, and adds the server's path as a prefix.
@@ -83,10 +79,11 @@ extension NetworkingComponent {
     /// - Parameter prefix: The start of the path: `v1` changes `/users` to `/v1/users`.
     /// - Returns: A component that sends requests with that prefix.
     public func server(prefixPath prefix: String) -> some NetworkingComponent {
-        modified(
+        let path = HTTPRequestData.pathPrefix(prefix)
+        return modified(
             Server("prefixPath: \"\(prefix)\"") { request in
-                if request.isRelative {
-                    request.prefixPath(with: prefix)
+                if request.isRelative, !path.isEmpty {
+                    request.path = path + (request.path ?? "")
                 }
             }
         )
@@ -116,14 +113,15 @@ extension Server {
             "baseURL must not contain credentials (is \(base)); set the Authorization field instead"
         )
         let prefix = base.path.map { $0 == "/" ? "" : $0 } ?? ""
+        let path = HTTPRequestData.pathPrefix(prefix)
         self.init(
             "baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"",
             authority: base.authority
         ) { request in
             // The path is set first, because the authority must still be open to show that the request belongs to
             // this server.
-            if request.isRelative {
-                request.prefixPath(with: prefix)
+            if request.isRelative, !path.isEmpty {
+                request.path = path + (request.path ?? "")
             }
             if request.scheme == nil {
                 request.scheme = base.scheme
@@ -134,13 +132,13 @@ extension Server {
 }
 
 extension HTTPRequestData {
-    fileprivate mutating func prefixPath(with prefix: String) {
-        var prefix = Self.target(path: prefix)
+    /// Returns the path to write before the path of a request; empty if there is nothing to write.
+    fileprivate static func pathPrefix(_ text: String) -> String {
+        var prefix = target(path: text)
         while prefix.hasSuffix("/") {
             prefix.removeLast()
         }
-        guard !prefix.isEmpty else { return }
-        path = prefix + (path ?? "")
+        return prefix
     }
 }
 

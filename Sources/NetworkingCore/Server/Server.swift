@@ -8,7 +8,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Like every `server` modifier it runs once for each send, also if a request is sent again. It does not run for a
-    /// request whose ``HTTPRequestData/serverMutations`` are disabled.
+    /// request with disabled ``HTTPRequestData/serverMutations``.
     ///
     /// - Parameters:
     ///   - property: The property.
@@ -73,6 +73,14 @@ struct Server: ServerNaming, CustomStringConvertible {
     func resolve(_ request: inout HTTPRequestData) {
         guard request.serverMutations == .enabled else { return }
         mutate(&request)
+    }
+
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        upstream.enforcesLimit(of: request, on: clock)
     }
 
     var roles: Set<StackRole> {

@@ -163,8 +163,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
     private func leave(_ waiter: Waiter) {
         let task = state.withLock { state -> OwnedTask<Void>? in
-            state.waiters[ObjectIdentifier(waiter)] = nil
-            state.deadlines[ObjectIdentifier(waiter)] = nil
+            state.waiters.remove(waiter)
             guard !outlivesWaiters, state.waiters.isEmpty, !state.hasCreator, state.result == nil else {
                 return nil
             }
@@ -185,16 +184,14 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     }
 
     private func complete(with result: Result<Success, any Error>) {
-        let waiters = state.withLock { state -> [Waiter] in
-            guard state.result == nil else { return [] }
+        let waiters = state.withLock { state in
+            guard state.result == nil else { return Waiters() }
             state.result = result
             state.task = nil
-            defer { (state.waiters, state.deadlines) = ([:], [:]) }
-            return Array(state.waiters.values)
+            defer { state.waiters = Waiters() }
+            return state.waiters
         }
-        for waiter in waiters {
-            waiter.resume(with: result)
-        }
+        waiters.resume(with: result)
     }
 
     private func raisePriority(to priority: TaskPriority) {
@@ -203,32 +200,77 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
     private struct State {
         var task: OwnedTask<Void>?
-        var waiters: [ObjectIdentifier: Waiter] = [:]
+        var waiters = Waiters()
         /// The creator has not started to wait.
         var hasCreator = true
         var result: Result<Success, any Error>?
         /// The last waiter has left, so that no caller may join.
         var isAbandoned = false
-        /// The deadlines of the waiters that have one.
-        var deadlines: [ObjectIdentifier: CallDeadline] = [:]
         var creatorsDeadline: CallDeadline?
         /// The clock of the deadlines, once the work with a common deadline has begun.
         var clock: NetworkClock?
 
         mutating func addWaiter(until deadline: CallDeadline?) -> Waiter {
             let waiter = Waiter()
-            waiters[ObjectIdentifier(waiter)] = waiter
-            if let deadline {
-                deadlines[ObjectIdentifier(waiter)] = deadline
-            }
+            waiters.add(waiter, until: deadline)
             return waiter
         }
 
         /// The deadlines of all waiters; `nil` if one of them has none.
         var allDeadlines: [CallDeadline]? {
-            guard deadlines.count == waiters.count else { return nil }
-            guard hasCreator else { return Array(deadlines.values) }
-            return creatorsDeadline.map { deadlines.values + [$0] }
+            guard let deadlines = waiters.deadlines else { return nil }
+            guard hasCreator else { return deadlines }
+            return creatorsDeadline.map { deadlines + [$0] }
+        }
+    }
+
+    /// The waiters, each with its deadline.
+    private struct Waiters: Sendable {
+        private typealias Entry = (waiter: Waiter, deadline: CallDeadline?)
+
+        // Most operations have a single waiter, which needs no dictionary.
+        private var first: Entry?
+        private var others: [ObjectIdentifier: Entry] = [:]
+
+        var count: Int {
+            others.count + (first == nil ? 0 : 1)
+        }
+
+        var isEmpty: Bool {
+            first == nil && others.isEmpty
+        }
+
+        /// The deadlines of the waiters; `nil` if one of them has none.
+        var deadlines: [CallDeadline]? {
+            var deadlines: [CallDeadline] = []
+            for (_, deadline) in [first].compactMap({ $0 }) + others.values {
+                guard let deadline else { return nil }
+                deadlines.append(deadline)
+            }
+            return deadlines
+        }
+
+        mutating func add(_ waiter: Waiter, until deadline: CallDeadline?) {
+            if first == nil {
+                first = (waiter, deadline)
+            } else {
+                others[ObjectIdentifier(waiter)] = (waiter, deadline)
+            }
+        }
+
+        mutating func remove(_ waiter: Waiter) {
+            if first?.waiter === waiter {
+                first = nil
+            } else {
+                others[ObjectIdentifier(waiter)] = nil
+            }
+        }
+
+        func resume(with result: Result<Success, any Error>) {
+            first?.waiter.resume(with: result)
+            for (waiter, _) in others.values {
+                waiter.resume(with: result)
+            }
         }
     }
 }
@@ -260,8 +302,9 @@ extension NetworkEnvironment {
         guard callDeadline != nil || hasValuesOfOneCall || spanExit != nil || hasMetadata else { return nil }
         var environment = self
         environment.callDeadline = common
-        environment.removeValuesOfOneCall()
-        environment.spanExit = nil
+        // Each change copies the values.
+        if hasValuesOfOneCall { environment.removeValuesOfOneCall() }
+        if spanExit != nil { environment.spanExit = nil }
         if hasMetadata {
             environment.logger.handler.metadata = [:]
         }

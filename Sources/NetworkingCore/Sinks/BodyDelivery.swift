@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The body of one response on its way from a transport to the request's sink or into memory.
 ///

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A sink that forwards to another sink everything that it does not change.
 ///

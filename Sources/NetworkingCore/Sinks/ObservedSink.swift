@@ -1,10 +1,5 @@
+package import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// A sink that reports to a modifier the wrapped sink's decision about a head, and when the sink is busy.
 package struct ObservedSink: ForwardingSink {

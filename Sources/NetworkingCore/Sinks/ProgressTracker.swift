@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// ```swift
 /// let tracker = ProgressTracker()
-/// async let first = network.data(one, trackedBy: tracker)
-/// async let second = network.data(two, trackedBy: tracker)
+/// async let first = network.data(.get("one"), trackedBy: tracker)
+/// async let second = network.data(.get("two"), trackedBy: tracker)
 /// // … meanwhile: tracker.progress.received.fractionCompleted
 /// ```
 ///

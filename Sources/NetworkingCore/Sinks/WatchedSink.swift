@@ -1,18 +1,16 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A sink that shows each chunk to a closure before another sink receives it, for a hash, a copy or a counter.
 ///
 /// It buffers nothing, and the other sink makes every decision.
 ///
 /// ```swift
-/// struct Hashed: NetworkingModifier {
+/// struct Counted: NetworkingModifier {
+///     let counter: Counter
+///
 ///     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
 ///         var request = request
-///         request.sink = request.sink.map { sink in WatchedSink(sink) { chunk in hash.update(chunk) } }
+///         request.sink = request.sink.map { sink in WatchedSink(sink) { chunk in counter.add(chunk.count) } }
 ///         return try await upstream.send(request)
 ///     }
 /// }

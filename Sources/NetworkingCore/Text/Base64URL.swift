@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 /// The alphabet of base64 that is safe in URLs, without padding (RFC 4648 section 5).
 package enum Base64URL {

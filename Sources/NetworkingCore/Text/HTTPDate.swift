@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 extension Date {
     /// Parses a date in any of HTTP's three formats (RFC 9110 section 5.6.7); `nil` if it is invalid.

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Errors of exchanges, with the same texts for every transport.
 extension HTTPRequestData {

@@ -50,7 +50,10 @@ extension NetworkingTransport {
             try request.start()
             do {
                 var response = try await exchange(request)
-                request.end(with: &response, after: repeated)
+                // Asked here, because the function copies all options of a request.
+                if request.hasListeners || !repeated.isEmpty {
+                    request.end(with: &response, after: repeated)
+                }
                 return response
             } catch {
                 repeated = try request.exchanges(repeated, andFailed: error)

@@ -153,7 +153,7 @@ public protocol ConnectionCounting {
 
 extension Modified: ConnectionCounting {
     @usableFromInline
-    package func connectionShortage(for request: HTTPRequestData) -> String? {
+    func connectionShortage(for request: HTTPRequestData) -> String? {
         (upstream as? any ConnectionCounting)?.connectionShortage(for: request)
     }
 }

@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension CallCapture {
     /// The entries of the call in an archive: one for each exchange, or one for a call without an exchange.

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPArchive {
     /// Returns the calls as text: a line for each, with a bar from its start to its end, and its outcome.

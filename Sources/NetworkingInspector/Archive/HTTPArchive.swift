@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// An HTTP archive (HAR 1.2): the calls of a session, to store, share or display.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension NetworkInspector {
     /// The recorded calls as an HTTP archive, including the calls in progress so far.

@@ -1,12 +1,7 @@
+public import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The page that shows an archive, as a report or live.
 struct InspectorPage {

@@ -368,8 +368,8 @@ function haystackOf(call) {
   }
   let whole = "";
   for (const part of parts) {
-    const piece = text(part);
-    if (piece && whole.length < callLimit) whole += (piece.length > fieldLimit ? piece.slice(0, fieldLimit) : piece) + "\n";
+    const segment = text(part);
+    if (segment && whole.length < callLimit) whole += (segment.length > fieldLimit ? segment.slice(0, fieldLimit) : segment) + "\n";
   }
   return call.haystack = whole.toLowerCase();
 }
@@ -1230,13 +1230,13 @@ function textBody(value, mime) {
   return element("div", { class: "body" }, bar, pre, more);
 }
 
-/** Long text in pieces, cut at line ends: the browser then lays out only those in sight. */
+/** Long text in segments, cut at line ends: the browser then lays out only those in sight. */
 function plainText(value, limit) {
   const shown = value.length > limit ? value.slice(0, limit) : value, children = [];
   for (let from = 0; from < shown.length;) {
     const end = shown.indexOf("\n", from + 32_768);
     const to = end < 0 || end - from > 65_536 ? Math.min(shown.length, from + 65_536) : end + 1;
-    children.push(tag("piece", visibleText(shown.slice(from, to)).replace(/\n$/, "")));
+    children.push(tag("segment", visibleText(shown.slice(from, to)).replace(/\n$/, "")));
     from = to;
   }
   return { children, isWhole: shown.length === value.length };

@@ -1,10 +1,5 @@
+package import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// A JSON document for comparison: names in any order, numbers by value, and strings by code points.
 package enum JSONDocument: Sendable {

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Bodies from a file, multipart or stream are in memory when a transport's stubs check them.
 extension RequestMatcher {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension RequestMatcher {
     /// Matches requests with a query item.

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 public import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension RequestMatcher {
     /// Matches requests with a method.
@@ -72,8 +67,8 @@ extension RequestMatcher {
     /// Matches requests to a URL.
     ///
     /// ```swift
-    /// .url("https://api.example.com/users/*")
-    /// .url("https://*.example.com/search?q=swift")
+    /// RequestMatcher.url("https://api.example.com/users/*")
+    /// RequestMatcher.url("https://*.example.com/search?q=swift")
     /// ```
     ///
     /// An asterisk in the host matches any number of characters, including none. The scheme's default port can be

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The parts of a request that matchers read, each computed only once.
 struct RequestReading {

@@ -1,11 +1,6 @@
 #if LoopbackRedirect
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The local address that a redirect URI names.
 struct LoopbackAddress {

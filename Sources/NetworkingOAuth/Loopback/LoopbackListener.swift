@@ -1,21 +1,8 @@
 #if LoopbackRedirect
+import CLibraryForNetworking
 import FlyingSocks
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// Listens on a port of 127.0.0.1.
 ///

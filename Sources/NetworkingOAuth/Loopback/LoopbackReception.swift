@@ -1,12 +1,7 @@
 #if LoopbackRedirect
+import FoundationForNetworking
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Responds to browsers, and accepts the one request that is the callback of an authorization.
 final class LoopbackReception: Sendable {

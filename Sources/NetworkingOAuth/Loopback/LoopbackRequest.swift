@@ -1,9 +1,5 @@
 #if LoopbackRedirect
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// The parts of a request head that matter here (RFC 9112).
 struct LoopbackRequest {

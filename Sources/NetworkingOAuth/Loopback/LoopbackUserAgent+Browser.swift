@@ -1,12 +1,7 @@
 #if LoopbackRedirect && (os(macOS) || os(Linux))
+import CLibraryForNetworking
 public import Foundation
 import Networking
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 extension LoopbackUserAgent {
     /// A user agent that opens pages in the user's browser.

@@ -1,11 +1,6 @@
 #if LoopbackRedirect
+public import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Opens the page in the user's browser, and receives the callback on this machine: for command-line tools (RFC 8252
 /// section 7.3).

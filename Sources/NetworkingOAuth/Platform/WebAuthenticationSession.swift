@@ -7,6 +7,7 @@ import Networking
 /// Shows the page in the system's sheet, which shares the browser's cookies and hides the user's input from the app
 /// (`ASWebAuthenticationSession`).
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// let browser = WebAuthenticationSession { window }
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))

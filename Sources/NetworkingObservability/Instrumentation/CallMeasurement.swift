@@ -1,10 +1,5 @@
+import FoundationForNetworking
 package import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The measurement of one call, for `instrument` and for other components that report the timing of a call.
 package struct CallMeasurement: Sendable {

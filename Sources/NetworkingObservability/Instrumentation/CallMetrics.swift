@@ -1,13 +1,8 @@
+public import FoundationForNetworking
 import NetworkingAuthentication
 public import NetworkingCaching
 public import NetworkingCore
 public import NetworkingResilience
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The duration of one call, and its breakdown.
 ///

@@ -34,7 +34,7 @@ struct CallReplay {
         }
     }
 
-    /// Ends the spans that ended in dropped entries: all open spans, except modifiers whose end comes later in the log.
+    /// Ends the spans that ended in dropped entries: all open spans, except modifiers that end later in the log.
     private mutating func bridgeGap(of log: CallLog, at moment: Int64, _ root: Int, _ begun: [Int: Int]) {
         var continued: Set<Int> = []
         for entry in log.lastEntries {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPRequestData {
     /// Returns a `curl` command that sends the same request from a shell.

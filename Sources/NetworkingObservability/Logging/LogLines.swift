@@ -1,13 +1,8 @@
+import FoundationForNetworking
 import HTTPTypes
 import Logging
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Writes the lines of `logged` for one passage of a request.
 struct LogLines: Sendable {

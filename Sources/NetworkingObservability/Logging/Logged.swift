@@ -61,6 +61,7 @@ extension NetworkingComponent {
     /// Logs the start and the end of each request to a destination other than swift-log: Apple's unified log or a
     /// custom one.
     ///
+    /// <!-- snippet: fragment Apple's platforms -->
     /// ```swift
     /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
     /// ```

@@ -5,12 +5,14 @@ public import os
 
 /// Apple's unified log as a destination of `logged`, with private values as private arguments.
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
 /// ```
 ///
 /// An app that already has an `os.Logger` passes that one:
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// let network = URLSession.shared.logged(using: Logger(subsystem: "com.example.app", category: "network"))
 /// ```
@@ -46,6 +48,7 @@ public struct UnifiedLog: LogDestination {
 
     /// Creates a destination that writes to an existing logger.
     ///
+    /// <!-- snippet: fragment Apple's platforms -->
     /// ```swift
     /// let log = UnifiedLog(logger, signposter: OSSignposter(logger: logger), logLevel: .debug)
     /// ```
@@ -141,6 +144,7 @@ extension LogDestination where Self == UnifiedLog {
 extension NetworkingComponent {
     /// Logs the start and the end of each request to an existing logger of Apple's unified log.
     ///
+    /// <!-- snippet: fragment Apple's platforms -->
     /// ```swift
     /// import os
     ///

@@ -146,6 +146,15 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         return try await exchange.work.valueForCreator(limit: request.exchangeLimit)
     }
 
+    // Only the wait for a shared exchange has to end at the limit. The exchange itself may serve other callers.
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        mayShare(request)
+    }
+
     private func mayShare(_ request: HTTPRequestData) -> Bool {
         request.sink == nil && methods.contains(request.method) && request.isDeduplicated
     }
@@ -229,16 +238,5 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         guard Set(methods) != Set(Self.sharedMethods) else { return "deduplicated()" }
         let names = methods.map(\.rawValue).sorted().joined(separator: ", ")
         return "deduplicated(\(names.isEmpty ? "" : "methods: \(names)"))"
-    }
-}
-
-// Only the wait for a shared exchange has to end at the limit. The exchange itself may serve other callers.
-extension Deduplicated: ExchangeLimitingModifier {
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        over upstream: some NetworkingComponent
-    ) -> Bool {
-        mayShare(request)
     }
 }

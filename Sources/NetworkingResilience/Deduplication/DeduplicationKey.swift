@@ -25,8 +25,8 @@ final class DeduplicationKey: Hashable, Sendable {
         body = request.body
         self.principal = principal
         hasListeners = request.progressHandler != nil || request.isObserved
-        if let settings = request.box?.value {
-            guard request.retryPolicy == nil, let options = Options(settings) else { return nil }
+        if let box = request.box {
+            guard request.retryPolicy == nil, let options = Options(box.value) else { return nil }
             self.options = options == Options.defaults ? nil : options
         } else {
             options = nil
@@ -50,34 +50,40 @@ final class DeduplicationKey: Hashable, Sendable {
     }
 
     /// The options that can affect a response.
-    private struct Options: Hashable {
+    private struct Options: Equatable {
         static let defaults = Options(RequestSettings.defaults)
 
-        private let durations: [Duration?]
+        private let timeout, deadline, connectTimeout, headTimeout, idleTimeout: Duration?
         private let acceptedStatuses: StatusSet
         private let maximumResponseBytes: Int64
         private let decompressionLimit: DecompressionLimit
         private let redirects: String?
         private let authenticationMethod: AuthenticationMethod?
-        private let flags: [Bool?]
+        private let allowsPlaintextCredentials, isThrottled: Bool
+        private let isIdempotent: Bool?
         /// An urgent request must not join an exchange of low priority, which lets other requests pass.
         private let priority: RequestPriority
         private let identities: [ObjectIdentifier: Identity]
 
-        init?(_ settings: RequestSettings) {
+        // Borrowed, because a copy of all options takes longer than the comparison.
+        init?(_ settings: borrowing RequestSettings) {
             // Closures and strategies cannot be compared, nor can credentials without an identity.
-            guard settings.redirects?.decide == nil, !settings.custom.hasAnonymousCredentials else { return nil }
-            durations = [
-                settings.timeout, settings.deadline, settings.idleTimeout,
-                settings.custom.value(for: ConnectTimeout.self, as: Duration?.self) ?? nil,
-                settings.custom.value(for: HeadTimeout.self, as: Duration?.self) ?? nil,
-            ]
+            guard settings.redirects?.decide == nil, !settings.custom.hasAnonymousCredentials else {
+                return nil
+            }
+            timeout = settings.timeout
+            deadline = settings.deadline
+            connectTimeout = settings.custom.value(for: ConnectTimeout.self, as: Duration?.self) ?? nil
+            headTimeout = settings.custom.value(for: HeadTimeout.self, as: Duration?.self) ?? nil
+            idleTimeout = settings.idleTimeout
             acceptedStatuses = settings.acceptedStatuses
             maximumResponseBytes = settings.maximumResponseBytes
             decompressionLimit = settings.decompressionLimit
             redirects = settings.redirects.map { "\($0) \($0.credentials.sorted())" }
             authenticationMethod = settings.authenticationMethod
-            flags = [settings.allowsPlaintextCredentials, settings.isThrottled, settings.isIdempotent]
+            allowsPlaintextCredentials = settings.allowsPlaintextCredentials
+            isThrottled = settings.isThrottled
+            isIdempotent = settings.isIdempotent
             priority = settings.priority
             identities = settings.custom.identities
         }

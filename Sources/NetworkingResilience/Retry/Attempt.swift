@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// One attempt of a request that was retried or that a strategy decides about.
 public struct Attempt: Sendable {

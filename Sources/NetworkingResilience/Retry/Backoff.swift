@@ -1,14 +1,5 @@
+import CLibraryForNetworking
 import NetworkingCore
-
-#if canImport(Darwin)
-import Foundation
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// The delay before a retry: a base that may grow, with random jitter, up to a cap.
 ///

@@ -10,7 +10,9 @@ extension NetworkingComponent {
     /// deadline and cancellation are the same, and it belongs in the same position.
     ///
     /// ```swift
-    /// struct Session: RequestInterceptor {
+    /// struct Authorization: RequestInterceptor {
+    ///     let tokens: Tokens
+    ///
     ///     func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData {
     ///         var request = request
     ///         request.headerFields[.authorization] = try await "Bearer \(tokens.current())"
@@ -24,7 +26,7 @@ extension NetworkingComponent {
     ///     }
     /// }
     ///
-    /// let network = URLSession.shared.intercepted(by: Session(), Diagnostics())
+    /// let network = URLSession.shared.intercepted(by: Authorization(tokens: Tokens()), Diagnostics())
     /// ```
     ///
     /// - Parameters:
@@ -46,7 +48,7 @@ extension NetworkingComponent {
     /// retried.
     ///
     /// ```swift
-    /// let network = URLSession.shared.intercepted(by: configuration.interceptors)
+    /// let network = URLSession.shared.intercepted(by: interceptors)
     /// ```
     ///
     /// - Parameters:

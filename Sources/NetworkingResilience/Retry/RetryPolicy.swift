@@ -175,9 +175,9 @@ public struct RetryPolicy: Sendable {
     /// Asks a closure about each failed attempt before the rules of this policy apply.
     ///
     /// ```swift
-    /// .retry(.exponential().deciding { attempts in
+    /// let policy = RetryPolicy.exponential().deciding { attempts in
     ///     attempts.last?.error is PartnerIsDown ? .retry(after: .seconds(5)) : .standard
-    /// })
+    /// }
     /// ```
     ///
     /// - Parameter decide: Receives the attempts so far, oldest first, and decides about the last one. An error that it

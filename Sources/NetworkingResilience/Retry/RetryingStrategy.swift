@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A strategy that returns the delay before the next attempt, or `nil` to stop.
 ///

@@ -54,11 +54,7 @@ extension NetworkingComponent {
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
     public func rateLimited(by limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
-        precondition(
-            maximumWait ?? .zero >= .zero,
-            "maximumWait must not be negative (is \(maximumWait ?? .zero))"
-        )
-        return modified(RateLimited(limiter: limiter, maximumWait: maximumWait))
+        modified(RateLimited(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
     }
 }
 
@@ -85,7 +81,7 @@ extension Wait {
     public static let rateLimit = Wait("rate-limit")
 }
 
-struct RateLimited: NetworkingModifier, CustomStringConvertible {
+struct RateLimited: LimitingModifier {
     let limiter: RateLimiter
     let maximumWait: Duration?
 
@@ -134,11 +130,7 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
     var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled, .rateLimitWeight] }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        stack.diagnostics(
-            ofLimiter: self,
-            isRepeated: stack.outer.contains { ($0 as? Self)?.limiter === limiter },
-            outsideRetry: "so it counts only the first attempt"
-        )
+        stack.diagnostics(of: self, outsideRetry: "so it counts only the first attempt")
     }
 
     var description: String {

@@ -1,20 +1,28 @@
 import NetworkingCore
 
+/// A modifier that limits requests with a limiter that several stacks may share.
+protocol LimitingModifier: NetworkingModifier, CustomStringConvertible {
+    associatedtype Limiter: AnyObject
+
+    var limiter: Limiter { get }
+}
+
+/// Returns the maximum wait of a limit, which must not be negative.
+func checked(maximumWait: Duration?) -> Duration? {
+    precondition(maximumWait ?? .zero >= .zero, "maximumWait must not be negative (is \(maximumWait ?? .zero))")
+    return maximumWait
+}
+
 extension StackPlace {
     /// The rules that `throttled` and `rateLimited` have in common.
     ///
     /// - Parameters:
     ///   - modifier: The modifier.
-    ///   - isRepeated: Whether a modifier further out has the same limiter.
     ///   - outsideRetry: The consequence of a place outside `retry`: "so …".
     /// - Returns: A diagnostic for each rule that the place breaks.
-    func diagnostics(
-        ofLimiter modifier: some NetworkingModifier & CustomStringConvertible,
-        isRepeated: Bool,
-        outsideRetry: String
-    ) -> [StackDiagnostic] {
+    func diagnostics<Modifier: LimitingModifier>(of modifier: Modifier, outsideRetry: String) -> [StackDiagnostic] {
         var messages: [String] = []
-        if isRepeated {
+        if outer.contains(where: { ($0 as? Modifier)?.limiter === modifier.limiter }) {
             messages.append(
                 "\(modifier) is inside a modifier with the same limiter, so requests pass it without another permit. "
                     + "Keep one of the two, or give each its own limiter."

@@ -65,11 +65,7 @@ extension NetworkingComponent {
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
     public func throttled(by limiter: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
-        precondition(
-            maximumWait ?? .zero >= .zero,
-            "maximumWait must not be negative (is \(maximumWait ?? .zero))"
-        )
-        return modified(Throttled(limiter: limiter, maximumWait: maximumWait))
+        modified(Throttled(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
     }
 }
 
@@ -78,7 +74,7 @@ extension Wait {
     public static let concurrencyLimit = Wait("concurrency-limit")
 }
 
-struct Throttled: NetworkingModifier, CustomStringConvertible {
+struct Throttled: LimitingModifier {
     let limiter: ConcurrencyLimiter
     let maximumWait: Duration?
 
@@ -156,11 +152,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled] }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        stack.diagnostics(
-            ofLimiter: self,
-            isRepeated: stack.outer.contains { ($0 as? Self)?.limiter === limiter },
-            outsideRetry: "so a request holds its permit between attempts"
-        )
+        stack.diagnostics(of: self, outsideRetry: "so a request holds its permit between attempts")
     }
 
     var description: String {

@@ -5,8 +5,8 @@ import Networking
 
 /// A compact encoding of an entry without its id and body.
 ///
-/// Decoding JSON would take longer than the rest of a cache hit. The first byte is the version of this encoding. Numbers
-/// are varints; a string is its length, followed by UTF-8.
+/// Decoding JSON would take longer than the rest of a cache hit. The first byte is the version of this encoding.
+/// Numbers are varints; a string is its length, followed by UTF-8.
 enum EntryHead {
     private static let version: UInt8 = 1
 

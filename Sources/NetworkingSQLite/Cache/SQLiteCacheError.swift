@@ -1,5 +1,6 @@
 #if SQLite
 public import Foundation
+import Networking
 
 /// An error of ``SQLiteCacheStore``.
 public enum SQLiteCacheError: Error, LocalizedError, CustomStringConvertible {
@@ -46,9 +47,19 @@ public enum SQLiteCacheError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// A sentence for the user of the app, without the file name; `localizedDescription` returns it.
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        "Saved data could not be read or written."
+        UserText.unusableCache.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        UserText.unusableCache.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        UserText.unusableCache.localized(.suggestion)
     }
 }
 #endif

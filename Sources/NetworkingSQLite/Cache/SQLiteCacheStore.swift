@@ -11,8 +11,8 @@ public import Networking
 /// ```
 ///
 /// Several processes may use one file, and each of them may end at any moment: an entry is stored when `store` has
-/// returned, and entries are returned completely or not at all. Only the current user of the machine can read the files.
-/// They are not encrypted.
+/// returned, and entries are returned completely or not at all. Only the current user of the machine can read the
+/// files. They are not encrypted.
 ///
 /// The file is opened at its first use, or by ``open()``, so a store that cannot be opened does not stop the app: each
 /// use fails with a ``SQLiteCacheError``, which `cached` reports as an event. A damaged file is renamed and replaced by
@@ -24,7 +24,7 @@ public final class SQLiteCacheStore: CacheStore {
     public let file: URL
     /// The maximum cost of an entry, in bytes.
     public let entryCostLimit: Int
-    private let database: DatabaseHandle<CacheFile>
+    let database: DatabaseHandle<CacheFile, SQLiteCacheError>
 
     /// Creates a store; the file and its directory are created when it is first used.
     ///
@@ -64,6 +64,7 @@ public final class SQLiteCacheStore: CacheStore {
             file: file,
             settings: settings.database,
             onDamage: { fault in onDamage?(SQLiteCacheError(fault, file)) },
+            failure: SQLiteCacheError.init,
             make: { [settings] location in try CacheFile(at: location, settings) }
         )
     }
@@ -74,24 +75,20 @@ public final class SQLiteCacheStore: CacheStore {
     ///
     /// - Throws: ``SQLiteCacheError``.
     public func open() async throws {
-        do {
-            try await database.open()
-        } catch {
-            throw SQLiteCacheError(error, file)
-        }
+        try await database.open()
     }
 
     /// The number of entries.
     public var count: Int {
         get async throws {
-            try await using { try await $0.totals().count }
+            try await database.using { try await $0.totals().count }
         }
     }
 
     /// The total cost of the entries, in bytes.
     public var cost: Int {
         get async throws {
-            try await using { try await $0.totals().cost }
+            try await database.using { try await $0.totals().cost }
         }
     }
 
@@ -100,7 +97,7 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Returns: The key, which every store and process that uses the file shares.
     /// - Throws: ``SQLiteCacheError``.
     public func digestKey() async throws -> CacheDigestKey? {
-        try await using { $0.digestKey }
+        try await database.using { $0.digestKey }
     }
 
     /// Returns all entries of a key and records a use of the key.
@@ -111,7 +108,7 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Returns: The entries, in any order.
     /// - Throws: ``SQLiteCacheError``.
     public func entries(for key: CacheKey) async throws -> [CachedEntry] {
-        try await using { file in
+        try await database.using { file in
             let found = try await file.entries(for: key)
             if !found.damaged.isEmpty {
                 try await file.removeDamaged(for: key)
@@ -153,7 +150,7 @@ public final class SQLiteCacheStore: CacheStore {
             try await remove(entry.id, for: key)
             return 0
         }
-        return try await using { file in
+        return try await database.using { file in
             do {
                 return try await file.store(entry, for: key, ifUnchangedSince: change)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL {
@@ -171,7 +168,7 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Returns: The number.
     /// - Throws: ``SQLiteCacheError``.
     public func changeNumber() async throws -> Int64? {
-        try await using { try await $0.latestChange() }
+        try await database.using { try await $0.latestChange() }
     }
 
     /// Removes an entry, or all entries of a key.
@@ -181,7 +178,7 @@ public final class SQLiteCacheStore: CacheStore {
     ///   - key: The key.
     /// - Throws: ``SQLiteCacheError``.
     public func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws {
-        try await using { try await $0.remove(id, for: key) }
+        try await database.using { try await $0.remove(id, for: key) }
     }
 
     /// Removes all entries of a URL.
@@ -189,7 +186,7 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter url: The URL.
     /// - Throws: ``SQLiteCacheError``.
     public func remove(url: String) async throws {
-        try await using { _ = try await $0.remove(url: url) }
+        try await database.using { _ = try await $0.remove(url: url) }
     }
 
     /// Removes all entries of a URL, and checks whether any process has removed the URL since a change.
@@ -200,7 +197,7 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
     /// - Throws: ``SQLiteCacheError``.
     public func remove(url: String, checkingSince change: Int64) async throws -> Int64? {
-        try await using { try await $0.remove(url: url, checkingSince: change) }
+        try await database.using { try await $0.remove(url: url, checkingSince: change) }
     }
 
     /// Removes the entries of all keys for which a closure returns `true`.
@@ -209,20 +206,21 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Throws: ``SQLiteCacheError``; then some of the entries may have been removed.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
         // At the start and at the end, because a response may arrive in between.
-        try await using { try await $0.changeAll() }
-        // In chunks, because there may be too many keys for the memory. Keys that are added meanwhile have greater numbers.
+        try await database.using { try await $0.changeAll() }
+        // In chunks, because there may be too many keys for the memory. Keys that are added meanwhile have greater
+        // numbers.
         var last = Int64.min
         while true {
             let after = last
-            let keys = try await using { try await $0.keys(after: after, most: 1000) }
+            let keys = try await database.using { try await $0.keys(after: after, most: 1000) }
             guard let end = keys.last else { break }
             last = end.number
             let unwanted = keys.filter { $0.key.map(isUnwanted) ?? true }
             if !unwanted.isEmpty {
-                try await using { try await $0.remove(unwanted) }
+                try await database.using { try await $0.remove(unwanted) }
             }
         }
-        try await using { file in
+        try await database.using { file in
             try await file.changeAll()
             try await file.shrink()
         }
@@ -233,28 +231,10 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter cost: The maximum total cost, in bytes.
     /// - Throws: ``SQLiteCacheError``.
     public func trim(toCost cost: Int) async throws {
-        try await using { file in
+        try await database.using { file in
             _ = try await file.trim(toCost: max(0, cost))
             try await file.shrink()
         }
-    }
-}
-
-extension SQLiteCacheStore {
-    /// Runs work with the file, off the caller's actor.
-    private func using<Value: Sendable>(
-        _ work: @Sendable (CacheFile) async throws -> Value
-    ) async throws(SQLiteCacheError) -> Value {
-        do {
-            return try await database.using(work)
-        } catch {
-            throw SQLiteCacheError(error, file)
-        }
-    }
-
-    /// Closes the file for tests that use it by other means.
-    func close() async {
-        await database.close()
     }
 }
 #endif

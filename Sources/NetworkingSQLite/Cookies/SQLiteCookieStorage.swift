@@ -9,9 +9,9 @@ public import Networking
 /// let jar = try await CookieJar(in: storage)
 /// ```
 ///
-/// Each principal has a row, and a save writes only the rows that have changed. Processes whose jars serve different
-/// principals can share a file; for one principal, the last process that writes replaces the cookies of the others.
-/// A save is complete when it returns, or has not happened at all. Removed cookies are overwritten. The file is not
+/// Each principal has a row, and a save writes only the rows that have changed. Several processes can share a file if
+/// each serves other principals. For one principal, the last process that writes replaces the cookies of the others. A
+/// save is complete when it returns, or has not happened at all. Removed cookies are overwritten. The file is not
 /// encrypted.
 ///
 /// The file is created when it is first used. A damaged row is removed, and the other principals keep their cookies. A
@@ -19,12 +19,16 @@ public import Networking
 /// The last two damaged files are kept.
 public final class SQLiteCookieStorage: CookieStorage {
     /// The file of the database; SQLite and the storage create other files whose names start with its name.
-    public let file: URL
-    private let database: DatabaseHandle<CookieFile>
+    public var file: URL {
+        database.file
+    }
+
+    let database: DatabaseHandle<CookieFile, CookieStorageError>
 
     /// Creates a storage.
     ///
-    /// - Parameter file: The file. It and its directory are created when cookies are loaded or saved for the first time.
+    /// - Parameter file: The file. It and its directory are created when cookies are loaded or saved for the first
+    ///   time.
     public convenience init(file: URL) {
         self.init(file: file, settings: Self.settings)
     }
@@ -32,8 +36,9 @@ public final class SQLiteCookieStorage: CookieStorage {
     static let settings = DatabaseFile.Settings(label: "SQLiteCookieStorage", schema: .cookies, isDurable: true)
 
     init(file: URL, settings: DatabaseFile.Settings) {
-        self.file = file.absoluteURL
-        database = DatabaseHandle(file: file, settings: settings) { try CookieFile(at: $0, settings) }
+        database = DatabaseHandle(file: file, settings: settings, failure: CookieStorageError.init) { location in
+            try CookieFile(at: location, settings)
+        }
     }
 
     /// Returns the cookies of the file; `nil` if none were saved.
@@ -41,33 +46,29 @@ public final class SQLiteCookieStorage: CookieStorage {
     /// - Returns: The cookies.
     /// - Throws: `CookieStorageError`.
     public func load() async throws -> CookieArchive? {
-        try await using { try await $0.load() }
+        try await database.using { try await $0.load() }
     }
 
     /// Replaces the cookies of the principals that have changed since this object has loaded or saved them.
     ///
-    /// If it has done neither, it replaces all cookies. A save that has started completes even if its task is cancelled.
+    /// If it has done neither, it replaces all cookies. A save that has started completes even if its task is
+    /// cancelled.
     ///
     /// - Parameter archive: The cookies.
     /// - Throws: `CookieStorageError`.
     public func save(_ archive: CookieArchive) async throws {
-        try await using { try await $0.save(archive) }
+        try await database.using { try await $0.save(archive) }
     }
+}
 
-    private func using<Value: Sendable>(
-        _ work: @Sendable (CookieFile) async throws -> Value
-    ) async throws(CookieStorageError) -> Value {
-        do {
-            return try await database.using(work)
-        } catch {
-            if case .damage(let moved?) = error { throw .damaged(movedTo: moved) }
-            throw .unusable(reason: error.reason(file, store: "cookie storage"))
-        }
-    }
-
-    /// Closes the file for tests that use it by other means.
-    func close() async {
-        await database.close()
+extension CookieStorageError {
+    fileprivate init(_ fault: DatabaseFault, _ file: URL) {
+        self =
+            if case .damage(let moved?) = fault {
+                .damaged(movedTo: moved)
+            } else {
+                .unusable(reason: fault.reason(file, store: "cookie storage"))
+            }
     }
 }
 #endif

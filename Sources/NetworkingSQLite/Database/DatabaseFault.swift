@@ -1,17 +1,8 @@
 #if SQLite
+import CLibraryForNetworking
 import Foundation
 import GRDB
 import Networking
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// The reason why a database file cannot be used.
 enum DatabaseFault: Error, Equatable {

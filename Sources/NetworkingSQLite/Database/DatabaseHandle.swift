@@ -13,11 +13,12 @@ protocol OpenDatabase: AnyObject, Sendable {
 }
 
 /// Opens the file of a store when it is first used, and replaces it if it is damaged.
-final class DatabaseHandle<File: OpenDatabase>: Sendable {
+final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
     let file: URL
     private let settings: DatabaseFile.Settings
     private let make: @Sendable (DatabaseLocation) throws -> File
     private let onDamage: @Sendable (DatabaseFault) -> Void
+    private let failure: @Sendable (DatabaseFault, URL) -> Failure
     /// The thread on which files are opened and set aside, which waits for the disk and for other processes.
     private let openings: DispatchQueue
     /// Changed on that queue only.
@@ -29,23 +30,30 @@ final class DatabaseHandle<File: OpenDatabase>: Sendable {
     ///   - file: The file of the database.
     ///   - settings: The settings of the file.
     ///   - onDamage: Receives the fault after this object has moved a damaged file.
+    ///   - failure: Returns the error of the store for a fault of the file.
     ///   - make: Opens the file, while no other process opens or moves it.
     init(
         file: URL,
         settings: DatabaseFile.Settings,
         onDamage: @escaping @Sendable (DatabaseFault) -> Void = { _ in },
+        failure: @escaping @Sendable (DatabaseFault, URL) -> Failure,
         make: @escaping @Sendable (DatabaseLocation) throws -> File
     ) {
         self.file = file.absoluteURL
         self.settings = settings
         self.make = make
         self.onDamage = onDamage
+        self.failure = failure
         openings = DispatchQueue(label: "\(settings.label).openings")
     }
 
     /// Opens the file, unless it is open.
-    func open() async throws(DatabaseFault) {
-        _ = try await current()
+    func open() async throws(Failure) {
+        do {
+            _ = try await current()
+        } catch {
+            throw failure(error, file)
+        }
     }
 
     /// Runs work with the file, off the caller's actor, and handles its faults.
@@ -53,7 +61,17 @@ final class DatabaseHandle<File: OpenDatabase>: Sendable {
     /// The work runs again with a new file if the first one was moved, removed or migrated meanwhile. In none of these
     /// cases has the first run changed the new file.
     @concurrent
-    func using<Value: Sendable>(_ work: @Sendable (File) async throws -> Value) async throws(DatabaseFault) -> Value {
+    func using<Value: Sendable>(_ work: @Sendable (File) async throws -> Value) async throws(Failure) -> Value {
+        do {
+            return try await result(of: work)
+        } catch {
+            throw failure(error, file)
+        }
+    }
+
+    private func result<Value: Sendable>(
+        of work: @Sendable (File) async throws -> Value
+    ) async throws(DatabaseFault) -> Value {
         let file = try await current()
         do {
             return try await work(file)

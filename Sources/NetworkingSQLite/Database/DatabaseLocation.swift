@@ -1,16 +1,7 @@
 #if SQLite
+import CLibraryForNetworking
 import Foundation
 import Networking
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// The paths of a store's files: the database, its write-ahead log with an index, and a lock.
 struct DatabaseLocation: Sendable {
@@ -94,7 +85,8 @@ struct DatabaseLocation: Sendable {
             }
         }
         let name = name(setAside: number)
-        // The log first: without its log, a database is only older; with the log of another database it would be damaged.
+        // The log first: without its log, a database is only older; with the log of another database it would be
+        // damaged.
         for suffix in Self.logs + [""] where Self.status(of: path + suffix) != nil {
             try PrivateFile.move(path + suffix, to: name + suffix)
         }

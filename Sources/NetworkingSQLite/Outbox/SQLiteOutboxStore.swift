@@ -10,17 +10,21 @@ import Synchronization
 /// let outbox = Outbox(in: SQLiteOutboxStore(file: folder.appending(path: "outbox.sqlite")), over: network)
 /// ```
 ///
-/// Each change is one transaction, which is on the disk when the change returns. After a crash at any moment, the change
-/// has happened completely or not at all. Several processes may add entries to one file; one of them at a time sends
-/// them. Removed entries are overwritten. The file is not encrypted, and contains the bodies of requests as they are.
+/// Each change is one transaction, which is on the disk when the change returns. After a crash at any moment, the
+/// change has happened completely or not at all. Several processes may add entries to one file; one of them at a time
+/// sends them. Removed entries are overwritten. The file is not encrypted, and contains the bodies of requests as they
+/// are.
 ///
 /// The file is created when it is first used. A damaged row is kept, is reported once with
 /// `OutboxStoreError.damaged(_:)`, and is no longer an entry. A damaged file is renamed, reported once with
 /// `OutboxStoreError.fileDamaged(movedTo:)`, and replaced by an empty one. The last two damaged files are kept.
 public final class SQLiteOutboxStore: OutboxStore {
     /// The file of the database; SQLite and the store create other files whose names start with its name.
-    public let file: URL
-    private let database: DatabaseHandle<DatabaseFile>
+    public var file: URL {
+        database.file
+    }
+
+    let database: DatabaseHandle<DatabaseFile, OutboxStoreError>
     private let claimed = Mutex<OpenFile?>(nil)
 
     // Base64 makes a body of 48 MiB so long.
@@ -37,8 +41,9 @@ public final class SQLiteOutboxStore: OutboxStore {
     static let settings = DatabaseFile.Settings(label: "SQLiteOutboxStore", schema: .outbox, isDurable: true)
 
     init(file: URL, settings: DatabaseFile.Settings) {
-        self.file = file.absoluteURL
-        database = DatabaseHandle(file: file, settings: settings) { try DatabaseFile(at: $0, settings) }
+        database = DatabaseHandle(file: file, settings: settings, failure: OutboxStoreError.init) { location in
+            try DatabaseFile(at: location, settings)
+        }
     }
 
     // MARK: Entries
@@ -47,7 +52,7 @@ public final class SQLiteOutboxStore: OutboxStore {
     ///
     /// - Throws: `OutboxStoreError`.
     public func ids() async throws -> [OutboxEntry.ID] {
-        try await using { file in
+        try await database.using { file in
             try await file.perform { db in
                 var ids: [OutboxEntry.ID] = []
                 try db.forEachRow(OutboxSQL.ids) { row in
@@ -66,10 +71,10 @@ public final class SQLiteOutboxStore: OutboxStore {
     /// - Throws: `OutboxStoreError`. A row that is not a valid entry is marked, so that it is reported once.
     @concurrent
     public func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? {
-        let row = try await using { file in try await file.perform { try Row($0, id.bytes) } }
+        let row = try await database.using { file in try await file.perform { try Row($0, id.bytes) } }
         guard let row else { return nil }
         if let entry = row.entry(id) { return entry }
-        try await using { file in
+        try await database.using { file in
             try await file.write { _ = try $0.run(OutboxSQL.setAside, [Data(id.bytes), row.checksum]) }
         }
         throw OutboxStoreError.damaged(id)
@@ -88,7 +93,7 @@ public final class SQLiteOutboxStore: OutboxStore {
         }
         let id = entry.id.bytes
         let checksum = Row.checksum(id, data)
-        try await using { file in
+        try await database.using { file in
             try await file.writeInPlace { _ = try $0.run(OutboxSQL.add, [checksum, Data(id), data]) }
         }
     }
@@ -99,7 +104,7 @@ public final class SQLiteOutboxStore: OutboxStore {
     @concurrent
     public func update(_ progress: OutboxEntry.Progress, of id: OutboxEntry.ID) async throws {
         let data = try JSONEncoder.sorted.encode(progress)
-        try await using { file in
+        try await database.using { file in
             try await file.write { _ = try $0.run(OutboxSQL.update, [data, Data(id.bytes)]) }
         }
     }
@@ -109,7 +114,7 @@ public final class SQLiteOutboxStore: OutboxStore {
     /// - Returns: `true` if there was one.
     /// - Throws: `OutboxStoreError`.
     public func remove(_ id: OutboxEntry.ID) async throws -> Bool {
-        try await using { file in
+        try await database.using { file in
             try await file.write { try $0.run(OutboxSQL.remove, [Data(id.bytes)]) > 0 }
         }
     }
@@ -122,7 +127,7 @@ public final class SQLiteOutboxStore: OutboxStore {
     /// - Throws: `OutboxStoreError`.
     public func claim() async throws -> Bool {
         // Creates the directory, and throws before anything is sent if the file cannot be used.
-        try await using { _ in }
+        try await database.using { _ in }
         let path = file.path + "-claim"
         do {
             let claim = try await DiskQueue.run { () throws(FileFault) -> OpenFile? in
@@ -140,29 +145,11 @@ public final class SQLiteOutboxStore: OutboxStore {
     /// Ends the claim.
     public func release() async {
         // Removed entries must not stay in the log. A failure has no effect on the entries.
-        try? await using { try await $0.checkpoint(waiting: .zero) }
+        try? await database.using { try await $0.checkpoint(waiting: .zero) }
         claimed.withLock { claim in
             claim?.unlock()
             claim = nil
         }
-    }
-
-    // MARK: The file
-
-    private func using<Value: Sendable>(
-        _ work: @Sendable (DatabaseFile) async throws -> Value
-    ) async throws(OutboxStoreError) -> Value {
-        do {
-            return try await database.using(work)
-        } catch {
-            if case .damage(let moved) = error { throw .fileDamaged(movedTo: moved) }
-            throw .unusable(reason: error.reason(file, store: "outbox"))
-        }
-    }
-
-    /// Closes the file for tests that use it by other means.
-    func close() async {
-        await database.close()
     }
 
     /// The columns of an entry, which may be damaged.
@@ -197,6 +184,17 @@ public final class SQLiteOutboxStore: OutboxStore {
                 (try? JSONDecoder().decode(OutboxEntry.Progress.self, from: progress)) ?? decoded.progress
             return decoded
         }
+    }
+}
+
+extension OutboxStoreError {
+    fileprivate init(_ fault: DatabaseFault, _ file: URL) {
+        self =
+            if case .damage(let moved) = fault {
+                .fileDamaged(movedTo: moved)
+            } else {
+                .unusable(reason: fault.reason(file, store: "outbox"))
+            }
     }
 }
 

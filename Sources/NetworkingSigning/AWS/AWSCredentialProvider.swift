@@ -1,11 +1,6 @@
 #if Crypto
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Provides temporary AWS credentials: fetches them for the first request, and again before they expire.
 ///

@@ -1,9 +1,6 @@
 #if Crypto
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
+public import Networking
 
 /// The access key of an AWS account, a user or a role, for ``AWSSigner``.
 ///
@@ -42,20 +39,5 @@ public struct AWSCredentials: Sendable, Hashable {
     }
 }
 
-extension AWSCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, without its contents.
-    public var description: String {
-        "AWSCredentials(<redacted>)"
-    }
-
-    /// The same as the description.
-    public var debugDescription: String {
-        description
-    }
-
-    /// A dump without secrets.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}
+extension AWSCredentials: RedactedDescription {}
 #endif

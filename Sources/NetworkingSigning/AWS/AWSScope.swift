@@ -1,12 +1,7 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The date, region and service for which a signature is valid.
 struct AWSScope: CustomStringConvertible {

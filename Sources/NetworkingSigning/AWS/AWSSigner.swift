@@ -1,13 +1,8 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Signs requests to AWS and compatible services with AWS Signature Version 4.
 ///
@@ -88,13 +83,7 @@ public struct AWSSigner: RequestSigner {
         case .header:
             try await signHeader(of: &request)
         case .query(let lifetime):
-            guard !request.exposesCredentials else {
-                throw NetworkingError(
-                    .invalidRequest,
-                    request: request,
-                    reason: HTTPRequestData.plaintextRefusal(of: "Its signature")
-                )
-            }
+            try request.refusePlaintext(of: "Its signature")
             try await signQuery(of: &request, for: lifetime)
         }
     }

@@ -1,13 +1,8 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The differences between the clocks of hosts and the environment's clock, where a request failed because of them.
 final class ClockOffsets: Sendable {

@@ -1,13 +1,8 @@
 #if Crypto
 import Crypto
 import CryptoExtras
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The hash function of a challenge, and whether its key belongs to a session (RFC 7616 section 3.4.2).
 struct DigestAlgorithm: Sendable, Hashable {

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The known challenges of servers, so that requests can be signed in advance (RFC 7616 section 3.6).
 final class DigestSessions: Sendable {

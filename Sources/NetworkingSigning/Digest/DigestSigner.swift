@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Signs requests with `Authorization: Digest` (RFC 7616), which proves knowledge of a password without sending it.
 ///

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 public import HTTPTypes
-import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+public import Networking
 
 extension HMACSigner {
     /// The field that contains a signature, and the format of its value.
@@ -49,7 +44,7 @@ extension HMACSigner {
     }
 
     /// A signature, and the values that may be sent with it.
-    public struct Signature: Sendable, CustomStringConvertible, CustomReflectable {
+    public struct Signature: Sendable, RedactedDescription {
         /// The name of the key.
         public let keyID: String
         /// The time, in the format of the first part that has it; `nil` without such a part.
@@ -73,16 +68,6 @@ extension HMACSigner {
         /// The signature in base 64 (RFC 4648 section 4).
         public var base64: String {
             Data(code).base64EncodedString()
-        }
-
-        /// The type, without its contents.
-        public var description: String {
-            "Signature(<redacted>)"
-        }
-
-        /// A dump without secrets.
-        public var customMirror: Mirror {
-            Mirror(self, children: [:])
         }
     }
 }

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 public import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HMACSigner {
     /// A part of the text to sign.

@@ -1,12 +1,7 @@
 #if Crypto
 public import Crypto
+import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Signs requests with a secret shared with the server, by an HMAC (RFC 2104) over configurable parts.
 ///

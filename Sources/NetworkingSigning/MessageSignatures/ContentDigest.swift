@@ -1,14 +1,9 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A hash algorithm for a Content-Digest field (RFC 9530).
 public enum ContentDigestAlgorithm: String, Sendable, Hashable, CaseIterable {

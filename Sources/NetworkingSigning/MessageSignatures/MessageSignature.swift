@@ -1,18 +1,13 @@
 #if Crypto
+public import FoundationForNetworking
 import Networking
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The metadata of a signature: the components it covers, its date and its key (RFC 9421 section 2.3).
 ///
 /// ```swift
 /// let signature = try await verifier.verify(response)
-/// guard signature.covers(.contentDigest), nonces.insert(signature.nonce) else { throw Replayed() }
+/// guard signature.covers(.contentDigest), nonces.insert(signature.nonce).inserted else { throw Replayed() }
 /// ```
 public struct MessageSignature: Sendable, Hashable {
     /// The label, which the signature does not cover.

@@ -1,12 +1,7 @@
 #if Crypto
+import FoundationForNetworking
 public import Networking
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Signs requests with HTTP Message Signatures (RFC 9421), in the fields Signature-Input and Signature.
 ///

@@ -1,11 +1,6 @@
 #if Crypto
 public import Crypto
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A key that signs messages, for ``MessageSigner``.
 ///
@@ -13,6 +8,7 @@ public import Foundation
 /// (ecdsa-p256-sha256) and `P384.Signing.PrivateKey` (ecdsa-p384-sha384) conform to it. This key never leaves the
 /// Secure Enclave:
 ///
+/// <!-- snippet: fragment Apple's platforms -->
 /// ```swift
 /// struct EnclaveKey: MessageSigningKey {
 ///     let key: SecureEnclave.P256.Signing.PrivateKey

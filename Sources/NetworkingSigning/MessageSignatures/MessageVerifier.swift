@@ -1,11 +1,6 @@
 #if Crypto
+import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Verifies HTTP Message Signatures (RFC 9421) of responses, and of requests in tests of a signer.
 ///

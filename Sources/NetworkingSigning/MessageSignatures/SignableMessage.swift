@@ -1,13 +1,8 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import RawStructuredFieldValues
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The reason why a message cannot be signed, or must not be trusted.
 struct SignatureFault: Error {

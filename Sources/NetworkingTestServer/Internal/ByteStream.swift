@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// A connection of a client, as bytes in both directions.
 protocol ByteStream: Sendable {

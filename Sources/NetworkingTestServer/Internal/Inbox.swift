@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// Parses the bytes of a socket into requests.
 struct Inbox: Sendable {

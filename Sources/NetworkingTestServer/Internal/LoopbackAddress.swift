@@ -1,22 +1,14 @@
 #if TestServer
+import CLibraryForNetworking
 import FlyingSocks
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 // `Socket` has methods of these names.
 private let systemBind = bind
 private let systemConnect = connect
 
 extension Socket {
-    // FlyingSocks extends `sockaddr_in` for this. The compiler does not always find that extension in a module that imports
-    // SwiftNIO as well.
+    // FlyingSocks extends `sockaddr_in` for this. The compiler does not always find that extension in a module that
+    // imports SwiftNIO as well.
 
     /// Binds the socket to a port of 127.0.0.1, or to a free one for zero.
     func bindToLoopback(port: UInt16) throws {

@@ -1,19 +1,7 @@
 #if TestServer
+private import CLibraryForNetworking
 import FlyingSocks
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-#if canImport(Darwin)
-private import Darwin
-#elseif canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#elseif canImport(Android)
-private import Android
-#endif
+import FoundationForNetworking
 
 /// A connected socket that is read, written and closed safely.
 struct LoopbackSocket: ByteStream {

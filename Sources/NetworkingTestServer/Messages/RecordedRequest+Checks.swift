@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-private import FoundationEssentials
-#else
-private import Foundation
-#endif
+private import FoundationForNetworking
 public import HTTPTypes
 import Networking
 

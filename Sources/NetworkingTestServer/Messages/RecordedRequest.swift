@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 public import HTTPTypes
 import Networking
 

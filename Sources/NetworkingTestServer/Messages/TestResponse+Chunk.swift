@@ -1,15 +1,14 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 extension TestResponse {
     /// A chunk of a body with its delay and gate.
     ///
     /// ```swift
-    /// .chunks(["first", TestResponse.Chunk("second", gate: gate), TestResponse.Chunk("third", delay: .milliseconds(5))])
+    /// let gate = Gate()
+    /// let second = TestResponse.Chunk("second", gate: gate)
+    /// let third = TestResponse.Chunk("third", delay: .milliseconds(5))
+    /// let response = TestResponse(body: .chunks(["first", second, third]))
     /// ```
     public struct Chunk: Sendable {
         /// The bytes.

@@ -60,8 +60,8 @@ extension TestResponse {
     /// Disconnects at one point of the exchange.
     ///
     /// ```swift
-    /// .text("0123456789").disconnecting(.reset, at: .responseBody(after: 4))
-    /// .ok.disconnecting(.close, at: .requestBody(after: 1_000))
+    /// TestResponse.text("0123456789").disconnecting(.reset, at: .responseBody(after: 4))
+    /// TestResponse.ok.disconnecting(.close, at: .requestBody(after: 1_000))
     /// ```
     ///
     /// For a point within the request, the response has to be known when the head arrives. Such responses are queued

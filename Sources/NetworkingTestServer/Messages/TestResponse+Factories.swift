@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-private import FoundationEssentials
-#else
-private import Foundation
-#endif
+private import FoundationForNetworking
 public import HTTPTypes
 
 extension TestResponse {
@@ -26,7 +22,8 @@ extension TestResponse {
     /// sends them.
     ///
     /// ```swift
-    /// .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
+    /// let gate = Gate()
+    /// TestResponse.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
     /// ```
     ///
     /// After the last step the connection is closed, unless that step is another ending.

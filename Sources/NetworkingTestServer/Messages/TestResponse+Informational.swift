@@ -65,7 +65,7 @@ extension TestResponse {
     /// Sends informational responses before the head.
     ///
     /// ```swift
-    /// .text("page").preceded(by: .processing, .earlyHints("</style.css>; rel=preload"))
+    /// TestResponse.text("page").preceded(by: .processing, .earlyHints("</style.css>; rel=preload"))
     /// ```
     ///
     /// They are sent before the head and its ``delay``, after informational responses that were added earlier.

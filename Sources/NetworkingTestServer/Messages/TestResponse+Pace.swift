@@ -22,7 +22,7 @@ extension TestResponse {
     /// server's clock and add to the delays of single chunks.
     ///
     /// ```swift
-    /// .text(report).throttled(to: 1_000, every: .milliseconds(100))
+    /// TestResponse.text(text).throttled(to: 1_000, every: .milliseconds(100))
     /// ```
     ///
     /// - Parameters:

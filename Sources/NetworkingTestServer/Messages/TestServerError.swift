@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// An error of a ``TestServer`` that cannot start, or of a check that fails.
 public struct TestServerError: Error, Sendable, Hashable {

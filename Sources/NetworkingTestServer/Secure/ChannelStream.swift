@@ -1,22 +1,9 @@
 #if SecureTestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import CLibraryForNetworking
+import FoundationForNetworking
 import NIOCore
 import NIOSSL
 import Synchronization
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// The bytes of a channel, which are read when they are asked for: of a connection, or of a stream of HTTP/2.
 final class ChannelStream: ByteStream {

@@ -1,19 +1,10 @@
 #if SecureTestServer
+import CLibraryForNetworking
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// Listens on a port of loopback with TLS, and serves each connection and each stream of HTTP/2 in its own task.
 struct SecureListener: Listening {
@@ -63,7 +54,8 @@ struct SecureListener: Listening {
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-        // Connections that have just ended hold their port for a while. A free port is chosen without it, so that it is free.
+        // Connections that have just ended hold their port for a while. A free port is chosen without it, so that it is
+        // free.
         if port != 0 {
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         }

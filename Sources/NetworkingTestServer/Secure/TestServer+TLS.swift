@@ -9,11 +9,12 @@ extension TestServer {
     /// }
     /// ```
     ///
-    /// Over HTTP/2, each stream is served as a connection of HTTP/1.1 would be: the same routes, delays and throttles apply.
-    /// A response that HTTP/1.1 would end by closing or resetting the connection resets its stream, unless it is complete.
-    /// Bytes of ``TestResponse/raw(_:)`` that are not a response reset the stream as well.
+    /// Over HTTP/2, each stream is served as a connection of HTTP/1.1 would be: the same routes, delays and throttles
+    /// apply. A response that HTTP/1.1 would end by closing or resetting the connection resets its stream, unless it is
+    /// complete. Bytes of ``TestResponse/raw(_:)`` that are not a response reset the stream as well.
     public struct TLS: Sendable, Hashable {
-        /// The certificate of the server and those of the authorities between it and the root, in PEM, the server's first.
+        /// The certificate of the server and those of the authorities between it and the root, in PEM, the server's
+        /// first.
         public var certificateChain: String
 
         /// The private key of the server's certificate, in PEM.
@@ -33,7 +34,8 @@ extension TestServer {
         ///   - certificateChain: The certificates in PEM, the server's first.
         ///   - privateKey: The private key in PEM.
         ///   - protocols: The protocols that the server accepts, the preferred one first.
-        ///   - clientAuthority: The certificate of the authority, in PEM, that must have issued the client's certificate.
+        ///   - clientAuthority: The certificate of the authority, in PEM, that must have issued the client's
+        ///     certificate.
         /// - Precondition: `protocols` is not empty.
         public init(
             certificateChain: String,
@@ -103,7 +105,7 @@ extension TestServer.TLS {
 /// ```swift
 /// try await withTestServer(tls: .loopback(.http2)) { server in
 ///     server.enqueue(.text("hello"))
-///     …
+///     try await check(server.url)
 /// }
 /// ```
 ///

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A delegate that returns credentials from a script or closure, counts its calls, and can hold them for a test.
 ///

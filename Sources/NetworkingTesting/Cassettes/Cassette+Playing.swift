@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Cassette {
     /// The decision about a request.

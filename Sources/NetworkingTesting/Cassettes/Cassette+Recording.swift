@@ -1,13 +1,8 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingHAR
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Cassette.Options {
     /// Captures a request, with its body if it is needed and available.

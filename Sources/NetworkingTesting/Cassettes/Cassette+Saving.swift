@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Cassette {
     /// Writes the file if its content changed.

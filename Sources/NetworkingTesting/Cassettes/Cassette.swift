@@ -1,12 +1,7 @@
+public import FoundationForNetworking
 import Networking
 import NetworkingHAR
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A file with recorded requests and responses: the first run of a test records it, and later runs replay it.
 ///

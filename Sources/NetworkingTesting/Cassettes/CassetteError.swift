@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// An error from opening, checking or saving a cassette.
 public struct CassetteError: Error, LocalizedError, CustomStringConvertible {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The file of a cassette: an HTTP archive with a marker that identifies it as a cassette.
 struct CassetteFile {

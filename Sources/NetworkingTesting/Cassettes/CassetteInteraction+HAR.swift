@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingHAR
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Cassette.Interaction {
     /// Creates an interaction from an archive entry.

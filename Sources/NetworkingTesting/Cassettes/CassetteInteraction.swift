@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension Cassette {
     /// A request and its response, as hooks see and change them.

@@ -7,6 +7,7 @@ extension Cassette {
     /// Both are compared after redaction, because the file does not contain secrets.
     ///
     /// ```swift
+    /// var options = Cassette.Options()
     /// options.matching = .standard + [.headerFields(.accept), .jsonBody]
     /// options.matching = [
     ///     .method, .path, .custom("version") { $0.headerFields[.version] == $1.headerFields[.version] },

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Records exchanges on a cassette, or replays them from it without sending anything.

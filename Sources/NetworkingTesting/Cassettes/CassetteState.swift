@@ -1,13 +1,8 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingHAR
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Cassette {
     /// The activity of a cassette since it was opened.

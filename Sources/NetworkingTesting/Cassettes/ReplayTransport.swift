@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A transport that delivers one response from a cassette as a network transport would.
 final class ReplayTransport: NetworkingTransport {

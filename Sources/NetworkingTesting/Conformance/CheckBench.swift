@@ -1,13 +1,8 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The tools of a check: its own server, and the transport under test.
 struct CheckBench: Sendable {

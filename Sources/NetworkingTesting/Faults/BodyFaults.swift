@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The faults that affect a response body in transit.
 struct BodyFaults: Sendable {

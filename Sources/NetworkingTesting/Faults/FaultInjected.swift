@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Injects faults here, to simulate an unreliable network or server.

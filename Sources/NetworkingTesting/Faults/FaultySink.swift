@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A sink that applies the selected faults to a body before it forwards it.
 final class FaultySink: ForwardingSink {

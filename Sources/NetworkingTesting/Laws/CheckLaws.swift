@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import Networking
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Checks a modifier against the laws for all modifiers, and throws an error if it breaks one.
 ///

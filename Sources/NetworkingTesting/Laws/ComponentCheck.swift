@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Checks the laws of a component from outside.
 struct ComponentCheck {

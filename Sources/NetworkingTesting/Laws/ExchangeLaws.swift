@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Laws about requests sent upstream and the responses and errors returned.
 extension LawCheck {

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension LawCheck {
     func releasesRequests() async throws {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import Networking
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension LawCheck {
     func fillsSinks() async throws {

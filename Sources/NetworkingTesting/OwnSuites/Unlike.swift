@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FoundationForNetworking
 
 extension Data {
     /// Bytes that repeat after 251, a prime number, so that consecutive chunks of any usual length differ.

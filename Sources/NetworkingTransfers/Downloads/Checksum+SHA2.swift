@@ -2,12 +2,7 @@ import NetworkingCore
 
 #if Crypto
 import Crypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 extension Checksum {
     /// SHA-256 (FIPS 180-4), as `sha256sum` prints it.

@@ -1,18 +1,24 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The checksum that a complete file must have, and the function that computes it.
 ///
 /// With the trait `Crypto` there are `sha256`, `sha384` and `sha512`. Any other function takes a few lines:
 ///
 /// ```swift
-/// struct CRC32: ChecksumFunction { … }
-/// let checksum = Checksum(expected: Data([0x37, 0x6d, 0xb2, 0x7a])) { CRC32() }
+/// struct Sum: ChecksumFunction {
+///     private var sum: UInt32 = 0
+///
+///     mutating func update(_ bytes: Data) {
+///         for byte in bytes { sum &+= UInt32(byte) }
+///     }
+///
+///     func finish() -> Data {
+///         withUnsafeBytes(of: sum.bigEndian) { Data($0) }
+///     }
+/// }
+///
+/// let checksum = Checksum(expected: Data([0x37, 0x6d, 0xb2, 0x7a])) { Sum() }
 /// ```
 public struct Checksum: Sendable {
     let expected: Data

@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Downloads a file, and resumes an earlier download to the same place if there is one.

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// The state of a partial file that an earlier download has left next to its destination.
 ///
@@ -89,9 +84,19 @@ public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible
         reason
     }
 
-    /// The sentence for the user of the app that `localizedDescription` returns, without a file name.
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        NetworkingError.Kind.storage.userText
+        NetworkingError.Kind.storage.text.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        NetworkingError.Kind.storage.text.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        NetworkingError.Kind.storage.text.localized(.suggestion)
     }
 }
 

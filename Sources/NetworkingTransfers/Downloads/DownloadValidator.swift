@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension DownloadRecord.Validator {
     /// Creates the strong validator of a response; `nil` if it has none (RFC 9110 sections 8.8.1 and 13.1.5).

@@ -1,10 +1,5 @@
+public import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A file that was downloaded completely and moved to its destination.
 public struct DownloadedFile: Sendable, Hashable {

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 package import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Moves a complete file to its destination in one step, so that no incomplete file ever appears there.
 package enum FilePlacement {

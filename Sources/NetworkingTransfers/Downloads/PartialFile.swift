@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The file that a download writes to, next to its destination; only one download at a time uses it.
 final class PartialFile: Sendable {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension HTTPResponseData {
     /// The name that the server suggests for a file with the body, without a directory and made harmless; `nil` if

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Decodes the elements of a stream from its bytes, one at a time.
 protocol StreamDecoder {

@@ -1,11 +1,6 @@
+import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns the server-sent events of its response as they arrive, reconnecting when necessary.
@@ -211,13 +206,8 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     /// A value decoded from an event.
     public typealias Element = Value
 
-    private let events: EventStream
-    private let decoding: ElementDecoding
-
-    init(events: EventStream, decoding: ElementDecoding) {
-        self.events = events
-        self.decoding = decoding
-    }
+    let events: EventStream
+    let decoding: ElementDecoding
 
     /// The first response, as it was when its head arrived.
     public var response: HTTPResponseData {
@@ -228,38 +218,30 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     ///
     /// Only one iterator receives the events; any other fails.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(events: events.makeAsyncIterator(), decoding: decoding, request: events.response.request)
+        let documents = EventDocuments(events: events.makeAsyncIterator())
+        return Iterator(reader: DecodingReader(documents, decoding: decoding, of: events.response.request))
     }
 
     /// Reads the events once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        private var events: EventStream.Iterator?
-        private let decoding: ElementDecoding
-        private let request: HTTPRequestData
-
-        fileprivate init(events: EventStream.Iterator, decoding: ElementDecoding, request: HTTPRequestData) {
-            self.events = events
-            self.decoding = decoding
-            self.request = request
-        }
+        fileprivate var reader: DecodingReader<EventDocuments, Value>
 
         /// Returns the next value; `nil` after the last.
         ///
         /// - Throws: The errors of the iterator of an ``EventStream``, and ``NetworkingError/Kind/decoding`` if an
         ///   event cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
-            do {
-                while let event = try await events?.next() {
-                    let data = Data(event.data.utf8)
-                    if let value = try await decoding.decode(Value.self, from: data, of: request) { return value }
-                }
-                return nil
-            } catch {
-                // Releasing the iterator also ends the transfer.
-                events = nil
-                throw error
-            }
+            try await reader.next()
         }
+    }
+}
+
+/// The data of server-sent events as documents.
+struct EventDocuments: DocumentReader {
+    var events: EventStream.Iterator
+
+    mutating func next() async throws -> StreamDocument? {
+        try await events.next().map { event in StreamDocument(data: Data(event.data.utf8)) }
     }
 }
 

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns the JSON documents of its body, decoded one by one as they arrive.
@@ -92,17 +87,10 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     /// A value decoded from a document.
     public typealias Element = Value
 
-    private let stream: ResponseStream
-    private let format: JSONStreamFormat
-    private let decoding: ElementDecoding
-    private let limit: Int
-
-    init(stream: ResponseStream, format: JSONStreamFormat, decoding: ElementDecoding, limit: Int) {
-        self.stream = stream
-        self.format = format
-        self.decoding = decoding
-        self.limit = limit
-    }
+    let stream: ResponseStream
+    let format: JSONStreamFormat
+    let decoding: ElementDecoding
+    let limit: Int
 
     /// The response, as it was when its head arrived.
     public var response: HTTPResponseData {
@@ -113,64 +101,28 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     ///
     /// Only one iterator receives the body; any other fails.
     public func makeAsyncIterator() -> Iterator {
-        let splitter = JSONSplitter(format: format, limit: limit)
-        return Iterator(
-            reader: ElementReader(stream, decoder: splitter),
-            decoding: decoding,
-            request: stream.response.request
-        )
+        let documents = ElementReader(stream, decoder: JSONSplitter(format: format, limit: limit))
+        return Iterator(reader: DecodingReader(documents, decoding: decoding, of: stream.response.request))
     }
 
     /// Reads the documents once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        private var reader: ElementReader<JSONSplitter>?
-        private let decoding: ElementDecoding
-        private let request: HTTPRequestData
-
-        fileprivate init(reader: ElementReader<JSONSplitter>, decoding: ElementDecoding, request: HTTPRequestData) {
-            self.reader = reader
-            self.decoding = decoding
-            self.request = request
-        }
+        fileprivate var reader: DecodingReader<ElementReader<JSONSplitter>, Value>
 
         /// Returns the next value; `nil` after the last.
         ///
         /// - Throws: The errors of the iterator of a ``ResponseStream``, ``NetworkingError/Kind/tooLarge``, and
         ///   ``NetworkingError/Kind/decoding`` if a document cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
-            do {
-                while let document = try await reader?.next() {
-                    if document.isCutOff {
-                        try decoding.refuse(Value.self, because: DocumentCutOff(), of: request)
-                    } else if let value = try await decoding.decode(Value.self, from: document.data, of: request) {
-                        return value
-                    }
-                }
-                return nil
-            } catch {
-                // Releasing the iterator also ends the transfer.
-                reader = nil
-                throw error
-            }
+            try await reader.next()
         }
     }
 }
 
-/// A number or a word at the end of a record, which may be the start of a longer one (RFC 7464 section 2.4).
-struct DocumentCutOff: Error, CustomStringConvertible {
-    var description: String {
-        "A number or a literal in the JSON text sequence has no white space after it, so it may be truncated."
-    }
-}
+extension ElementReader: DocumentReader where Decoder == JSONSplitter {}
 
 /// Splits a stream into documents, without parsing their contents.
 struct JSONSplitter: StreamDecoder {
-    struct Document: Sendable, Equatable {
-        let data: Data
-        /// Whether it may be the start of a longer document.
-        let isCutOff: Bool
-    }
-
     private static let recordSeparator: UInt8 = 0x1E
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -190,7 +142,7 @@ struct JSONSplitter: StreamDecoder {
     mutating func next(
         in bytes: UnsafeRawBufferPointer,
         from position: inout Int
-    ) throws(StreamTooLong) -> Document? {
+    ) throws(StreamTooLong) -> StreamDocument? {
         while position < bytes.count {
             let isEnd =
                 switch format {
@@ -204,7 +156,7 @@ struct JSONSplitter: StreamDecoder {
         return nil
     }
 
-    mutating func end() -> Document? {
+    mutating func end() -> StreamDocument? {
         takeDocument()
     }
 
@@ -269,7 +221,7 @@ struct JSONSplitter: StreamDecoder {
     }
 
     /// Ends a document; returns `nil` if it contains only white space.
-    private mutating func takeDocument() -> Document? {
+    private mutating func takeDocument() -> StreamDocument? {
         defer { document.removeAll(keepingCapacity: document.capacity < 1 << 16) }
         if isAtStart, !document.isEmpty {
             isAtStart = false
@@ -279,6 +231,6 @@ struct JSONSplitter: StreamDecoder {
         }
         guard let first = document.first(where: { $0 > 0x20 }), let last = document.last else { return nil }
         let isScalar = ![UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
-        return Document(data: Data(document), isCutOff: format == .sequence && isScalar && last > 0x20)
+        return StreamDocument(data: Data(document), isCutOff: format == .sequence && isScalar && last > 0x20)
     }
 }

@@ -1,10 +1,5 @@
+import FoundationForNetworking
 public import NetworkingCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns the lines of its body as they arrive.
@@ -37,13 +32,8 @@ public struct ResponseLines: AsyncSequence, Sendable {
     /// A line without its line break.
     public typealias Element = String
 
-    private let stream: ResponseStream
-    private let maximumLineBytes: Int
-
-    init(stream: ResponseStream, maximumLineBytes: Int) {
-        self.stream = stream
-        self.maximumLineBytes = maximumLineBytes
-    }
+    let stream: ResponseStream
+    let maximumLineBytes: Int
 
     /// The response, as it was when its head arrived.
     public var response: HTTPResponseData {
@@ -59,11 +49,7 @@ public struct ResponseLines: AsyncSequence, Sendable {
 
     /// Reads the lines once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        private var reader: ElementReader<LineDecoder>
-
-        fileprivate init(reader: ElementReader<LineDecoder>) {
-            self.reader = reader
-        }
+        fileprivate var reader: ElementReader<LineDecoder>
 
         /// Returns the next line; `nil` after the last.
         ///

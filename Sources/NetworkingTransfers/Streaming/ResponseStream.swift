@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Sends a request and returns its response as soon as the head arrives, with the body as a sequence of chunks.
@@ -80,12 +75,7 @@ public struct ResponseStream: AsyncSequence, Sendable {
     /// The response as it was when its head arrived: status and header fields, without a body.
     public let response: HTTPResponseData
 
-    private let transfer: StreamTransfer
-
-    init(response: HTTPResponseData, transfer: StreamTransfer) {
-        self.response = response
-        self.transfer = transfer
-    }
+    let transfer: StreamTransfer
 
     /// Starts to read.
     ///
@@ -96,11 +86,7 @@ public struct ResponseStream: AsyncSequence, Sendable {
 
     /// Reads the body once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reader: StreamReader
-
-        fileprivate init(reader: StreamReader) {
-            self.reader = reader
-        }
+        fileprivate let reader: StreamReader
 
         /// Returns the next chunk; `nil` after the last.
         ///

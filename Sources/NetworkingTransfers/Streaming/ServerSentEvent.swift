@@ -1,11 +1,6 @@
+public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {
@@ -34,8 +29,8 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///
 /// ```swift
 /// var parser = ServerSentEventParser()
-/// for try await chunk in stream {
-///     for event in try parser.parse(chunk) { … }
+/// for try await chunk in try await network.stream(request) {
+///     for event in try parser.parse(chunk) { print(event.type, event.data) }
 /// }
 /// ```
 ///
@@ -220,8 +215,18 @@ public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
         "The stream contains a \(what) of more than \(limit) bytes. Raise the limit if you trust this server."
     }
 
-    /// The sentence for the user of the app that `localizedDescription` returns.
+    /// What happened, for the user of the app; `localizedDescription` returns it too.
     public var errorDescription: String? {
-        NetworkingError.Kind.tooLarge.userText
+        NetworkingError.Kind.tooLarge.text.localized(.description)
+    }
+
+    /// Why it happened, for the user of the app.
+    public var failureReason: String? {
+        NetworkingError.Kind.tooLarge.text.localized(.reason)
+    }
+
+    /// The way out for the user of the app.
+    public var recoverySuggestion: String? {
+        NetworkingError.Kind.tooLarge.text.localized(.suggestion)
     }
 }

@@ -1,12 +1,7 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A sink that passes the body of one transfer to one reader.
 ///

@@ -93,8 +93,8 @@ public final class Transfer<Value: Sendable>: Sendable {
 ///
 /// ```swift
 /// let uploads = TransferGroup()
-/// for photo in photos {
-///     _ = network.transfer(uploading: .file(photo), to: album, in: uploads)
+/// for file in files {
+///     _ = network.transfer(uploading: .file(file), to: album, in: uploads)
 /// }
 /// // … meanwhile: uploads.progress.sent.fractionCompleted
 /// uploads.cancelAll()
@@ -166,20 +166,11 @@ public final class TransferGroup: Sendable {
 
 /// The result of a transfer, for the waiters and the readers of its progress.
 private final class TransferOutcome<Value: Sendable>: Sendable {
+    private let outcome = Outcome<Value>()
     private let state = Mutex(State())
 
     func value() async throws -> Value {
-        let wait = Suspension<Value>()
-        let result = state.withLock { state -> Result<Value, any Error>? in
-            if state.result == nil {
-                state.waiters[ObjectIdentifier(wait)] = wait
-            }
-            return state.result
-        }
-        if let result { return try result.get() }
-        return try await wait.value { [self] in
-            state.withLock { $0.waiters[ObjectIdentifier(wait)] = nil }
-        }
+        try await outcome.value()
     }
 
     /// Returns the progress, and retains the owner until the reader ends.
@@ -193,7 +184,7 @@ private final class TransferOutcome<Value: Sendable>: Sendable {
             if let last = state.last {
                 continuation.yield(last)
             }
-            guard state.result == nil else { return true }
+            guard !state.isOver else { return true }
             state.lastReader += 1
             state.readers[state.lastReader] = continuation
             let reader = state.lastReader
@@ -219,13 +210,11 @@ private final class TransferOutcome<Value: Sendable>: Sendable {
     }
 
     func end(with result: Result<Value, any Error>) {
-        let (waiters, readers) = state.withLock { state in
-            state.result = result
-            defer { (state.waiters, state.readers) = ([:], [:]) }
-            return (Array(state.waiters.values), Array(state.readers.values))
-        }
-        for waiter in waiters {
-            waiter.resume(with: result)
+        outcome.end(with: result)
+        let readers = state.withLock { state in
+            state.isOver = true
+            defer { state.readers = [:] }
+            return Array(state.readers.values)
         }
         for reader in readers {
             reader.finish()
@@ -233,9 +222,8 @@ private final class TransferOutcome<Value: Sendable>: Sendable {
     }
 
     private struct State {
-        var result: Result<Value, any Error>?
+        var isOver = false
         var last: TransferProgress?
-        var waiters: [ObjectIdentifier: Suspension<Value>] = [:]
         var readers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
         var lastReader = 0
     }

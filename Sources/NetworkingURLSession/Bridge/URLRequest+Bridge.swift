@@ -27,7 +27,7 @@ extension NetworkingComponent {
                 url: url,
                 statusCode: response.status.code,
                 httpVersion: nil,
-                headerFields: HeaderFields(response.headerFields).dictionary
+                headerFields: response.headerFields.dictionary
             )
         else {
             throw NetworkingError(
@@ -53,7 +53,7 @@ extension HTTPRequestData {
     /// - Parameter urlRequest: The request.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the method is not valid, and
     ///   of kind ``NetworkingError/Kind/unencodableBody`` if the body is an `InputStream`.
-    public init(urlRequest: URLRequest) throws {
+    public init(urlRequest: URLRequest) throws(NetworkingError) {
         var request = urlRequest.url.map { HTTPRequestData(url: $0) } ?? HTTPRequestData()
         let name = urlRequest.httpMethod ?? "GET"
         guard let method = HTTPRequest.Method(name) else {

@@ -55,9 +55,13 @@ public enum Subscribers {
     public struct Demand: Equatable, Comparable, Hashable, Sendable {
         public static let none = Demand()
 
-        public static func += (lhs: inout Demand, rhs: Demand) {}
+        public static let unlimited = Demand()
 
-        public static func -= (lhs: inout Demand, rhs: Int) {}
+        public var max: Int? { nil }
+
+        public static func max(_ value: Int) -> Demand {
+            none
+        }
 
         public static func < (lhs: Demand, rhs: Demand) -> Bool {
             false

@@ -1,4 +1,5 @@
-// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase, TypeNamesShouldBeCapitalized
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AlwaysUseLowerCamelCase
+// swift-format-ignore-file: TypeNamesShouldBeCapitalized
 
 // The declarations of Security that the library uses, with the signatures that Apple documents. The types of Core
 // Foundation are aliases of the Foundation types that they are bridged to.
@@ -149,6 +150,8 @@ extension URLCredential {
 }
 
 public enum tls_protocol_version_t: UInt16, Sendable {
+    case TLSv10 = 0x0301
+    case TLSv11 = 0x0302
     case TLSv12 = 0x0303
     case TLSv13 = 0x0304
 }

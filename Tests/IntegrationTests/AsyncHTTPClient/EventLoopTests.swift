@@ -1,18 +1,13 @@
 #if AsyncHTTPClient && TestServer
+import FoundationForNetworking
 import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 import NIOCore
 import NIOPosix
 import Synchronization
-import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import TestSupport
 
 extension Loopback {
     /// Exchanges on event loops that an app provides.

@@ -13,6 +13,8 @@ extension Loopback {
     @Suite(.timeLimit(.minutes(5)))
     struct DownloadTests {
         private static let served = ServedFile(byteCount: 3_000_000)
+        /// A shorter file, so that a test notices leftover bytes of the longer one.
+        private static let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
         private static let half = 1_500_000
 
         /// Downloads half of the file, until the server closes the connection.
@@ -37,12 +39,29 @@ extension Loopback {
             return error
         }
 
-        private static func names(in directory: URL) throws -> [String] {
-            try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        private static func names(beside file: URL) throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path).sorted()
         }
 
         private static func firstBytes(of server: TestServer) -> [Int?] {
             server.requests.map(\.firstByte)
+        }
+
+        /// Downloads from a server over a client, into a directory of the test.
+        ///
+        /// The server sends the requested range of the file, unless `response` returns other responses.
+        private static func withDownload(
+            over client: Client,
+            response: @escaping @Sendable (RecordedRequest) -> TestResponse = { DownloadTests.served.response(to: $0) },
+            perform: nonisolated(nonsending) (ServedFile, TestServer, AnyNetworkingComponent, URL) async throws -> Void
+        ) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    server.route(.get, "/") { request in response(request) }
+                    let network = AnyNetworkingComponent(client.makeTransport())
+                    try await perform(served, server, network, directory.appending(path: "film.bin"))
+                }
+            }
         }
 
         // MARK: Lost connections
@@ -76,33 +95,27 @@ extension Loopback {
                         zip(reported, reported.dropFirst()).allSatisfy { $0 <= $1 }
                             && reported.last == Int64(served.count)
                     )
-                    #expect(try Self.names(in: directory) == ["film.bin"])
+                    #expect(try Self.names(beside: file) == ["film.bin"])
                 }
             }
         }
 
         @Test(arguments: Client.allCases)
         func nextCallResumesAFailedDownload(client: Client) async throws {
-            try await withTemporaryDirectory { directory in
-                try await withTestServer { server in
-                    let served = Self.served
-                    server.route(.get, "/") { request in served.response(to: request) }
-                    let network = client.makeTransport()
-                    let file = directory.appending(path: "film.bin")
-                    let error = await Self.downloadHalf(of: served, in: file, network, server)
-                    #expect(error?.kind == .connectionLost)
-                    #expect(try Self.names(in: directory) == ["film.bin.download", "film.bin.download-state"])
-                    let kept = try #require(try DownloadState(at: file))
-                    #expect(kept.byteCount == Int64(Self.half))
-                    #expect(kept.expectedByteCount == Int64(served.count))
-                    // A new transport, as in another process.
-                    let downloaded = try await client.makeTransport()
-                        .download(HTTPRequestData(url: server.url), to: file)
-                    #expect(downloaded.resumedByteCount == Int64(Self.half))
-                    #expect(try Data(contentsOf: file) == served.bytes)
-                    #expect(Self.firstBytes(of: server) == [nil, Self.half])
-                    #expect(try Self.names(in: directory) == ["film.bin"])
-                }
+            try await Self.withDownload(over: client) { served, server, network, file in
+                let error = await Self.downloadHalf(of: served, in: file, network, server)
+                #expect(error?.kind == .connectionLost)
+                #expect(try Self.names(beside: file) == ["film.bin.download", "film.bin.download-state"])
+                let kept = try #require(try DownloadState(at: file))
+                #expect(kept.byteCount == Int64(Self.half))
+                #expect(kept.expectedByteCount == Int64(served.count))
+                // A new transport, as in another process.
+                let downloaded = try await client.makeTransport()
+                    .download(HTTPRequestData(url: server.url), to: file)
+                #expect(downloaded.resumedByteCount == Int64(Self.half))
+                #expect(try Data(contentsOf: file) == served.bytes)
+                #expect(Self.firstBytes(of: server) == [nil, Self.half])
+                #expect(try Self.names(beside: file) == ["film.bin"])
             }
         }
 
@@ -169,46 +182,37 @@ extension Loopback {
 
         @Test(arguments: Client.allCases, SecondResponse.allCases)
         func completesTheFileAfterAnyResponseToARangeRequest(client: Client, second: SecondResponse) async throws {
-            try await withTemporaryDirectory { directory in
-                try await withTestServer { server in
-                    let served = Self.served
-                    // A shorter file, so that the test notices leftover bytes of the longer one.
-                    let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
-                    server.route(.get, "/") { request in second.response(to: request, served, another) }
-                    let network = client.makeTransport()
-                    let file = directory.appending(path: "film.bin")
-                    await Self.downloadHalf(of: served, in: file, network, server)
-                    let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file)
-                    #expect(try Data(contentsOf: file) == (second.isOtherFile ? another : served).bytes)
-                    #expect(Self.firstBytes(of: server) == second.firstBytes)
-                    #expect(downloaded.resumedByteCount == (second == .compressedPart ? Int64(Self.half) : 0))
-                    #expect(try Self.names(in: directory) == ["film.bin"])
-                }
+            let another = Self.another
+            try await Self.withDownload(over: client) { request in
+                second.response(to: request, Self.served, another)
+            } perform: { served, server, network, file in
+                await Self.downloadHalf(of: served, in: file, network, server)
+                let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file)
+                #expect(try Data(contentsOf: file) == (second.isOtherFile ? another : served).bytes)
+                #expect(Self.firstBytes(of: server) == second.firstBytes)
+                #expect(downloaded.resumedByteCount == (second == .compressedPart ? Int64(Self.half) : 0))
+                #expect(try Self.names(beside: file) == ["film.bin"])
             }
         }
 
         @Test(arguments: Client.allCases, [SecondResponse.wholeOtherFile, .notSatisfiable, .partOfOtherFile])
         func reportsAChangedFileIfTheAppAsksForIt(client: Client, second: SecondResponse) async throws {
-            try await withTemporaryDirectory { directory in
-                try await withTestServer { server in
-                    let served = Self.served
-                    let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
-                    server.route(.get, "/") { request in second.response(to: request, served, another) }
-                    let network = client.makeTransport()
-                    let file = directory.appending(path: "film.bin")
-                    await Self.downloadHalf(of: served, in: file, network, server)
-                    let error = await #expect(throws: NetworkingError.self) {
-                        try await network.download(
-                            HTTPRequestData(url: server.url),
-                            to: file,
-                            options: DownloadOptions(changedFile: .fail)
-                        )
-                    }
-                    #expect(error?.kind == .representationChanged)
-                    #expect(try DownloadState(at: file)?.byteCount == Int64(Self.half))
-                    let part = try Data(contentsOf: directory.appending(path: "film.bin.download"))
-                    #expect(part == served.bytes.prefix(Self.half))
+            let another = Self.another
+            try await Self.withDownload(over: client) { request in
+                second.response(to: request, Self.served, another)
+            } perform: { served, server, network, file in
+                await Self.downloadHalf(of: served, in: file, network, server)
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.download(
+                        HTTPRequestData(url: server.url),
+                        to: file,
+                        options: DownloadOptions(changedFile: .fail)
+                    )
                 }
+                #expect(error?.kind == .representationChanged)
+                #expect(try DownloadState(at: file)?.byteCount == Int64(Self.half))
+                let part = try Data(contentsOf: file.appendingPathExtension("download"))
+                #expect(part == served.bytes.prefix(Self.half))
             }
         }
 
@@ -223,60 +227,48 @@ extension Loopback {
             ]
         )
         func rejectsAnInvalidContentRange(client: Client, range: String) async throws {
-            try await withTemporaryDirectory { directory in
-                try await withTestServer { server in
-                    let served = Self.served
-                    server.route(.get, "/") { request in served.response(to: request) }
-                    let network = client.makeTransport()
-                    let file = directory.appending(path: "film.bin")
-                    await Self.downloadHalf(of: served, in: file, network, server)
-                    var lie = TestResponse(
-                        status: .partialContent,
-                        headerFields: served.headerFields,
-                        body: .data(served.bytes[Self.half...])
-                    )
-                    lie.headerFields[.contentRange] = range
-                    server.enqueue(lie)
-                    let error = await #expect(throws: NetworkingError.self) {
-                        try await network.download(HTTPRequestData(url: server.url), to: file)
-                    }
-                    #expect(error?.kind == .invalidResponse)
-                    #expect(error?.reason.contains("The partial file is kept.") == true)
+            try await Self.withDownload(over: client) { served, server, network, file in
+                await Self.downloadHalf(of: served, in: file, network, server)
+                var lie = TestResponse(
+                    status: .partialContent,
+                    headerFields: served.headerFields,
+                    body: .data(served.bytes[Self.half...])
+                )
+                lie.headerFields[.contentRange] = range
+                server.enqueue(lie)
+                let error = await #expect(throws: NetworkingError.self) {
                     try await network.download(HTTPRequestData(url: server.url), to: file)
-                    #expect(try Data(contentsOf: file) == served.bytes)
-                    #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])
                 }
+                #expect(error?.kind == .invalidResponse)
+                #expect(error?.reason.contains("The partial file is kept.") == true)
+                try await network.download(HTTPRequestData(url: server.url), to: file)
+                #expect(try Data(contentsOf: file) == served.bytes)
+                #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])
             }
         }
 
         /// The response has no Content-Length, so only the received bytes show the excess.
         @Test(arguments: Client.allCases)
         func rejectsMoreBytesThanTheRangeAnnounces(client: Client) async throws {
-            try await withTemporaryDirectory { directory in
-                try await withTestServer { server in
-                    let served = Self.served
-                    server.route(.get, "/") { request in served.response(to: request) }
-                    let network = client.makeTransport()
-                    let file = directory.appending(path: "film.bin")
-                    await Self.downloadHalf(of: served, in: file, network, server)
-                    var fields = served.headerFields
-                    fields[.contentRange] = "bytes \(Self.half)-\(served.count - 1)/\(served.count)"
-                    let tooMuch = Data(repeating: 1, count: served.count)
-                    server.enqueue(
-                        TestResponse(
-                            status: .partialContent,
-                            headerFields: fields,
-                            body: .chunks([TestResponse.Chunk(tooMuch)])
-                        )
+            try await Self.withDownload(over: client) { served, server, network, file in
+                await Self.downloadHalf(of: served, in: file, network, server)
+                var fields = served.headerFields
+                fields[.contentRange] = "bytes \(Self.half)-\(served.count - 1)/\(served.count)"
+                let tooMuch = Data(repeating: 1, count: served.count)
+                server.enqueue(
+                    TestResponse(
+                        status: .partialContent,
+                        headerFields: fields,
+                        body: .chunks([TestResponse.Chunk(tooMuch)])
                     )
-                    let error = await #expect(throws: NetworkingError.self) {
-                        try await network.download(HTTPRequestData(url: server.url), to: file)
-                    }
-                    #expect(error?.kind == .invalidResponse)
+                )
+                let error = await #expect(throws: NetworkingError.self) {
                     try await network.download(HTTPRequestData(url: server.url), to: file)
-                    #expect(try Data(contentsOf: file) == served.bytes)
-                    #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])
                 }
+                #expect(error?.kind == .invalidResponse)
+                try await network.download(HTTPRequestData(url: server.url), to: file)
+                #expect(try Data(contentsOf: file) == served.bytes)
+                #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])
             }
         }
 
@@ -308,7 +300,7 @@ extension Loopback {
                     } else {
                         await Self.downloadHalf(of: served, in: file, network, server, adding: fields)
                     }
-                    #expect(try Self.names(in: directory) == [])
+                    #expect(try Self.names(beside: file) == [])
                     server.route(.get, "/") { request in served.response(to: request) }
                     try await network.download(HTTPRequestData(url: server.url), to: file)
                     #expect(try Data(contentsOf: file) == served.bytes)

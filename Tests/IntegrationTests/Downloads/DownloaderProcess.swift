@@ -2,7 +2,7 @@
 import Foundation
 
 /// A helper process that downloads a file until it completes or is killed.
-final class DownloaderProcess: Sendable {
+struct DownloaderProcess: Sendable {
     /// The output of the process.
     struct Report {
         /// The exit status, or the signal that ended the process.
@@ -31,41 +31,19 @@ final class DownloaderProcess: Sendable {
         }
     }
 
-    private let output: URL
-    /// The writing end of the process's input, which the system closes when the tests end.
-    private let input: FileHandle
-    private let ended = AsyncStream.makeStream(of: Int32.self)
-    private let identifier: Int32
+    private let process: ChildProcess
 
     /// Starts the process.
-    ///
-    /// Its output goes to a file, because processes that start in the meantime would inherit a pipe and keep it open.
     init(over client: Client, _ url: URL, to file: URL, _ option: String? = nil, output: URL) throws {
-        self.output = output
-        try Data().write(to: output)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
-            .deletingLastPathComponent().appending(path: "Downloader")
-        process.arguments = [client.rawValue, url.absoluteString, file.path] + (option.map { [$0] } ?? [])
-        let pipe = Pipe()
-        input = pipe.fileHandleForWriting
-        // Prevents processes that start in the meantime from keeping it open.
-        _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        process.standardInput = pipe
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        process.terminationHandler = { [continuation = ended.continuation] process in
-            continuation.yield(process.terminationStatus)
-            continuation.finish()
-        }
-        try process.run()
-        identifier = process.processIdentifier
+        let arguments = [client.rawValue, url.absoluteString, file.path] + (option.map { [$0] } ?? [])
+        process = try ChildProcess("Downloader", arguments, output: output)
     }
 
     /// Kills the process when a condition on its report is true, unless it has ended, and returns the report.
     func killed(when condition: (Report) -> Bool) async throws -> Report {
-        let reader = try FileHandle(forReadingFrom: output)
+        let reader = try FileHandle(forReadingFrom: process.output)
         var (report, rest) = (Report(), Data())
-        while !condition(report), kill(identifier, 0) == 0 {
+        while !condition(report), process.isRunning {
             rest += try reader.read(upToCount: 65_536) ?? Data()
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 report.read(Substring(decoding: rest[..<end], as: UTF8.self))
@@ -73,21 +51,16 @@ final class DownloaderProcess: Sendable {
             }
             await Task.yield()
         }
-        kill(identifier, SIGKILL)
-        return try await end()
+        process.end()
+        return await end()
     }
 
     /// Waits until the process ends and returns its report.
-    func end() async throws -> Report {
+    func end() async -> Report {
         var report = Report()
-        for await end in ended.stream {
-            report.status = end
-        }
-        // An incomplete last line is ignored.
-        for line in String(decoding: try Data(contentsOf: output), as: UTF8.self)
-            .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-        {
-            report.read(line)
+        report.status = await process.status()
+        for line in process.lines {
+            report.read(line[...])
         }
         return report
     }

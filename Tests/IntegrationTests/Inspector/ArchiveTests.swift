@@ -126,13 +126,13 @@ struct ArchiveTests {
             from haralyzer import HarParser
             parser = HarParser(json.load(sys.stdin))
             page = parser.pages[0]
-            def told(entry):
+            def summary(entry):
                 parts = [time for name, time in entry.timings.items() if name != "ssl" and time > 0]
                 return {"method": entry.request.method, "url": entry.request.url, "status": entry.response.status, "time": entry.time,
                     "sum": sum(parts), "start": entry.startTime.timestamp(), "type": entry.response.mimeType,
                     "size": entry.response.contentSize}
             print(json.dumps({"version": parser.version, "title": page.title, "pages": [each.page_id for each in parser.pages],
-                "calls": [told(entry) for entry in page.entries], "posts": len(page.post_requests), "total": page.get_load_time()}))
+                "calls": [summary(entry) for entry in page.entries], "posts": len(page.post_requests), "total": page.get_load_time()}))
             """
     }
 }

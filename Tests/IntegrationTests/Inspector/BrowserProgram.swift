@@ -47,8 +47,8 @@ extension BrowserPage {
                 page.evaluate(file.read())
             return page.evaluate("""async () => {
                 const { violations, passes } = await axe.run(document);
-                const told = rule => rule.nodes.map(node => `${rule.id}: ${node.target}: ${node.failureSummary}`);
-                return { violations: violations.flatMap(told), passed: passes.map(rule => rule.id) };
+                const describe = rule => rule.nodes.map(node => `${rule.id}: ${node.target}: ${node.failureSummary}`);
+                return { violations: violations.flatMap(describe), passed: passes.map(rule => rule.id) };
             }""")
 
         def run(what, text, size):
@@ -76,9 +76,9 @@ extension BrowserPage {
                 with open(download.value.path(), encoding="utf-8") as file: return file.read()
             elif what == "faults":
                 settle()
-                told = list(faults)
+                found = list(faults)
                 faults.clear()
-                return told
+                return found
             else: raise ValueError("there is no such command")
 
         with sync_playwright() as playwright:

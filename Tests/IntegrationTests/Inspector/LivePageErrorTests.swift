@@ -1,13 +1,8 @@
 #if Inspector
+import FoundationForNetworking
 import Networking
 import NetworkingInspector
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Loopback {
     /// The error that an app can show when the port of its live page is in use.

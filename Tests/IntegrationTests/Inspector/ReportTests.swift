@@ -466,7 +466,7 @@ extension BrowserPage {
             """
             const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
             const pane = document.getElementById("details"), grid = document.getElementById("grid");
-            const told = window.told = { calls: 0, text: document.body.innerText, markup: document.body.outerHTML, tooWide: [], strangers: [] };
+            const findings = window.findings = { calls: 0, text: document.body.innerText, markup: document.body.outerHTML, tooWide: [], strangers: [] };
             const seen = new Set();
             for (;;) {
                 const row = [...document.querySelectorAll("[data-call]")].find(each => !seen.has(each.dataset.call));
@@ -480,24 +480,24 @@ extension BrowserPage {
                 }
                 const id = row.dataset.call;
                 seen.add(id);
-                told.calls++;
+                findings.calls++;
                 row.click();
                 for (const tab of ["timing", "exchanges", "curl"]) {
                     pane.querySelector(`[data-tab=${tab}]`).click();
                     for (const each of pane.querySelectorAll("details")) each.open = true;
                     for (const each of pane.querySelectorAll("button")) if (each.textContent.startsWith("Show all")) each.click();
                     await frame();
-                    told.text += "\\n" + pane.textContent;
-                    told.markup += "\\n" + pane.outerHTML;
-                    if (document.documentElement.scrollWidth > window.innerWidth) told.tooWide.push(`${id}, ${tab}: ${document.documentElement.scrollWidth}`);
+                    findings.text += "\\n" + pane.textContent;
+                    findings.markup += "\\n" + pane.outerHTML;
+                    if (document.documentElement.scrollWidth > window.innerWidth) findings.tooWide.push(`${id}, ${tab}: ${document.documentElement.scrollWidth}`);
                     for (const each of document.querySelectorAll("iframe, object, embed, base, form, link[rel=stylesheet], a[href], area, [onclick], [onload], [onerror], svg svg, img:not([src^='data:image/'])"))
-                        told.strangers.push(`${id}, ${tab}: ${each.outerHTML.slice(0, 200)}`);
-                    for (const each of [...document.scripts].slice(2)) told.strangers.push(`${id}, ${tab}: ${each.outerHTML.slice(0, 200)}`);
+                        findings.strangers.push(`${id}, ${tab}: ${each.outerHTML.slice(0, 200)}`);
+                    for (const each of [...document.scripts].slice(2)) findings.strangers.push(`${id}, ${tab}: ${each.outerHTML.slice(0, 200)}`);
                 }
             }
             """
         )
-        return try await value("window.told")
+        return try await value("window.findings")
     }
 
     fileprivate func isTooWide() async throws -> Bool {

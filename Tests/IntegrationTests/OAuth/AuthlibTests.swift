@@ -25,7 +25,7 @@ extension Loopback {
         ]
 
         init() throws {
-            url = try #require(ProviderServer.url)
+            url = try #require(PythonServer.url)
         }
 
         private func system(

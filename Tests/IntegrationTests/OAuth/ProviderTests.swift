@@ -22,7 +22,7 @@ extension Loopback {
             .timeout(.seconds(20))
 
         init() throws {
-            url = try #require(ProviderServer.url)
+            url = try #require(PythonServer.url)
             client = OAuthClient(
                 .provider(
                     issuer: url.absoluteString,

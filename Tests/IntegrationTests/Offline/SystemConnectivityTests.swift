@@ -120,7 +120,9 @@ private final class NetworkNamespace: Sendable {
         identifier = process.processIdentifier
         if watching {
             // The process must not read the input of the shell's script.
-            try run("'\(HelperProcess.program.path)' watch </dev/null & watcher=$!; trap 'kill $watcher' EXIT")
+            try run(
+                "'\(ChildProcess.url(of: "OfflineHelper").path)' watch </dev/null & watcher=$!; trap 'kill $watcher' EXIT"
+            )
         }
     }
 

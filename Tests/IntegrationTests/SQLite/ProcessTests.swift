@@ -63,7 +63,7 @@ struct ProcessTests {
                 try await store.store(SQLiteWriter.entry(number), for: SQLiteWriter.key(number))
             }
             for (writer, first) in zip(writers, [0, 1000]) {
-                let (status, acknowledged) = try await writer.end()
+                let (status, acknowledged) = await writer.end()
                 #expect(status == 0 && acknowledged == Array(first..<first + 200))
                 try await expectWhole(acknowledged, in: store)
             }
@@ -79,7 +79,7 @@ struct ProcessTests {
             let writers = try (0..<3).map { try Writer(file, first: $0 * 100_000, count: 2_500) }
             let watch = FileWatch(file.path + "-wal")
             for writer in writers {
-                #expect(try await writer.end().status == 0)
+                #expect(await writer.end().status == 0)
             }
             let length = watch.end()
             #expect(length > 8 << 20)
@@ -92,7 +92,7 @@ struct ProcessTests {
         try await withTemporaryDirectory { directory in
             let writer = try Writer(directory.appending(path: "cache"), first: 0, count: 0)
             try writer.abandon()
-            #expect(try await writer.end().status == 1)
+            #expect(await writer.end().status == 1)
         }
     }
 

@@ -19,7 +19,7 @@ extension Loopback {
         private let url: URL
 
         init() throws {
-            url = try #require(HTTPBinServer.url)
+            url = try #require(PythonServer.url)
         }
 
         private func network(_ signer: DigestSigner) -> some NetworkingComponent {

@@ -1,12 +1,11 @@
-#if AsyncHTTPClient && TestServer
+#if AsyncHTTPClient && SecureTestServer
 import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import Networking
 import NetworkingAsyncHTTPClient
+import NetworkingTestServer
 import NetworkingTesting
-import NIOHTTP1
-import NIOPosix
 import NIOSSL
 import TestSupport
 import Testing
@@ -15,41 +14,64 @@ extension Loopback {
     /// ``ServerTrust`` over AsyncHTTPClient, with real handshakes.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct PinnedTransportTests {
-        static let versions = ["h2", "http/1.1"]
+        static let versions = TestServer.TLS.ApplicationProtocol.allCases
         static let unknownPin: CertificatePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
         /// Runs a server and a stack with a transport that has a trust.
         private func run(
             pins: [HostPins] = [],
-            roots: [String] = ["authority"],
+            andAuthoritiesOfTheSystem: Bool = false,
             identities: [ClientIdentity] = [],
-            minimum: ServerTrust.TLSVersion = .v12,
             protocols: ServerTrust.ApplicationProtocols = .automatic,
             configuration: HTTPClient.Configuration = .networking,
-            presenting identity: TestCertificates.Identity = .trusted,
-            speaking versions: [String] = ["h2", "http/1.1"],
-            options: SecureOrigin.Options = SecureOrigin.Options(),
-            _ body: nonisolated(nonsending) (AnyNetworkingComponent, SecureOrigin) async throws -> Void
+            at host: String = "127.0.0.1",
+            presenting certificate: String = "trusted",
+            inOrder order: [Int]? = nil,
+            speaking versions: [TestServer.TLS.ApplicationProtocol] = [.http2, .http1],
+            requiringIdentity: Bool = false,
+            redirectingTo target: String = "",
+            _ body: nonisolated(nonsending) (AnyNetworkingComponent, TestServer) async throws -> Void
         ) async throws {
-            try await SecureOrigin.run(with: identity, speaking: versions, options: options) { origin in
+            var tls = try TestCertificates.tls(certificate)
+            tls.protocols = versions
+            tls.clientAuthority = requiringIdentity ? try TestCertificates.text("authority.pem") : nil
+            if let order {
+                tls.certificateChain = try TestCertificates.chain(certificate, inOrder: order)
+            }
+            try await withTestServer(tls: tls) { server in
+                server.route("/version") { .text($0.httpVersion) }
+                server.route(.post, "/echo") { TestResponse(body: .data($0.body)) }
+                server.route("/redirect") { _ in
+                    var response = TestResponse.redirect(to: target)
+                    response.headerFields[.setCookie] = "id=secret; Path=/"
+                    return response
+                }
+                let authority = [try TestCertificates.certificate("authority")]
                 let trust = ServerTrust(
-                    roots: .only(try roots.map { try TestCertificates.certificate($0) }),
+                    roots: andAuthoritiesOfTheSystem ? .systemAnd(authority) : .only(authority),
                     pins: pins,
                     clientIdentities: identities,
-                    minimumTLSVersion: minimum,
                     applicationProtocols: protocols
                 )
-                let transport = try AsyncHTTPClientTransport(configuration: configuration, trust: trust)
-                let url = try #require(URL(string: "https://127.0.0.1:\(origin.port)"))
-                let result: Result<Void, any Error>
-                do {
-                    result = .success(try await body(AnyNetworkingComponent(transport.server(baseURL: url)), origin))
-                } catch {
-                    result = .failure(error)
+                var configuration = configuration
+                if host != "127.0.0.1" {
+                    configuration.dnsOverride[host] = "127.0.0.1"
                 }
-                try await transport.shutdown()
-                try result.get()
+                let transport = try AsyncHTTPClientTransport(configuration: configuration, trust: trust)
+                let url = try #require(URL(string: "https://\(host):\(server.port)"))
+                try await transport.untilShutDown {
+                    try await body(AnyNetworkingComponent(transport.server(baseURL: url)), server)
+                }
             }
+        }
+
+        private func encryptedIdentity(password: String?) throws -> ClientIdentity {
+            ClientIdentity(
+                pemChain: try TestCertificates.text("client.pem"),
+                key: try TestCertificates.text("client.encrypted.key"),
+                password: password,
+                for: "a.test"
+            )
         }
 
         private func pin(_ name: String) throws -> CertificatePin {
@@ -59,17 +81,17 @@ extension Loopback {
         // MARK: Pins
 
         @Test(arguments: versions)
-        func pinnedKeyIsAccepted(version: String) async throws {
+        func pinnedKeyIsAccepted(version: TestServer.TLS.ApplicationProtocol) async throws {
             let certificate = try TestCertificates.certificate("trusted")
             for pin in [certificate.publicKeyPin, certificate.certificatePin] {
                 let events = EventRecorder()
                 let pins = HostPins("127.0.0.1", pins: [Self.unknownPin, pin])
-                try await run(pins: [pins], speaking: [version]) { network, origin in
+                try await run(pins: [pins], speaking: [version]) { network, server in
                     for _ in 1...3 {
                         try await network.observed(by: events).data(HTTPRequestData(path: "version"))
                     }
-                    #expect(origin.requests.count == 3)
-                    #expect(origin.connections == 1)
+                    #expect(server.requests.count == 3)
+                    #expect(server.acceptedConnections == 1)
                 }
                 #expect(events.events.compactMap { $0 as? TrustEvent }.isEmpty)
             }
@@ -77,7 +99,10 @@ extension Loopback {
 
         /// With retries of AsyncHTTPClient too, which would connect again and again.
         @Test(arguments: versions, [true, false])
-        func otherKeyIsRefusedBeforeTheRequestIsSent(version: String, reconnects: Bool) async throws {
+        func otherKeyIsRefusedBeforeTheRequestIsSent(
+            version: TestServer.TLS.ApplicationProtocol,
+            reconnects: Bool
+        ) async throws {
             let events = EventRecorder()
             let expected = try pin("rotated")
             let presented = try pin("trusted")
@@ -87,7 +112,7 @@ extension Loopback {
                 pins: [HostPins("127.0.0.1", pins: [expected, Self.unknownPin])],
                 configuration: configuration,
                 speaking: [version]
-            ) { network, origin in
+            ) { network, server in
                 for count in 1...3 {
                     let error = await #expect(throws: NetworkingError.self) {
                         let body = RequestBody.data(Data("secret".utf8))
@@ -99,9 +124,9 @@ extension Loopback {
                     #expect(error?.pinMismatch?.presented == [presented])
                     #expect(error?.pinMismatch.map { Set($0.expected) } == [expected, Self.unknownPin])
                     #expect(error?.reason.contains("\(expected)") == true)
-                    #expect(origin.connections == count)
+                    #expect(server.acceptedConnections == count)
                 }
-                #expect(origin.requests.isEmpty)
+                #expect(server.requests.isEmpty)
             }
             let refused = events.events.compactMap { $0 as? TrustEvent }.map { "\($0)" }
             #expect(refused == Array(repeating: "pinMismatchRefused(127.0.0.1)", count: 3))
@@ -109,7 +134,7 @@ extension Loopback {
 
         @Test func manyRequestsAtOnceToAServerWithAnotherKeyAllFail() async throws {
             let pins = HostPins("127.0.0.1", pins: [try pin("rotated"), Self.unknownPin])
-            try await run(pins: [pins], speaking: ["http/1.1"]) { network, origin in
+            try await run(pins: [pins], speaking: [.http1]) { network, server in
                 let kinds = await withTaskGroup(of: NetworkingError.Kind?.self) { group in
                     for _ in 0..<50 {
                         group.addTask {
@@ -124,14 +149,14 @@ extension Loopback {
                     return await group.reduce(into: []) { $0.append($1) }
                 }
                 #expect(kinds == Array(repeating: .tls, count: 50))
-                #expect(origin.requests.isEmpty)
+                #expect(server.requests.isEmpty)
             }
         }
 
         @Test func serverThatRotatesToTheBackupKeyIsAccepted() async throws {
             let pins = HostPins("127.0.0.1", pins: [try pin("trusted"), try pin("rotated")])
-            for identity in [TestCertificates.Identity.trusted, .rotated] {
-                try await run(pins: [pins], presenting: identity) { network, _ in
+            for certificate in ["trusted", "rotated"] {
+                try await run(pins: [pins], presenting: certificate) { network, _ in
                     let response = try await network.data(HTTPRequestData(path: "version"))
                     #expect(response.status == .ok)
                 }
@@ -139,14 +164,15 @@ extension Loopback {
         }
 
         @Test(arguments: versions)
-        func mismatchThatIsOnlyReportedLetsTheRequestContinue(version: String) async throws {
+        func mismatchThatIsOnlyReportedLetsTheRequestContinue(version: TestServer.TLS.ApplicationProtocol) async throws
+        {
             let events = EventRecorder()
             let pins = HostPins("127.0.0.1", pins: [Self.unknownPin], mode: .reportOnly)
-            try await run(pins: [pins], speaking: [version]) { network, origin in
+            try await run(pins: [pins], speaking: [version]) { network, server in
                 for _ in 1...3 {
                     try await network.observed(by: events).data(HTTPRequestData(path: "version"))
                 }
-                #expect(origin.requests.count == 3)
+                #expect(server.requests.count == 3)
             }
             let presented = try pin("trusted")
             let mismatch = PinMismatch(host: "127.0.0.1", presented: [presented], expected: [Self.unknownPin])
@@ -161,13 +187,13 @@ extension Loopback {
             let events = EventRecorder()
             let expiration = Date(timeIntervalSince1970: 1_060)
             let pins = HostPins("127.0.0.1", pins: [Self.unknownPin], expires: expiration)
-            try await run(pins: [pins]) { network, origin in
+            try await run(pins: [pins]) { network, server in
                 let network = network.environment(\.clock, .manual(clock)).observed(by: events)
                 await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "version")) }
                 clock.advance(by: .seconds(60))
                 let response = try await network.data(HTTPRequestData(path: "version"))
                 #expect(response.status == .ok)
-                #expect(origin.requests.count == 1)
+                #expect(server.requests.count == 1)
             }
             let names = events.events.compactMap { $0 as? TrustEvent }.map { "\($0)" }
             #expect(names == ["pinMismatchRefused(127.0.0.1)", "pinsExpired(127.0.0.1)"])
@@ -184,19 +210,60 @@ extension Loopback {
             }
         }
 
+        @Test(arguments: versions)
+        func pinsOfAPatternApplyToTheNamesBelowIt(version: TestServer.TLS.ApplicationProtocol) async throws {
+            for (name, isAccepted) in [("named", true), ("trusted", false)] {
+                let pins = HostPins("*.shop.example", pins: [try pin(name), Self.unknownPin])
+                try await run(
+                    pins: [pins],
+                    at: "api.shop.example",
+                    presenting: "named",
+                    speaking: [version]
+                ) { network, server in
+                    let result: Result<HTTPResponseData, any Error>
+                    do {
+                        result = .success(try await network.data(HTTPRequestData(path: "version")))
+                    } catch {
+                        result = .failure(error)
+                    }
+                    if isAccepted {
+                        #expect(try result.get().status == .ok)
+                    } else {
+                        let error = #expect(throws: NetworkingError.self) { try result.get() }
+                        #expect(error?.pinMismatch?.host == "api.shop.example")
+                        #expect(server.requests.isEmpty)
+                    }
+                }
+            }
+        }
+
         // MARK: Validation
+
+        @Test func authorityBesidesThoseOfTheSystemIsTrusted() async throws {
+            try await run(andAuthoritiesOfTheSystem: true) { network, _ in
+                let response = try await network.data(HTTPRequestData(path: "version"))
+                #expect(response.status == .ok)
+            }
+            try await run(andAuthoritiesOfTheSystem: true, presenting: "unknown") { network, server in
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(HTTPRequestData(path: "version"))
+                }
+                #expect(error?.kind == .tls, "\(String(reflecting: error))")
+                #expect(server.requests.isEmpty)
+            }
+        }
 
         /// A pin that matches does not replace the platform's validation.
         @Test(arguments: ["expired", "elsewhere", "selfsigned", "unknown", "early"])
         func pinnedCertificateThatIsNotTrustedIsRefused(name: String) async throws {
             let pins = HostPins("127.0.0.1", certificates: [try TestCertificates.certificate(name)])
-            try await run(pins: [pins], presenting: .named(name)) { network, origin in
+            try await run(pins: [pins], presenting: name) { network, server in
                 let error = await #expect(throws: NetworkingError.self) {
                     try await network.data(HTTPRequestData(path: "version"))
                 }
                 #expect(error?.kind == .tls, "\(String(reflecting: error))")
                 #expect(error?.pinMismatch == nil)
-                #expect(origin.requests.isEmpty)
+                #expect(server.requests.isEmpty)
             }
         }
 
@@ -204,12 +271,12 @@ extension Loopback {
             var configuration = HTTPClient.Configuration.networking
             configuration.tlsConfiguration = .makeClientConfiguration()
             configuration.tlsConfiguration?.certificateVerification = .none
-            try await run(configuration: configuration, presenting: .unknown) { network, origin in
+            try await run(configuration: configuration, presenting: "unknown") { network, server in
                 let error = await #expect(throws: NetworkingError.self) {
                     try await network.data(HTTPRequestData(path: "version"))
                 }
                 #expect(error?.kind == .tls)
-                #expect(origin.requests.isEmpty)
+                #expect(server.requests.isEmpty)
             }
         }
 
@@ -217,8 +284,7 @@ extension Loopback {
         @Test(arguments: [[0, 1], [0, 2, 1], [0, 2], [0]])
         func intermediateIsNeededInAnyOrder(order: [Int]) async throws {
             let pins = HostPins("127.0.0.1", pins: [try pin("chained"), Self.unknownPin])
-            let options = SecureOrigin.Options(orderOfChain: order)
-            try await run(pins: [pins], presenting: .named("chained"), options: options) { network, origin in
+            try await run(pins: [pins], presenting: "chained", inOrder: order) { network, server in
                 if order.contains(1) {
                     let response = try await network.data(HTTPRequestData(path: "version"))
                     #expect(response.status == .ok)
@@ -227,46 +293,56 @@ extension Loopback {
                         try await network.data(HTTPRequestData(path: "version"))
                     }
                     #expect(error?.kind == .tls, "\(String(reflecting: error))")
-                    #expect(origin.requests.isEmpty)
+                    #expect(server.requests.isEmpty)
                 }
             }
         }
 
         // MARK: Versions
 
+        /// The test server has no old versions.
         @Test func oldVersionsOfTLSAreRefused() async throws {
-            for (maximum, minimum) in [("1.1", ServerTrust.TLSVersion.v12), ("1.2", .v13)] {
+            let cases: [(String, ServerTrust.TLSVersion, Bool)] = [
+                ("1.1", .v12, false), ("1.2", .v13, false), ("1.2", .v12, true),
+            ]
+            for (maximum, minimum, isAccepted) in cases {
                 let options = SecureOrigin.Options(maximumVersion: maximum)
-                try await run(minimum: minimum, options: options) { network, origin in
-                    let error = await #expect(throws: NetworkingError.self) {
+                try await SecureOrigin.run(with: .trusted, options: options) { server in
+                    let roots = ServerTrust.Roots.only([try TestCertificates.certificate("authority")])
+                    let trust = ServerTrust(roots: roots, minimumTLSVersion: minimum)
+                    let transport = try AsyncHTTPClientTransport(trust: trust)
+                    let network = transport.server(authority: "127.0.0.1:\(server.port)")
+                    var kind: NetworkingError.Kind?
+                    do {
                         try await network.data(HTTPRequestData(path: "version"))
+                    } catch let error as NetworkingError {
+                        kind = error.kind
                     }
-                    #expect(error?.kind == .tls, "\(String(reflecting: error))")
-                    #expect(origin.requests.isEmpty)
+                    #expect(kind == (isAccepted ? nil : .tls))
+                    #expect(server.requests.isEmpty != isAccepted)
+                    try await transport.shutdown()
                 }
-            }
-            try await run(options: SecureOrigin.Options(maximumVersion: "1.2")) { network, _ in
-                let response = try await network.data(HTTPRequestData(path: "version"))
-                #expect(response.status == .ok)
             }
         }
 
         @Test func offersOnlyHTTP1IfAsked() async throws {
             try await run(protocols: .http1) { network, _ in
                 let response = try await network.data(HTTPRequestData(path: "version"))
-                #expect(String(decoding: response.data, as: UTF8.self) == "http/1.1")
+                #expect(response.text == "HTTP/1.1")
             }
         }
 
         // MARK: Identities
 
-        @Test(arguments: ["pkcs12", "pem"], versions)
-        func identityIsPresentedToItsHost(format: String, version: String) async throws {
+        @Test(arguments: ["pkcs12", "pem", "encrypted pem"], versions)
+        func identityIsPresentedToItsHost(format: String, version: TestServer.TLS.ApplicationProtocol) async throws {
+            let isEncrypted = format == "encrypted pem"
             let identity =
-                format == "pem"
+                format != "pkcs12"
                 ? ClientIdentity(
                     pemChain: try TestCertificates.text("client.pem"),
-                    key: try TestCertificates.text("client.key"),
+                    key: try TestCertificates.text(isEncrypted ? "client.encrypted.key" : "client.key"),
+                    password: isEncrypted ? "password" : nil,
                     for: "127.0.0.1"
                 )
                 : ClientIdentity(
@@ -274,25 +350,31 @@ extension Loopback {
                     password: "password",
                     for: "127.0.0.1"
                 )
-            let options = SecureOrigin.Options(requiresClientCertificate: true)
-            try await run(identities: [identity], speaking: [version], options: options) { network, origin in
+            try await run(
+                identities: [identity],
+                speaking: [version],
+                requiringIdentity: true
+            ) { network, server in
                 let response = try await network.data(HTTPRequestData(path: "version"))
                 #expect(response.status == .ok)
-                #expect(origin.requests.count == 1)
+                #expect(server.requests.count == 1)
             }
         }
 
         @Test(arguments: versions)
-        func requestWithoutTheRequiredIdentityFails(version: String) async throws {
+        func requestWithoutTheRequiredIdentityFails(version: TestServer.TLS.ApplicationProtocol) async throws {
             let data = try TestCertificates.data("client.p12")
-            let options = SecureOrigin.Options(requiresClientCertificate: true)
             for identities in [[], [ClientIdentity(pkcs12: data, password: "password", for: "api.example.com")]] {
-                try await run(identities: identities, speaking: [version], options: options) { network, origin in
+                try await run(
+                    identities: identities,
+                    speaking: [version],
+                    requiringIdentity: true
+                ) { network, server in
                     let error = await #expect(throws: NetworkingError.self) {
                         try await network.data(HTTPRequestData(path: "version"))
                     }
                     #expect(error?.kind == .tls || error?.kind == .connectionLost, "\(String(reflecting: error))")
-                    #expect(origin.requests.isEmpty)
+                    #expect(server.requests.isEmpty)
                 }
             }
         }
@@ -312,6 +394,8 @@ extension Loopback {
                     ServerTrust(clientIdentities: [ClientIdentity(pemChain: "", key: "", for: "a.test")]),
                     "cannot be read"
                 ),
+                (ServerTrust(clientIdentities: [try encryptedIdentity(password: "wrong")]), "cannot be read"),
+                (ServerTrust(clientIdentities: [try encryptedIdentity(password: nil)]), "cannot be read"),
             ]
             for (trust, words) in mistakes {
                 let error = #expect(throws: ServerTrustError.self) { try AsyncHTTPClientTransport(trust: trust) }
@@ -329,34 +413,29 @@ extension Loopback {
 
         // MARK: Redirects
 
-        /// Another server has a valid certificate for another name.
+        /// Another server, first with a certificate for another name, and then with one for its own.
         @Test func redirectToAnotherHostSendsNoCredentials() async throws {
             let pins = HostPins("127.0.0.1", pins: [try pin("trusted"), Self.unknownPin])
-            try await SecureOrigin.run(with: .elsewhere) { other in
-                let options = SecureOrigin.Options(redirectTarget: "https://localhost:\(other.port)/version")
-                try await run(pins: [pins], options: options) { network, origin in
-                    let network = network.authenticated(with: BearerCredentials(token: "token-1"))
-                        .cookies(in: CookieJar())
-                    let error = await #expect(throws: NetworkingError.self) {
-                        try await network.data(HTTPRequestData(path: "redirect"))
+            for (certificate, isValid) in [("elsewhere", false), ("rotated", true)] {
+                try await withTestServer(tls: try TestCertificates.tls(certificate)) { other in
+                    other.route("/version") { .text($0.httpVersion) }
+                    let target = "https://localhost:\(other.port)/version"
+                    try await run(pins: [pins], redirectingTo: target) { network, server in
+                        let network = network.authenticated(with: BearerCredentials(token: "token-1"))
+                            .cookies(in: CookieJar())
+                        var kind: NetworkingError.Kind?
+                        do {
+                            try await network.data(HTTPRequestData(path: "redirect"))
+                        } catch let error as NetworkingError {
+                            kind = error.kind
+                        }
+                        #expect(kind == (isValid ? nil : .tls))
+                        #expect(server.requests.map(\.path) == ["/redirect"])
+                        #expect(server.requests.first?.headerFields[.authorization] == "Bearer token-1")
+                        #expect(other.requests.map(\.path) == (isValid ? ["/version"] : []))
+                        #expect(other.requests.first?.headerFields[.authorization] == nil)
+                        #expect(other.requests.first?.headerFields[.cookie] == nil)
                     }
-                    #expect(error?.kind == .tls, "\(String(reflecting: error))")
-                    #expect(origin.requests == ["GET /redirect"])
-                    #expect(other.requests.isEmpty)
-                }
-            }
-            // A valid certificate of the other host: it receives the request without credentials.
-            try await SecureOrigin.run(with: .rotated) { other in
-                let options = SecureOrigin.Options(redirectTarget: "https://localhost:\(other.port)/version")
-                try await run(pins: [pins], options: options) { network, origin in
-                    let network = network.authenticated(with: BearerCredentials(token: "token-1"))
-                        .cookies(in: CookieJar())
-                    let response = try await network.data(HTTPRequestData(path: "redirect"))
-                    #expect(response.status == .ok)
-                    #expect(origin.fields.first?["authorization"].first?.contains("token-1") == true)
-                    #expect(other.requests == ["GET /version"])
-                    #expect(other.fields.first?["authorization"] == [])
-                    #expect(other.fields.first?["cookie"] == [])
                 }
             }
         }

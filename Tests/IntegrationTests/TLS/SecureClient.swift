@@ -40,14 +40,9 @@ enum SecureClient: String, CaseIterable, Sendable {
                     configuration.tlsConfiguration = tls
                 }
                 let transport = AsyncHTTPClientTransport(configuration: configuration)
-                let result: Result<Void, any Error>
-                do {
-                    result = .success(try await body(AnyNetworkingComponent(transport.server(baseURL: url)), origin))
-                } catch {
-                    result = .failure(error)
+                try await transport.untilShutDown {
+                    try await body(AnyNetworkingComponent(transport.server(baseURL: url)), origin)
                 }
-                try await transport.shutdown()
-                try result.get()
             #if URLSession && canImport(FoundationNetworking)
             case .urlSession:
                 try #require(TrustedAuthority.isAvailable, "This libcurl does not use an OpenSSL that can be called.")

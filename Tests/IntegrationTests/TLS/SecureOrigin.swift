@@ -7,7 +7,8 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A server with TLS, and with HTTP/2 or HTTP/1.1 as the client prefers, which the scripted test server lacks.
+/// A server with TLS that does what the scripted test server does not offer: old versions of TLS, handshakes that are cut
+/// off, and connections that end or continue where they must not.
 ///
 /// - `/version` returns the negotiated protocol.
 /// - `/echo` returns each chunk of the request when it arrives.
@@ -18,7 +19,6 @@ import Synchronization
 /// - `/status/<code>` responds with any status.
 /// - `/early` sends a complete response after the request head, and then stops reading the request.
 /// - `/refused` sends a complete 413 after the request head, and stops reading the request.
-/// - `/redirect` redirects to the target in the options, and sets a cookie.
 ///
 /// The following are for HTTP/1.1. A connection is cut if it ends without a close_notify.
 ///
@@ -39,23 +39,16 @@ final class SecureOrigin: Sendable {
         case cutWithinServerHello
     }
 
-    /// What a test may change about the server.
+    /// The settings of the server that a test can change.
     struct Options: Sendable {
         /// The latest version of TLS: `1.1`, `1.2` or `1.3`.
         var maximumVersion = "1.3"
-        /// Whether a client must present a certificate of the tests' authority.
-        var requiresClientCertificate = false
-        /// The certificates of the chain to present, by their position in the file; `nil` for all of them.
-        var orderOfChain: [Int]?
-        /// The target of `/redirect`.
-        var redirectTarget = ""
     }
 
     /// The connections and requests so far.
     fileprivate final class Log: Sendable {
         let connections = Mutex(0)
         let requests = Mutex<[String]>([])
-        let fields = Mutex<[HTTPHeaders]>([])
     }
 
     let port: Int
@@ -73,11 +66,8 @@ final class SecureOrigin: Sendable {
     /// The number of connections that the server has accepted.
     var connections: Int { log.connections.withLock { $0 } }
 
-    /// The requests whose head the server has received, such as `GET /version`.
+    /// The requests with a head that the server has received, such as `GET /version`.
     var requests: [String] { log.requests.withLock { $0 } }
-
-    /// The header fields of those requests.
-    var fields: [HTTPHeaders] { log.fields.withLock { $0 } }
 
     /// Starts a server, and stops it when the closure is done.
     static func run<Result>(
@@ -88,18 +78,13 @@ final class SecureOrigin: Sendable {
         _ body: nonisolated(nonsending) (SecureOrigin) async throws -> Result
     ) async throws -> Result {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let certificates = try NIOSSLCertificate.fromPEMFile(certificate.chain)
-        let chain = options.orderOfChain.map { $0.map { certificates[$0] } } ?? certificates
+        let chain = try NIOSSLCertificate.fromPEMFile(certificate.chain)
         var tls = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) },
             privateKey: .privateKey(try NIOSSLPrivateKey(file: certificate.key, format: .pem))
         )
         tls.minimumTLSVersion = .tlsv1
         tls.maximumTLSVersion = ["1.1": .tlsv11, "1.2": .tlsv12][options.maximumVersion]
-        if options.requiresClientCertificate {
-            tls.certificateVerification = .noHostnameVerification
-            tls.trustRoots = .file(TestCertificates.authority)
-        }
         tls.applicationProtocols = protocols
         // A client that is gone does not confirm the end.
         tls.shutdownTimeout = .milliseconds(100)
@@ -123,7 +108,7 @@ final class SecureOrigin: Sendable {
                                     stream.eventLoop.makeCompletedFuture {
                                         try stream.pipeline.syncOperations.addHandlers([
                                             HTTP2FramePayloadToHTTP1ServerCodec(),
-                                            Responder(version: "h2", log, options),
+                                            Responder(version: "h2", log),
                                         ])
                                     }
                                 }
@@ -132,7 +117,7 @@ final class SecureOrigin: Sendable {
                             http1ChannelConfigurator: { channel in
                                 channel.eventLoop.makeCompletedFuture {
                                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                                    let responder = Responder(version: "http/1.1", log, options)
+                                    let responder = Responder(version: "http/1.1", log)
                                     try channel.pipeline.syncOperations.addHandler(responder)
                                 }
                             }
@@ -164,13 +149,11 @@ private final class Responder: ChannelInboundHandler {
 
     private let version: String
     private let log: SecureOrigin.Log
-    private let options: SecureOrigin.Options
     private var path = ""
 
-    init(version: String, _ log: SecureOrigin.Log, _ options: SecureOrigin.Options) {
+    init(version: String, _ log: SecureOrigin.Log) {
         self.version = version
         self.log = log
-        self.options = options
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -178,7 +161,6 @@ private final class Responder: ChannelInboundHandler {
         case .head(let head):
             path = head.uri
             log.requests.withLock { $0.append("\(head.method) \(head.uri)") }
-            log.fields.withLock { $0.append(head.headers) }
             if path == "/echo" || path == "/accepted" {
                 respond(context)
             } else if path == "/early" {
@@ -258,10 +240,6 @@ private final class Responder: ChannelInboundHandler {
             respond(context, ["Content-Length": "8"], ByteBuffer(string: "half"))
             context.close(promise: nil)
             return
-        case "/redirect":
-            let fields: HTTPHeaders = ["Location": options.redirectTarget, "Set-Cookie": "id=secret; Path=/"]
-            let head = HTTPResponseHead(version: .http1_1, status: .found, headers: fields)
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
         case "/version":
             respond(context, [:], ByteBuffer(string: version))
         default:

@@ -188,18 +188,41 @@ extension Loopback {
             "repeated headers in any spelling",
         ]
 
-        @Test(arguments: TransportCheck.all.filter { !needPlainServers.contains($0.name) })
-        func asyncHTTPClientConformsOverTLS(check: TransportCheck) async throws {
-            try await Self.withTransport { try await check.run(on: $0, tls: .loopback(.http1)) }
+        @Test(arguments: TransportCheck.all.filter { !needPlainServers.contains($0.name) }, [false, true])
+        func asyncHTTPClientConformsOverTLS(check: TransportCheck, isPinned: Bool) async throws {
+            try await Self.withTransport(isPinned: isPinned) { try await check.run(on: $0, tls: .loopback(.http1)) }
         }
 
         @Test(
             arguments: TransportCheck.all.filter {
                 (!$0.needsSockets || wireOfAnyVersion.contains($0.name)) && !needPlainServers.contains($0.name)
-            }
+            },
+            [false, true]
         )
-        func asyncHTTPClientConformsOverHTTP2(check: TransportCheck) async throws {
-            try await Self.withTransport { try await check.run(on: $0, tls: .loopback(.http2)) }
+        func asyncHTTPClientConformsOverHTTP2(check: TransportCheck, isPinned: Bool) async throws {
+            try await Self.withTransport(isPinned: isPinned) { try await check.run(on: $0, tls: .loopback(.http2)) }
+        }
+
+        @Test func clientWithTheRequiredCertificateIsAccepted() async throws {
+            for version in TestServer.TLS.ApplicationProtocol.allCases {
+                let tls = try TestCertificates.tls("trusted", version, clientAuthority: "authority")
+                try await withTestServer(tls: tls) { server in
+                    server.route("/") { .text($0.httpVersion) }
+                    let identity = ClientIdentity(
+                        pkcs12: try TestCertificates.data("client.p12"),
+                        password: "password",
+                        for: "127.0.0.1"
+                    )
+                    let trust = ServerTrust(
+                        roots: .only([try TestCertificates.certificate("authority")]),
+                        clientIdentities: [identity]
+                    )
+                    try await Self.closing(try AsyncHTTPClientTransport(trust: trust)) { transport in
+                        let text = try await transport.server(baseURL: server.url).data(.get("/")).text
+                        #expect(text == (version == .http2 ? "HTTP/2" : "HTTP/1.1"))
+                    }
+                }
+            }
         }
 
         // MARK: Helpers
@@ -215,16 +238,34 @@ extension Loopback {
             }
         }
 
+        /// Runs a closure with a transport that trusts the authority of the test server, and that can also compare the
+        /// server's key with pins, one of which matches.
         private static func withTransport(
+            isPinned: Bool = false,
             _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void
         ) async throws {
+            guard !isPinned else {
+                let server = try Certificate.pem(TestServer.TLS.loopback.certificateChain)
+                let authority = try Certificate.pem(TestServer.TLS.loopbackAuthority)
+                let hosts: [HostPattern] = ["127.0.0.1", "localhost"]
+                let pins = hosts.map { HostPins($0, certificates: server + authority) }
+                let trust = ServerTrust(roots: .only(authority), pins: pins)
+                return try await closing(try AsyncHTTPClientTransport(trust: trust), body)
+            }
             var configuration = HTTPClient.Configuration.networking
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.trustRoots = .certificates(
                 try NIOSSLCertificate.fromPEMBytes(Array(TestServer.TLS.loopbackAuthority.utf8))
             )
             configuration.tlsConfiguration = tls
-            let transport = AsyncHTTPClientTransport(configuration: configuration)
+            try await closing(AsyncHTTPClientTransport(configuration: configuration), body)
+        }
+
+        /// Runs a closure with a transport, and shuts the transport down.
+        private static func closing(
+            _ transport: AsyncHTTPClientTransport,
+            _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void
+        ) async throws {
             let result: Result<Void, any Error>
             do {
                 result = .success(try await body(transport))

@@ -61,7 +61,9 @@ extension Loopback {
             }
         }
 
-        /// The server sends the response head after the request head. It ends the response after the request body.
+        /// The server sends the response head after the request head.
+        ///
+        /// It ends the response after the request body.
         @Test(.timeLimit(.minutes(1)), arguments: SecureClient.allCases, versions)
         func responseThatBeginsBeforeTheRequestEndsIsReadToItsEnd(client: SecureClient, version: String) async throws {
             try await client.run(speaking: [version]) { network, _ in

@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 import Foundation
 import Networking
+import NetworkingTestServer
 import Testing
 
 /// The certificates in `Tests/Certificates`, which `Tests/Certificates/make` describes and makes.
@@ -50,6 +51,29 @@ enum TestCertificates {
     /// Returns the bytes of a file.
     static func data(_ name: String) throws -> Data {
         try Data(contentsOf: URL(filePath: path(of: name)))
+    }
+
+    #if SecureTestServer
+    /// Returns the settings of a test server with a certificate of the folder, for some protocols or for all of them.
+    static func tls(
+        _ name: String,
+        _ protocols: TestServer.TLS.ApplicationProtocol...,
+        clientAuthority: String? = nil
+    ) throws -> TestServer.TLS {
+        TestServer.TLS(
+            certificateChain: try text("\(name).pem"),
+            privateKey: try text("\(name).key"),
+            protocols: protocols.isEmpty ? [.http2, .http1] : protocols,
+            clientAuthority: try clientAuthority.map { try text("\($0).pem") }
+        )
+    }
+    #endif
+
+    /// Returns some of the certificates of a file, in another order.
+    static func chain(_ name: String, inOrder order: [Int]) throws -> String {
+        let end = "-----END CERTIFICATE-----\n"
+        let blocks = try text("\(name).pem").components(separatedBy: end)
+        return order.map { blocks[$0] + end }.joined()
     }
 
     private static func path(of name: String) -> String {

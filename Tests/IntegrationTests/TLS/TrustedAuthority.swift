@@ -1,12 +1,7 @@
 #if canImport(FoundationNetworking)
+import CLibraryForNetworking
 import Foundation
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// An authority that URLSession on Linux trusts while a test runs.
 ///
@@ -31,7 +26,7 @@ enum TrustedAuthority {
         return newIndex(classOfContexts, 0, nil, callback, nil, nil) >= 0
     }()
 
-    /// Runs an operation during which new sessions trust an authority besides the system's.
+    /// Runs an operation during which new sessions trust an additional authority.
     ///
     /// - Parameters:
     ///   - path: The file with the certificate of the authority, in the format PEM; `nil` for the system's authorities

@@ -62,11 +62,21 @@ enum DatabaseStoreKind: CaseIterable {
 
 /// A store of numbered rows.
 protocol DatabaseStore: Sendable {
+    associatedtype File: OpenDatabase
+    associatedtype Failure: Error
+
+    var database: DatabaseHandle<File, Failure> { get }
     /// Stores a row of about 1,000 bytes, which must be complete when it is read.
     func add(_ number: Int) async throws
     /// The numbers of the rows, up to 100, that are stored completely.
     func numbers() async throws -> Set<Int>
-    func close() async
+}
+
+extension DatabaseStore {
+    /// Closes the file for tests that use it by other means.
+    func close() async {
+        await database.close()
+    }
 }
 
 extension SQLiteCacheStore: DatabaseStore {

@@ -1,15 +1,10 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingSigning
-import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import TestSupport
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ContentDigestTests {

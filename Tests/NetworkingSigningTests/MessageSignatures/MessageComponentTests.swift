@@ -1,14 +1,9 @@
 #if Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingSigning
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The line that each component adds to the signature base (RFC 9421 section 2).
 @Suite(.timeLimit(.minutes(5)))

@@ -1,15 +1,10 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingSigning
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The examples of RFC 9421.
 @Suite(.timeLimit(.minutes(5)))

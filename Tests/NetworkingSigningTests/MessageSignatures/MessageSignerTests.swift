@@ -1,17 +1,12 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingSigning
 import NetworkingTesting
 import Synchronization
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite(.timeLimit(.minutes(5)))
 struct MessageSignerTests {

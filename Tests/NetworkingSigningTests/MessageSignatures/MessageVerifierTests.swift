@@ -1,16 +1,11 @@
 #if Crypto
 import Crypto
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingSigning
 import NetworkingTesting
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Requests and responses that must not be trusted.
 @Suite(.timeLimit(.minutes(5)))

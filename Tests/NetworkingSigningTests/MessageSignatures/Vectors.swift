@@ -1,16 +1,11 @@
 #if Crypto
 import Crypto
 import CryptoExtras
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingSigning
 import NetworkingTesting
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The keys and messages of RFC 9421 appendix B.
 enum Vectors {

@@ -1,12 +1,7 @@
 #if TestServer
 import FlyingSocks
+import FoundationForNetworking
 @testable import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A client that sends and receives bytes, so that a test can check the exact bytes on the wire.
 struct RawClient: Sendable {

@@ -114,21 +114,23 @@ struct CassetteSinkTests {
         }
     }
 
+    /// Returns the data of the events of a stream.
+    private static func events(of network: AnyNetworkingComponent) async throws -> [String] {
+        var texts: [String] = []
+        let stream = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
+        for try await event in stream { texts.append(event.data) }
+        return texts
+    }
+
     @Test func replaysEvents() async throws {
-        func events(_ network: AnyNetworkingComponent) async throws -> [String] {
-            var texts: [String] = []
-            let stream = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
-            for try await event in stream { texts.append(event.data) }
-            return texts
-        }
         try await withCassetteFolder { folder in
             let chunks = ["id: 1\nda", "ta: one\n\ndata: t", "wo\n\ndata: [DONE]\n\n"]
             try await folder.record(from: Chunks(chunks: chunks, type: "text/event-stream")) { network in
-                let texts = try await events(network)
+                let texts = try await Self.events(of: network)
                 #expect(texts == ["one", "two"])
             }
             try await folder.replay { network in
-                let texts = try await events(network)
+                let texts = try await Self.events(of: network)
                 #expect(texts == ["one", "two"])
             }
         }
@@ -235,12 +237,6 @@ struct CassetteSinkTests {
 
     /// The reader receives the last event before the transport returns.
     @Test func recordsAStreamThatHasJustEndedInFull() async throws {
-        func read(_ network: AnyNetworkingComponent) async throws -> [String] {
-            var texts: [String] = []
-            let events = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
-            for try await event in events { texts.append(event.data) }
-            return texts
-        }
         try await withCassetteFolder { folder in
             let ended = Suspension<Void>()
             let transport = Chunks(
@@ -249,12 +245,12 @@ struct CassetteSinkTests {
                 hangsAfterTheEnd: ended
             )
             try await folder.record(from: transport) { network in
-                let texts = try await read(network)
+                let texts = try await Self.events(of: network)
                 #expect(texts == ["one"])
                 try await ended.value()
             }
             try await folder.replay { network in
-                let texts = try await read(network)
+                let texts = try await Self.events(of: network)
                 #expect(texts == ["one"])
             }
             #expect(!folder.text.contains("isPartial"))

@@ -350,18 +350,12 @@ struct CassetteTests {
     // MARK: Principals
 
     @Test func separatesUsersWithoutRecordingTheirIDs() async throws {
-        struct User: NetworkingModifier {
-            let id: String?
-            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-                id.map { Principal(id: $0) }
-            }
-        }
         try await withCassetteFolder { folder in
             let transport = MockTransport([.text("emily's"), .text("nobody's"), .text("bob's")])
             func send(_ ids: [(String?, String)], mode: Cassette.Mode) async throws {
                 try await withCassette(at: folder.cassette, mode: mode) { cassette in
                     for (id, text) in ids {
-                        let network = transport.modified(User(id: id)).cassette(cassette)
+                        let network = transport.modified(SignedIn(as: id)).cassette(cassette)
                         let response = try await network.data(.lawful)
                         #expect(response.data == Data(text.utf8))
                     }
@@ -377,18 +371,12 @@ struct CassetteTests {
 
     /// With names, users get their own responses whatever their order.
     @Test func separatesUsersByTheirPrincipalNames() async throws {
-        struct User: NetworkingModifier {
-            let id: String
-            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-                Principal(id: id)
-            }
-        }
         try await withCassetteFolder { folder in
             let transport = MockTransport([.text("emily's"), .text("bob's")])
             func send(_ ids: [String], mode: Cassette.Mode, _ options: Cassette.Options) async throws {
                 try await withCassette(at: folder.cassette, mode: mode, options: options) { cassette in
                     for id in ids {
-                        let network = transport.modified(User(id: id)).cassette(cassette)
+                        let network = transport.modified(SignedIn(as: id)).cassette(cassette)
                         let response = try await network.data(.lawful)
                         #expect(response.data == Data(((id.hasPrefix("1") ? "emily" : "bob") + "'s").utf8))
                     }
@@ -413,15 +401,9 @@ struct CassetteTests {
 
     /// The error says what to do if users send their first requests in another order.
     @Test func errorForAnotherUserSuggestsPrincipalName() async throws {
-        struct User: NetworkingModifier {
-            let id: String
-            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-                Principal(id: id)
-            }
-        }
         try await withCassetteFolder { folder in
             func get(_ path: String, by id: String, _ cassette: Cassette) async throws {
-                try await MockTransport([.ok()]).modified(User(id: id)).cassette(cassette)
+                try await MockTransport([.ok()]).modified(SignedIn(as: id)).cassette(cassette)
                     .server(authority: "api.example").get(path)
             }
             try await withCassette(at: folder.cassette, mode: .once) { cassette in

@@ -127,14 +127,7 @@ struct FaultInjectedTests {
         let transport = MockTransport { _ in .ok() }
         let network = transport.faultInjected(by: FaultInjector(script: [.latency(.seconds(2))]))
             .environment(\.clock, .manual(clock))
-        let call = Task { try await network.data(.lawful) }
-        try await clock.waitForSleepers()
-
-        call.cancel()
-
-        await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(transport.requests.isEmpty)
-        #expect(clock.sleepers == 0)
+        try await expectCancelledWaitSendsNothing(network, over: transport, clock)
     }
 
     // MARK: Bodies

@@ -153,7 +153,7 @@ final class Line: Sendable {
     }
 }
 
-struct LineTransport: NetworkingTransport, ExchangeLimiting {
+struct LineTransport: NetworkingTransport {
     let line: Line
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -216,6 +216,54 @@ struct DemoTransport: NetworkingTransport {
             headerFields: [.contentType: "application/json"],
             data: Data(document.utf8)
         )
+    }
+}
+
+protocol SecureConnection: Sendable {
+    /// The certificates of the server, its own first. The client of the transport has validated them.
+    var certificates: [Certificate] { get }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData
+}
+
+struct PinnedTransport: NetworkingTransport {
+    typealias Connect = @Sendable (HTTPRequestData, ClientIdentity?) async throws -> any SecureConnection
+
+    let trust: ServerTrust
+    let connect: Connect
+
+    init(trust: ServerTrust, connect: @escaping Connect) throws(ServerTrustError) {
+        guard trust.roots == .system, trust.minimumTLSVersion == .v12 else {
+            throw ServerTrustError("PinnedTransport has the authorities of the system and TLS 1.2.")
+        }
+        self.trust = trust
+        self.connect = connect
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let host = try trust.hostTrust(for: request)
+        let identity = host?.identityIndex.map { trust.clientIdentities[$0] }
+        let connection = try await connect(request, identity)
+        if let host, let mismatch = host.mismatch(with: connection.certificates) {
+            guard host.pins?.mode == .reportOnly else {
+                request.emit(TrustEvent.mismatchRefused(mismatch))
+                throw NetworkingError(mismatch, request: request)
+            }
+            request.emit(TrustEvent.mismatchReported(mismatch))
+        }
+        return try await connection.exchange(request)
+    }
+
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        trust.diagnostics(of: self, below: modifiers)
+    }
+}
+
+struct DemoConnection: SecureConnection {
+    let certificates: [Certificate]
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request, data: Data("demo".utf8))
     }
 }
 
@@ -319,6 +367,51 @@ struct ExtendingGuide {
         try await checkLaws(of: transport, sending: HTTPRequestData(authority: "demo.example.com", path: "/users/42"))
     }
 
+    @Test func sendsNothingToAServerWithAnotherKey() async throws {
+        let pin: CertificatePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [pin])])
+        let transport = try PinnedTransport(trust: trust) { _, _ in DemoConnection(certificates: []) }
+        let network = transport.server(authority: "api.example.com")
+
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.get("users/42")) }
+        #expect(error?.pinMismatch?.expected == [pin])
+        #expect(network.diagnostics.map(\.modifier) == ["PinnedTransport"])  // a single pin, without a backup
+
+        let other = HTTPRequestData(authority: "other.example.com")
+        #expect(try await transport.data(other).text == "demo")
+    }
+
+    @Test func pinnedTransportAcceptsItsPinsAndReportsOthers() async throws {
+        let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Certificates/trusted.pem")
+        let certificates = try Certificate.contents(of: url)
+        let other: CertificatePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        let identity = ClientIdentity(pkcs12: Data(), password: "", for: "api.example.com")
+        let pins = [
+            HostPins("api.example.com", certificates: certificates),
+            HostPins("reported.example.com", pins: [other], mode: .reportOnly),
+        ]
+        let presented = Journal()
+        let reports = Journal()
+        let transport = try PinnedTransport(trust: ServerTrust(pins: pins, clientIdentities: [identity])) {
+            presented.note($1.map { "\($0.source)" } ?? "none")
+            return DemoConnection(certificates: certificates)
+        }
+        let network = transport.observed { event, _ in
+            if case TrustEvent.mismatchReported(let mismatch) = event {
+                reports.note(mismatch.host)
+            }
+        }
+        for host in ["api.example.com", "reported.example.com"] {
+            #expect(try await network.data(HTTPRequestData(authority: host)).text == "demo")
+        }
+        #expect(presented.entries == ["pkcs12", "none"])
+        #expect(reports.entries == ["reported.example.com"])
+        #expect(throws: ServerTrustError.self) {
+            try PinnedTransport(trust: ServerTrust(minimumTLSVersion: .v13)) { _, _ in DemoConnection(certificates: [])
+            }
+        }
+    }
+
     @Test func smallStoreKeepsTheLastKeys() async throws {
         let transport = MockTransport { _ in .text("a day").headerFields([.cacheControl: "max-age=86400"]) }
         let network = transport.cached(in: SmallStore(maximumKeys: 1)).server(authority: "api.example.com")
@@ -354,23 +447,10 @@ struct ExtendingGuide {
         #expect(notes.texts.count == 1)
         #expect(notes.texts.first?.hasPrefix("slow: 2") == true)
     }
-}
-
-private final class Notes: NetworkEventObserver {
-    private let state = Mutex<[String]>([])
-
-    var texts: [String] {
-        state.withLock { $0 }
-    }
-
-    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
-        guard let note = event as? NetworkNote else { return }
-        state.withLock { $0.append(note.text) }
-    }
 
     @Test func courteousReportsItsWait() async throws {
         let recorder = EventRecorder()
-        let network = MockTransport().modified(Courteous(pause: .seconds(2)))
+        let network = MockTransport { _ in .ok() }.modified(Courteous(pause: .seconds(2)))
             .observed(by: recorder)
             .environment(\.clock, .immediate())
 
@@ -400,5 +480,18 @@ private final class Notes: NetworkEventObserver {
         } catch let error as NetworkingError {
             #expect(error.kind == .timeout)
         }
+    }
+}
+
+private final class Notes: NetworkEventObserver {
+    private let state = Mutex<[String]>([])
+
+    var texts: [String] {
+        state.withLock { $0 }
+    }
+
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        guard let note = event as? NetworkNote else { return }
+        state.withLock { $0.append(note.text) }
     }
 }

@@ -369,4 +369,31 @@ struct CallbackTests {
         }
         #expect(label.text == "1234")
     }
+
+    // MARK: Perform
+
+    @Test func performPassesAnErrorForAStatusThatIsNotAccepted() async throws {
+        let transport = MockTransport([.status(.noContent), .status(.notFound)])
+        let responses = Outcomes<HTTPResponseData>()
+        transport.perform(request, queue: queue) { responses.add($0) }
+        #expect(try await responses.first().get().status == .noContent)
+        let failures = Outcomes<HTTPResponseData>()
+        transport.perform(request, queue: queue) { failures.add($0) }
+        #expect(try await failures.first().networkingError?.kind == .status)
+    }
+
+    @Test @MainActor func performHasAFormForTheMainActor() async throws {
+        let label = Label()
+        let responses = Outcomes<HTTPResponseData>()
+        MockTransport { _ in .text("Hello") }
+            .perform(request, on: .main) { progress in
+                label.fraction = progress.received.fractionCompleted ?? 0
+            } completion: { result in
+                label.text = (try? result.get().text) ?? ""
+                responses.add(result)
+            }
+        _ = try await responses.first()
+        #expect(label.text == "Hello")
+        #expect(label.fraction == 1)
+    }
 }

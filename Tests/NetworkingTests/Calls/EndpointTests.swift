@@ -73,6 +73,19 @@ private enum Shop: Requestable {
     }
 }
 
+private struct FreshNews: Endpoint {
+    typealias Response = Void
+
+    var path: RequestPath { "news" }
+    var options: [EndpointOption] {
+        [.set(\.cacheMode, .reload), .set(\.retryPolicy, .immediate(maximumRetries: 1)), .set(\.timeout, .seconds(5))]
+    }
+
+    func configure(_ request: inout HTTPRequestData) {
+        request.timeout = .seconds(7)
+    }
+}
+
 @Suite(.timeLimit(.minutes(5)))
 struct EndpointTests {
     private let transport = MockTransport { _ in .json(User()) }
@@ -90,6 +103,7 @@ struct EndpointTests {
         #expect(endpoint.headers.isEmpty)
         #expect(endpoint.body == nil)
         #expect(endpoint.decoder == nil)
+        #expect(endpoint.options.isEmpty)
 
         let request = HTTPRequestData(endpoint)
         #expect(request == HTTPRequestData(path: "users/42"))
@@ -111,6 +125,22 @@ struct EndpointTests {
         #expect(request.headerFields[.contentType] == "application/json")
         #expect(try JSONDecoder().decode(User.self, from: #require(request.body?.data)) == user)
         #expect(request.timeout == .seconds(5))
+    }
+
+    @Test func optionsReachTheCacheAndTheRetriesOfTheStack() async throws {
+        let transport = MockTransport([
+            .text("old").headerFields([.cacheControl: "max-age=60"]), .status(.serviceUnavailable), .text("new"),
+        ])
+        let network = transport.cached().retry(.never).server(authority: "api.example.com")
+        #expect(try await network.data(.get("news")).text == "old")
+        #expect(try await network.data(.get("news")).isCached)
+
+        // The cache is not asked, and the policy of the endpoint replaces that of the stack.
+        try await network.request(FreshNews())
+
+        #expect(transport.requests.count == 3)
+        // `configure` comes last.
+        #expect(HTTPRequestData(FreshNews()).timeout == .seconds(7))
     }
 
     @Test func escapesValuesInThePath() async throws {
@@ -219,6 +249,16 @@ struct EndpointTests {
 
         let error = #expect(throws: NetworkingError.self) { try result.get() }
         #expect(error?.response?.status == .notFound)
+    }
+
+    @Test func resultNamesTheTypeOfTheBody() async throws {
+        #expect(try await network.result(of: Shop.user(42), as: User.self).get() == User())
+        let decoder = JSONDecoder.json(keys: .convertFromSnakeCase)
+        let transport = MockTransport([.json(text: #"{"id": 7, "user_name": "Ada"}"#), .status(.notFound), .text("{")])
+        let network = transport.server(authority: "api.example.com")
+        #expect(try await network.result(of: Shop.user(7), as: User.self, decoder: decoder).get().userName == "Ada")
+        #expect(await network.result(of: Shop.user(7), as: User.self).networkingError?.kind == .status)
+        #expect(await network.result(of: Shop.user(7), as: User.self).networkingError?.kind == .decoding)
     }
 
     @Test func customDecodingMayThrowCustomErrors() async throws {

@@ -86,8 +86,8 @@ struct LinkFieldTests {
 
     /// The longest inputs, each of one character that may start a part of a link, take milliseconds.
     @Test(arguments: ["<", "\"", ",", ";", "=", "\\", "<>", "<>;", "<>;a=\"", "<a>,", ",<"])
-    func longFieldsAreParsedInLinearTime(piece: String) {
-        let value = String(repeating: piece, count: LinkField.maximumBytes / piece.utf8.count)
+    func longFieldsAreParsedInLinearTime(part: String) {
+        let value = String(repeating: part, count: LinkField.maximumBytes / part.utf8.count)
 
         let duration = ContinuousClock().measure { _ = LinkField.parse(value) }
 

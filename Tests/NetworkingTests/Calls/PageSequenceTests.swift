@@ -32,6 +32,13 @@ private let cursors: MockTransport.Responder = { request in
     }
 }
 
+/// A list as an endpoint without a type.
+private struct UntypedItems: Endpoint {
+    typealias Response = HTTPResponseData
+
+    var path: RequestPath { "items" }
+}
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PageSequenceTests {
     private let transport = MockTransport(cursors)
@@ -74,6 +81,11 @@ struct PageSequenceTests {
         #expect(try await collect(network.elements(.items(), next: cursor, of: \.items)) == [1, 2, 3])
         #expect(try await collect(network.elements(Items(), next: cursor, of: \.items)) == [1, 2, 3])
         #expect(try await collect(network.elements(.items(), next: cursor) { $0.items }) == [1, 2, 3])
+        #expect(try await collect(network.pages(UntypedItems(), as: Page.self, next: cursor)).count == 3)
+        let untyped = network.elements(UntypedItems(), as: Page.self, next: cursor, of: \.items)
+        #expect(try await collect(untyped) == [1, 2, 3])
+        let named = network.elements(.get("items"), as: Page.self, next: cursor, of: \.items)
+        #expect(try await collect(named) == [1, 2, 3])
     }
 
     @Test(arguments: [false, true])

@@ -226,6 +226,83 @@ struct PreparedCallTests {
         #expect(transport.requests.isEmpty)
     }
 
+    @Test func handlerForTheHeadMayCancelItsOwnCall() async throws {
+        let transport = MockTransport([.pieces(["one", .hang])])
+        let heads = Locked(0)
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = transport.prepare(request)
+        call.queue(queue)
+            .onHeaders { _ in
+                heads.withLock { $0 += 1 }
+                call.cancel()
+            }
+        call.queue(queue).onCompletion { outcomes.add($0) }
+        call.start()
+        #expect(try await outcomes.first().error is CancellationError)
+        try await eventually("the exchange has ended") { transport.active == 0 }
+        await queue.drain()
+        #expect(heads.value == 1)
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func handlerForTheProgressMayCancelItsOwnCall() async throws {
+        let transport = MockTransport([.pieces(["one", .hang])])
+        let reports = Locked(0)
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = transport.prepare(request)
+        call.queue(queue)
+            .onProgress { progress in
+                guard progress.received.count > 0 else { return }
+                reports.withLock { $0 += 1 }
+                call.cancel()
+            }
+        call.queue(queue).onCompletion { outcomes.add($0) }
+        call.start()
+        #expect(try await outcomes.first().error is CancellationError)
+        try await eventually("the exchange has ended") { transport.active == 0 }
+        await queue.drain()
+        #expect(reports.value == 1)
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func handlerForTheValueMayCancelItsOwnCallWithoutEffect() async throws {
+        let order = Locked<[String]>([])
+        let call = transport.prepare(request)
+        call.queue(queue)
+            .onSuccess { _ in
+                order.withLock { $0.append("success") }
+                call.cancel()
+            }
+            .onFailure { _ in order.withLock { $0.append("failure") } }
+            .onCompletion { result in order.withLock { $0.append("\(result.error == nil)") } }
+            .start()
+        try await eventually("the result is passed") { order.value.count == 2 }
+        await queue.drain()
+        #expect(order.value == ["success", "true"])
+        #expect(try await call.value.status == .ok)
+    }
+
+    @Test func cancelEndsTheExchangeWhileTheQueueIsBlocked() async throws {
+        let transport = MockTransport([.pieces(["one", .hang])])
+        let order = Locked<[String]>([])
+        queue.suspend()
+        let call = transport.prepare(request)
+        let handle = call.queue(queue)
+            .onHeaders { _ in order.withLock { $0.append("head") } }
+            .onProgress { _ in order.withLock { $0.append("progress") } }
+            .onCompletion { result in order.withLock { $0.append("\(result.error is CancellationError)") } }
+            .start()
+        try await transport.waitForPortions(1)
+        handle.cancel()
+        try await eventually("the exchange has ended") { transport.active == 0 }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(order.value.isEmpty)
+        queue.resume()
+        try await eventually("the result is passed") { order.value.last == "true" }
+        // The head had been scheduled before; the progress that waited for the queue is dropped.
+        #expect(order.value == ["head", "true"])
+    }
+
     // MARK: Heads and progress
 
     @Test func headArrivesBeforeTheBody() async throws {

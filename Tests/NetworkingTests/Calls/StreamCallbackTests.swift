@@ -23,45 +23,47 @@ struct StreamCallbackTests {
         .events(MockResponse.Chunk.text(texts.map { "data: {\"text\":\"\($0)\"}\n\n" }.joined() + "data: [DONE]\n\n"))
     }
 
+    /// Starts a stream, and returns a text of each element and the outcome.
+    private func received<Element: Sendable>(
+        _ text: any KeyPath<Element, String> & Sendable,
+        _ start: (
+            _ add: @escaping @Sendable (Element) -> Void,
+            _ complete: @escaping @Sendable (Result<HTTPResponseData, any Error>) -> Void
+        ) -> CallHandle
+    ) async throws -> (texts: [String], outcome: Result<HTTPResponseData, any Error>) {
+        let texts = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        _ = start({ element in texts.withLock { $0.append(element[keyPath: text]) } }, { outcomes.add($0) })
+        let outcome = try await outcomes.first()
+        return (texts.value, outcome)
+    }
+
     @Test func passesEachLineAndThenTheResponse() async throws {
         let transport = MockTransport([.chunks(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
-        let lines = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.lines(.lawful, queue: queue) { line in
-            lines.withLock { $0.append(line) }
-        } completion: { result in
-            outcomes.add(result)
+        let received = try await received(\.self) { add, complete in
+            transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
-        let response = try await outcomes.first().get()
-        #expect(response.headerFields[.contentType] == "text/plain")
-        #expect(lines.value == ["one", "two", "three"])
+        #expect(try received.outcome.get().headerFields[.contentType] == "text/plain")
+        #expect(received.texts == ["one", "two", "three"])
     }
 
     @Test func refusedStatusIsAnErrorWithoutLines() async throws {
         let transport = MockTransport([MockResponse(status: .notFound, data: Data("one\n".utf8))])
-        let lines = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.lines(.lawful, queue: queue) { line in
-            lines.withLock { $0.append(line) }
-        } completion: { result in
-            outcomes.add(result)
+        let received = try await received(\.self) { add, complete in
+            transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
-        #expect(try await outcomes.first().networkingError?.kind == .status)
-        #expect(lines.value.isEmpty)
+        #expect(received.outcome.networkingError?.kind == .status)
+        #expect(received.texts.isEmpty)
     }
 
     @Test func lostConnectionEndsTheStreamWithItsError() async throws {
         let failure = NetworkingError(.connectionLost, request: .lawful)
         let transport = MockTransport([.chunks(["one\n", .failure(failure)])])
-        let lines = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.lines(.lawful, queue: queue) { line in
-            lines.withLock { $0.append(line) }
-        } completion: { result in
-            outcomes.add(result)
+        let received = try await received(\.self) { add, complete in
+            transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
-        #expect(try await outcomes.first().networkingError?.kind == .connectionLost)
-        #expect(lines.value == ["one"])
+        #expect(received.outcome.networkingError?.kind == .connectionLost)
+        #expect(received.texts == ["one"])
     }
 
     @Test func closureThatCancelsItsStreamGetsNoFurtherElement() async throws {
@@ -105,8 +107,8 @@ struct StreamCallbackTests {
     }
 
     @Test func nextElementIsReadAfterTheClosureHasReturned() async throws {
-        let pieces = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
-        let transport = MockTransport([.chunks(pieces)])
+        let chunks = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
+        let transport = MockTransport([.chunks(chunks)])
         let outcomes = Outcomes<HTTPResponseData>()
         queue.suspend()
         transport.lines(.lawful, queue: queue, onLine: { _ in }, completion: { outcomes.add($0) })
@@ -119,28 +121,20 @@ struct StreamCallbackTests {
 
     @Test func passesEventsUpToTheTerminator() async throws {
         let transport = MockTransport { _ in .events("id: 1\ndata: a\n\n", "data: b\n\ndata: [DONE]\n\n") }
-        let events = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.events(.lawful, until: "[DONE]", queue: queue) { event in
-            events.withLock { $0.append(event.data) }
-        } completion: { result in
-            outcomes.add(result)
+        let received = try await received(\.data) { add, complete in
+            transport.events(.lawful, until: "[DONE]", queue: queue, onEvent: add, completion: complete)
         }
-        #expect(try await outcomes.first().error == nil)
-        #expect(events.value == ["a", "b"])
+        #expect(received.outcome.error == nil)
+        #expect(received.texts == ["a", "b"])
     }
 
     @Test func decodesEvents() async throws {
         let transport = MockTransport { _ in Self.tokens("a", "b") }
-        let texts = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.events(.lawful, as: Token.self, queue: queue) { token in
-            texts.withLock { $0.append(token.text) }
-        } completion: { result in
-            outcomes.add(result)
+        let received = try await received(\.text) { add, complete in
+            transport.events(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
         }
-        #expect(try await outcomes.first().error == nil)
-        #expect(texts.value == ["a", "b"])
+        #expect(received.outcome.error == nil)
+        #expect(received.texts == ["a", "b"])
     }
 
     @Test func eventThatCannotBeDecodedEndsTheStreamUnlessItIsSkipped() async throws {
@@ -148,28 +142,27 @@ struct StreamCallbackTests {
         let failed = Outcomes<HTTPResponseData>()
         transport.events(.lawful, as: Token.self, queue: queue, onValue: { _ in }, completion: { failed.add($0) })
         #expect(try await failed.first().networkingError?.kind == .decoding)
-        let texts = Locked<[String]>([])
-        let skipped = Outcomes<HTTPResponseData>()
-        transport.events(.lawful, as: Token.self, onDecodingFailure: .skip, queue: queue) { token in
-            texts.withLock { $0.append(token.text) }
-        } completion: { result in
-            skipped.add(result)
+        let received = try await received(\.text) { add, complete in
+            transport.events(
+                .lawful,
+                as: Token.self,
+                onDecodingFailure: .skip,
+                queue: queue,
+                onValue: add,
+                completion: complete
+            )
         }
-        #expect(try await skipped.first().error == nil)
-        #expect(texts.value == ["a"])
+        #expect(received.outcome.error == nil)
+        #expect(received.texts == ["a"])
     }
 
     @Test func decodesTheDocumentsOfABody() async throws {
         let transport = MockTransport { _ in .chunks([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
-        let texts = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.values(.lawful, as: Token.self, queue: queue) { token in
-            texts.withLock { $0.append(token.text) }
-        } completion: { result in
-            outcomes.add(result)
+        let received = try await received(\.text) { add, complete in
+            transport.values(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
         }
-        #expect(try await outcomes.first().error == nil)
-        #expect(texts.value == ["a", "b"])
+        #expect(received.outcome.error == nil)
+        #expect(received.texts == ["a", "b"])
     }
 
     @Test @MainActor func streamsHaveAFormForTheMainActor() async throws {
@@ -206,5 +199,47 @@ struct StreamCallbackTests {
             }
         _ = try await values.first().get()
         #expect(label.text == "121234")
+    }
+
+    @Test func passesEachChunkAndThenTheResponse() async throws {
+        let transport = MockTransport([.pieces(["one", "two"], headerFields: [.contentType: "audio/aac"])])
+        let chunks = Locked<[Data]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.stream(.lawful, queue: queue) { chunk in
+            chunks.withLock { $0.append(chunk) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().get().headerFields[.contentType] == "audio/aac")
+        #expect(chunks.value == [Data("one".utf8), Data("two".utf8)])
+    }
+
+    @Test func cancelledStreamPassesNoFurtherChunk() async throws {
+        let transport = MockTransport([.pieces(["one", .hang])])
+        let chunks = Locked(0)
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = transport.stream(.lawful, queue: queue) { _ in
+            chunks.withLock { $0 += 1 }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        try await eventually("the chunk is passed") { chunks.value == 1 }
+        call.cancel()
+        #expect(try await outcomes.first().error is CancellationError)
+        try await eventually("the transfer has ended") { transport.active == 0 }
+        #expect(chunks.value == 1)
+    }
+
+    @Test @MainActor func chunksReachTheMainActor() async throws {
+        let label = Label()
+        let outcomes = Outcomes<HTTPResponseData>()
+        MockTransport { _ in .text("Hello") }
+            .stream(.lawful, on: .main) { chunk in
+                label.text += String(decoding: chunk, as: UTF8.self)
+            } completion: { result in
+                outcomes.add(result)
+            }
+        _ = try await outcomes.first().get()
+        #expect(label.text == "Hello")
     }
 }

@@ -326,4 +326,15 @@ struct SwitchableServerTests {
         let outline = transport.server(baseURL: server).outline
         #expect(outline == "server(baseURL: \"https://a.example/v1\", switchable)\nMockTransport")
     }
+
+    @Test func changeThrowsATypedError() throws {
+        let url = try #require(URL(string: "ftp://a.example"))
+        do {
+            try server.change(to: url)
+            Issue.record("The server has changed.")
+        } catch {
+            // The type of the error is known without a cast.
+            #expect(error.kind == .invalidRequest)
+        }
+    }
 }

@@ -88,5 +88,17 @@ import FoundationNetworking
         #expect(error?.kind == .invalidRequest)
         #expect(transport.requests.isEmpty)
     }
+
+    @Test func invalidMethodIsATypedError() throws {
+        var request = URLRequest(url: try #require(URL(string: "https://a.example")))
+        request.httpMethod = "not a method"
+        do {
+            _ = try HTTPRequestData(urlRequest: request)
+            Issue.record("The method is accepted.")
+        } catch {
+            // The type of the error is known without a cast.
+            #expect(error.kind == .invalidRequest)
+        }
+    }
 }
 #endif

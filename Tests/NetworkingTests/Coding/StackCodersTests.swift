@@ -51,6 +51,17 @@ struct StackCodersTests {
         #expect(try await network.request(named) == "Emily")
     }
 
+    @Test func optionsOfOneRequestDoNotReachAnother() {
+        let network = network(MockTransport())
+        var first = network.resolved(.get("users/1"))
+        first.timeout = .seconds(1)
+        let second = network.resolved(.get("users/2"))
+        #expect(first.decoder != nil && first.timeout == .seconds(1))
+        #expect(second.decoder != nil && second.timeout == nil)
+        let third = network.resolved(HTTPRequestData.get("users/3").with(\.timeout, .seconds(3)))
+        #expect(third.decoder != nil && third.timeout == .seconds(3))
+    }
+
     @Test func decoderOfTheRequestTakesPrecedence() async throws {
         let network = network(MockTransport { _ in .text(#"{"firstName":"Emily","joinedAt":0}"#) })
         let plain = JSONDecoder()
@@ -159,6 +170,9 @@ struct StackCodersTests {
     @Test(arguments: [
         ("2023-11-14T22:13:20Z", 1_700_000_000), ("2023-11-14T22:13:20.250Z", 1_700_000_000.25),
         ("2023-11-14T22:13:20.5Z", 1_700_000_000.5), ("2023-11-14T23:13:20+01:00", 1_700_000_000),
+        ("2023-11-14T22:13:20.250250Z", 1_700_000_000.250_25),
+        ("2023-11-14T22:13:20.999999999Z", 1_700_000_000.999_999_999),
+        ("2023-11-14T23:13:20.250250250+01:00", 1_700_000_000.250_250_25),
     ])
     func readsDatesWithAndWithoutFractions(text: String, seconds: Double) throws {
         let decoder: JSONDecoder = .json(dates: .iso8601WithFractions)

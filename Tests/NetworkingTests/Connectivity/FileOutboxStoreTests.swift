@@ -7,13 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct FileOutboxStoreTests {
-    private let order = HTTPRequestData(
-        method: .post,
-        scheme: "http",
-        authority: "localhost",
-        path: "/orders",
-        body: .json(["id": 7])
-    )
+    private let order = HTTPRequestData.order
 
     /// Runs a test with a store in a directory that does not exist yet.
     private func withStore(_ body: nonisolated(nonsending) (FileOutboxStore, Outbox) async throws -> Void) async throws

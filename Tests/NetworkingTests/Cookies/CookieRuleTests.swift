@@ -167,7 +167,7 @@ struct CookieRuleTests {
     }
 
     private func readRandomFields(_ random: inout SeededRandom) {
-        let pieces = [
+        let fragments = [
             "a", "=", ";", " ", "\t", ",", "\"", "Path", "/", "Domain", ".", "example", ".org", "Max-Age", "-", "9",
             "Expires", "Thu, 01 Jan 1970 00:00:00 GMT", "99:99:99", "Secure", "SameSite", "None", "__Host-",
             "__Secure-", "\u{301}", "\u{1F469}\u{200D}\u{1F52C}", "\0", "\r\n", "%00", "::1", "127.0.0.1", "Ä",
@@ -176,7 +176,7 @@ struct CookieRuleTests {
         let url = CookieURL(scheme: "https", host: "a.example.org", path: "/x/y")
         for _ in 0..<20_000 {
             let field = (0..<Int.random(in: 0...24, using: &random))
-                .map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+                .map { _ in fragments.randomElement(using: &random) ?? "" }.joined()
             guard let cookie = try? Cookie(setCookie: field, from: url, now: Self.now) else { continue }
             #expect(["a.example.org", "example.org"].contains(cookie.domain))
             #expect(!cookie.name.isEmpty)

@@ -45,14 +45,7 @@ struct CookieStorageTests {
             withIntermediateDirectories: true
         )
         try Data(content.utf8).write(to: storage.file)
-        let error = await #expect(throws: CookieStorageError.self) { try await CookieJar(in: storage) }
-        guard case .damaged(let aside) = error else {
-            Issue.record("not reported as damaged: \(String(describing: error))")
-            return
-        }
-        #expect(try Data(contentsOf: aside) == Data(content.utf8))
-        #expect(error?.localizedDescription == "The saved cookies could not be read.")
-        #expect(error?.description.contains(aside.path) == true)
+        try await expectDamagedFile(of: storage, with: content)
         #expect(try await CookieJar(in: storage).count == 0)
     }
 

@@ -388,17 +388,10 @@ struct DownloadTests {
     }
 
     @Test func partialFileOfAnotherUserIsNotResumed() async throws {
-        struct SignedIn: NetworkingModifier {
-            let user: String
-
-            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-                Principal(id: user)
-            }
-        }
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20), .breaks(after: 20))
             for user in ["a", "b", "b"] {
-                _ = try? await origin.modified(SignedIn(user: user)).download(request, to: place)
+                _ = try? await origin.modified(SignedIn(as: user)).download(request, to: place)
             }
             #expect(origin.ranges == [nil, nil, "bytes=20-"])
         }

@@ -24,7 +24,8 @@ struct AlarmHeapTests {
         )
     }
 
-    /// Waits for a number of alarms, and then for an alarm that is set after them, so that additional rings are noticed.
+    /// Waits for a number of alarms, and then for an alarm that is set after them, so that additional rings are
+    /// noticed.
     ///
     /// The count alone is not enough, because a replaced sleeper may still be ringing.
     private func waitForRings(after count: Int) async throws {

@@ -1,6 +1,7 @@
 import Logging
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -41,9 +42,9 @@ struct NetworkEnvironmentTests {
     @Test func valueAppliesUpstreamOnly() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
-            .modified(Reading("upstream", journal))
+            .modified(Reading(name: "upstream", journal: journal))
             .environment(\.tenant, "blue")
-            .modified(Reading("downstream", journal))
+            .modified(Reading(name: "downstream", journal: journal))
 
         try await network.data(.lawful)
 
@@ -54,9 +55,9 @@ struct NetworkEnvironmentTests {
     @Test func valueNearestToTheTransportTakesPrecedence() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
-            .modified(Reading("transport", journal))
+            .modified(Reading(name: "transport", journal: journal))
             .environment(\.tenant, "inner")
-            .modified(Reading("between", journal))
+            .modified(Reading(name: "between", journal: journal))
             .environment(\.tenant, "outer")
 
         try await network.data(.lawful)
@@ -67,7 +68,7 @@ struct NetworkEnvironmentTests {
     @Test func valuesOfSeveralKeysCombine() async throws {
         let journal = Journal()
         let network = MockTransport { _ in .ok() }
-            .modified(Reading("tenant", journal))
+            .modified(Reading(name: "tenant", journal: journal))
             .environment(\.region, "us")
             .environment(\.tenant, "blue")
         let outer = NetworkEnvironment.current
@@ -92,7 +93,8 @@ struct NetworkEnvironmentTests {
 
     @Test func callersEnvironmentReachesTheStack() async throws {
         let journal = Journal()
-        let network = MockTransport { _ in .ok() }.modified(Reading("stack", journal)).timeout(.seconds(5))
+        let network = MockTransport { _ in .ok() }.modified(Reading(name: "stack", journal: journal))
+            .timeout(.seconds(5))
         var environment = NetworkEnvironment()
         environment.tenant = "caller's"
 
@@ -174,10 +176,6 @@ struct NetworkEnvironmentTests {
 
 // MARK: - Values
 
-private enum TenantKey: NetworkEnvironmentKey {
-    static let defaultValue = "public"
-}
-
 private enum JobKey: NetworkEnvironmentKey {
     static let defaultValue = 0
     static let isOfOneCall = true
@@ -193,11 +191,6 @@ extension NetworkEnvironment {
         set { self[JobKey.self] = newValue }
     }
 
-    fileprivate var tenant: String {
-        get { self[TenantKey.self] }
-        set { self[TenantKey.self] = newValue }
-    }
-
     /// A key with `nil` as a possible value.
     fileprivate var region: String? {
         get { self[RegionKey.self] }
@@ -208,11 +201,6 @@ extension NetworkEnvironment {
 private struct Reading: NetworkingModifier {
     let name: String
     let journal: Journal
-
-    init(_ name: String, _ journal: Journal) {
-        self.name = name
-        self.journal = journal
-    }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         journal.note("\(name) \(NetworkEnvironment.current.tenant)")

@@ -49,5 +49,66 @@ struct ErrorTextTests {
         #expect(offline.errorDescription == "There is no internet connection.")
         let other = BackgroundTransferFailure(CocoaError(.fileNoSuchFile, userInfo: [NSFilePathErrorKey: secret]))
         #expect(other.errorDescription == "The transfer failed.")
+        #expect(offline.recoverySuggestion == "Check your internet connection and try again.")
+        #expect(other.recoverySuggestion == "Start the transfer again.")
+        let cancelled = BackgroundTransferFailure(CancellationError())
+        #expect(cancelled.errorDescription == "The transfer was cancelled.")
+        #expect(cancelled.failureReason == "The transfer was stopped before its end.")
+    }
+
+    @Test(
+        arguments: [
+            (
+                SessionStorageError.damaged(movedTo: URL(filePath: "/home/emily/secret.mp4")) as any LocalizedError,
+                "The saved sign-in could not be read.", "Sign in again."
+            ),
+            (
+                SessionStorageError.unusable(reason: "secret.mp4 is a directory."),
+                "The sign-in could not be read or saved.", "Check the free space on this device and try again."
+            ),
+            (
+                OutboxStoreError.fileDamaged(movedTo: nil),
+                "Changes that were not sent yet are lost.", "Check your latest changes and make them again."
+            ),
+            (
+                OutboxStoreError.unusable(reason: "secret.mp4 is a directory."),
+                "Changes that were not sent yet could not be read or saved.",
+                "Check the free space on this device and try again."
+            ),
+            (
+                CookieStorageError.damaged(movedTo: URL(filePath: "/home/emily/secret.mp4")),
+                "The saved cookies could not be read.", "Sign in again where you have been signed out."
+            ),
+            (
+                CookieStorageError.unusable(reason: "secret.mp4 is a directory."),
+                "The cookies could not be read or saved.", "Check the free space on this device and try again."
+            ),
+            (
+                DownloadStateError(reason: "secret.mp4 is damaged."),
+                "A file could not be read or written.", "Check the free space on this device and try again."
+            ),
+        ] as [(any LocalizedError, String, String)]
+    )
+    func errorOfAStoreHasAllTexts(error: any LocalizedError, description: String, suggestion: String) {
+        #expect(error.errorDescription == description)
+        #expect(error.recoverySuggestion == suggestion)
+        #expect(error.failureReason?.hasSuffix(".") == true)
+        #expect(error.failureReason?.contains("secret") == false)
+        #expect((error as any Error).localizedDescription == description)
+    }
+
+    @Test func limitsHaveTheTextsOfTheirKind() async throws {
+        let tooLarge = NetworkingError(.tooLarge, request: .lawful)
+        let body = try #require(
+            await #expect(throws: RequestBody.Failure.self) {
+                try await RequestBody.file(URL(filePath: #filePath)).collect(upTo: 3)
+            }
+        )
+        #expect(body.failureReason == tooLarge.failureReason)
+        #expect(body.recoverySuggestion == tooLarge.recoverySuggestion)
+        var parser = ServerSentEventParser(maximumEventBytes: 4)
+        let event = try #require(throws: StreamTooLong.self) { _ = try parser.parse(Data("data: 0123456789\n\n".utf8)) }
+        #expect(event.failureReason == tooLarge.failureReason)
+        #expect(event.recoverySuggestion == tooLarge.recoverySuggestion)
     }
 }

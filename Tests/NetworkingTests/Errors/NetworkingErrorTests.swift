@@ -189,6 +189,16 @@ struct NetworkingErrorTests {
         #expect(earlier[metadata: Shard.self] == nil)
         #expect(error.attempts.isEmpty && error.retryRefusal == nil && error.metrics == nil)
     }
+
+    @Test func errorsOfASingleKindAreTyped() throws {
+        let response = HTTPResponseData(request: .lawful, status: .conflict, data: Data("{".utf8))
+        let error = NetworkingError(.status, request: .lawful, response: response)
+        let decode: () throws(DecodingError) -> [Int]? = { () throws(DecodingError) in
+            try error.decodeBody(as: [Int].self)
+        }
+        #expect(throws: DecodingError.self) { _ = try decode() }
+        #expect(try NetworkingError(.offline, request: .lawful).decodeBody(as: [Int].self) == nil)
+    }
 }
 
 private enum Shard: ResponseMetadata {

@@ -4,39 +4,23 @@ import Networking
 import TestSupport
 import Testing
 
+@testable import NetworkingAuthentication
+@testable import NetworkingBackgroundTransfers
+@testable import NetworkingConnectivity
+@testable import NetworkingCookies
 @testable import NetworkingCore
 
 /// The texts of errors for the user of the app, and the catalogue with which apps translate them.
 struct UserTextTests {
     private let request = HTTPRequestData(authority: "example.com")
 
-    private struct Catalogue: Decodable {
-        let sourceLanguage: String
-        let strings: [String: Entry]
+    /// The texts of the modules that `Networking` exports.
+    private static let texts =
+        UserText.core + UserText.authentication + UserText.backgroundTransfers + UserText.connectivity
+        + UserText.cookies
 
-        struct Entry: Decodable {
-            let comment: String
-            let localizations: [String: Localization]
-
-            func value(_ language: String) -> String? {
-                localizations[language]?.stringUnit.value
-            }
-        }
-
-        struct Localization: Decodable {
-            let stringUnit: Unit
-        }
-
-        struct Unit: Decodable {
-            let state: String
-            let value: String
-        }
-    }
-
-    private static func catalogue() throws -> Catalogue {
-        let text = try Repository.text(at: "Documentation/Networking.xcstrings")
-        return try JSONDecoder().decode(Catalogue.self, from: Data(text.utf8))
-    }
+    /// The products with texts of their own, which are compared in the tests of these products.
+    private static let products: Set = ["cache", "oauth"]
 
     private func error(_ kind: NetworkingError.Kind, status: Int? = nil) -> NetworkingError {
         let response = status.map { HTTPResponseData(request: request, status: .init(code: $0)) }
@@ -47,30 +31,30 @@ struct UserTextTests {
 
     @Test func catalogueHasTheKeysAndEnglishTextsOfTheCode() throws {
         var texts: [String: String] = [:]
-        for text in UserText.all {
+        for text in Self.texts {
             for part in NetworkingError.TextPart.allCases {
                 let former = texts.updateValue(text.english(part), forKey: text.key(of: part))
                 #expect(former == nil)
             }
         }
-        let catalogue = try Self.catalogue()
+        let catalogue = try StringCatalogue()
         #expect(catalogue.sourceLanguage == "en")
-        #expect(catalogue.strings.count == texts.count)
-        #expect(catalogue.strings.compactMapValues { $0.value("en") } == texts)
+        #expect(catalogue.strings.count == texts.count + catalogue.english(of: Self.products).count)
+        #expect(texts.allSatisfy { catalogue.strings[$0.key]?.value("en") == $0.value })
     }
 
     @Test func catalogueHasACommentAndAGermanTextForEachKey() throws {
-        for (key, entry) in try Self.catalogue().strings {
+        for (key, entry) in try StringCatalogue().strings {
             #expect(!entry.comment.isEmpty, "\(key)")
             #expect(entry.value("de")?.hasSuffix(".") == true, "\(key)")
-            #expect(entry.localizations.values.allSatisfy { $0.stringUnit.state == "translated" }, "\(key)")
+            #expect(entry.isTranslated, "\(key)")
         }
     }
 
     // MARK: The texts
 
     @Test func textsAreShortSentencesWithoutJargon() {
-        for text in UserText.all {
+        for text in Self.texts {
             for part in NetworkingError.TextPart.allCases {
                 let english = text.english(part)
                 #expect(english.hasSuffix(".") && english.count <= 90, "\(english)")

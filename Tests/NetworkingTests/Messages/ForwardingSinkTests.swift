@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -55,17 +56,13 @@ struct ForwardingSinkTests {
     }
 
     @Test func modifierThatWrapsSinksKeepsTheLaws() async throws {
-        struct Wrapping: NetworkingModifier {
-            func send(
-                _ request: HTTPRequestData,
-                upstream: some NetworkingComponent
-            ) async throws -> HTTPResponseData {
+        try await checkLaws(
+            of: Sending { request, upstream in
                 var request = request
                 request.sink = request.sink.map { Plain(sink: $0) }
                 return try await upstream.send(request)
             }
-        }
-        try await checkLaws(of: Wrapping())
+        )
     }
 
     @Test func overriddenMethodChangesNothingElse() async throws {

@@ -167,6 +167,21 @@ struct HTTPResponseDataTests {
         #expect(printed.contains("visible"))
         #expect(response.redirects[0].description == "302 Found GET https://example.com/a?token=<redacted>")
     }
+
+    @Test func readsAndWritesHeaderFieldsByText() {
+        var response = HTTPResponseData(request: .lawful, headerFields: HTTPFields(["ETag": "\"1\"", "X-Left": "7"]))
+        response.headerFields.append(HTTPField(name: .setCookie, value: "a=1"))
+        response.headerFields.append(HTTPField(name: .setCookie, value: "b=2"))
+        #expect(response.headerFields.dictionary == ["ETag": "\"1\"", "X-Left": "7", "Set-Cookie": "a=1, b=2"])
+        #expect(response.headerFields["x-left"] == "7")
+        #expect(response.headerFields["Missing"] == nil)
+        #expect(response.headerFields["not a name"] == nil)
+        response.headerFields["X-Left"] = "6"
+        response.headerFields["not a name"] = "1"
+        #expect(response.headerFields["X-LEFT"] == "6")
+        response.headerFields["x-left"] = nil
+        #expect(!response.headerFields.dictionary.keys.contains("X-Left"))
+    }
 }
 
 private enum Origin: ResponseMetadata {

@@ -98,4 +98,59 @@ struct QueryValueTests {
         empty.append(["b": 1])
         #expect(empty.encoded == "b=1")
     }
+
+    @Test func writesIntegersOfEveryWidth() {
+        let query: RequestQuery = [
+            "a": Int8.min, "b": Int16.max, "c": Int32.min, "d": UInt8.max, "e": UInt16.max, "f": UInt32.max,
+        ]
+        #expect(encoded(query) == "a=-128&b=32767&c=-2147483648&d=255&e=65535&f=4294967295")
+    }
+
+    @Test func writesNumbersThatAreNotFiniteByTheirNames() {
+        #expect(encoded(["a": Double.nan, "b": Double.infinity, "c": -Float.infinity]) == "a=nan&b=inf&c=-inf")
+    }
+
+    @Test(arguments: [
+        (QueryFormat.ArrayStyle.repeated, "d=2023-11-14T22:13:20Z&d=1970-01-01T00:00:00Z&b=1&b=0&o=newest&n=1&n=3"),
+        (
+            .brackets,
+            "d%5B%5D=2023-11-14T22:13:20Z&d%5B%5D=1970-01-01T00:00:00Z&b%5B%5D=1&b%5B%5D=0&o%5B%5D=newest&n%5B%5D=1"
+                + "&n%5B%5D=3"
+        ),
+        (.commaSeparated, "d=2023-11-14T22%3A13%3A20Z,1970-01-01T00%3A00%3A00Z&b=1,0&o=newest&n=1,3"),
+    ])
+    func writesArraysOfEveryKindInAStyle(style: QueryFormat.ArrayStyle, expected: String) {
+        let dates = [Date(timeIntervalSince1970: 1_700_000_000), Date(timeIntervalSince1970: 0)]
+        let numbers: [Int?] = [1, nil, 3]
+        let format = QueryFormat(arrays: style, booleans: .digits)
+        let query = RequestQuery(["d": dates, "b": [true, false], "o": [Order.newest], "n": numbers], format: format)
+        #expect(encoded(query) == expected)
+    }
+
+    @Test func writesDatesWithFractionsOrInParts() {
+        let date = Date(timeIntervalSince1970: 1_700_000_000.25)
+        let fractions = QueryFormat(dates: .iso8601WithFractions)
+        #expect(encoded(RequestQuery(["t": date], format: fractions)) == "t=2023-11-14T22:13:20.250Z")
+        let days = QueryFormat(dates: .formatted(.iso8601.year().month().day()))
+        #expect(encoded(RequestQuery(["t": date], format: days)) == "t=2023-11-14")
+    }
+
+    @Test func readsADictionarySortedByName() {
+        let filters = ["b": "2 & 3", "a": "1", "c": ""]
+        #expect(encoded(RequestQuery(filters)) == "a=1&b=2%20%26%203&c=")
+        #expect(encoded(RequestQuery([String: String]())) == nil)
+        let pages = ["b": [2, 3], "a": [1]]
+        #expect(encoded(RequestQuery(pages, format: QueryFormat(arrays: .commaSeparated))) == "a=1&b=2,3")
+        // A literal keeps its order.
+        #expect(encoded(RequestQuery(["b": "2", "a": "1"])) == "b=2&a=1")
+    }
+
+    @Test func readsTheItemsOfFoundation() {
+        let items = [
+            URLQueryItem(name: "q", value: "a+b"), URLQueryItem(name: "flag", value: nil),
+            URLQueryItem(name: "q", value: ""),
+        ]
+        #expect(encoded(RequestQuery(items)) == "q=a%2Bb&flag&q=")
+        #expect(encoded(RequestQuery([URLQueryItem]())) == nil)
+    }
 }

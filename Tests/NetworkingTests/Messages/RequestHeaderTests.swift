@@ -117,4 +117,43 @@ struct RequestHeaderTests {
         await #expect(throws: NetworkingError.self) { try await invalid.data(.get("a")) }
         #expect(transport.requests.count == 3)
     }
+
+    @Test func factoriesWriteConditionsAndRanges() throws {
+        let date = Date(timeIntervalSince1970: 784_111_777.9)
+        let page = try #require(URL(string: "https://emily:secret@shop.example/list?page=2#top"))
+        let fields: HeaderFields = [
+            .ifMatch("\"1\""), .ifNoneMatch("W/\"2\""), .ifModifiedSince(date),
+            .cacheControl("no-cache", "max-stale=60"),
+            .origin("https://shop.example"), .referer(page), .range(bytes: 0...1023),
+        ]
+        #expect(
+            fields.dictionary == [
+                "If-Match": "\"1\"", "If-None-Match": "W/\"2\"", "If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT",
+                "Cache-Control": "no-cache, max-stale=60", "Origin": "https://shop.example",
+                "Referer": "https://shop.example/list?page=2", "Range": "bytes=0-1023",
+            ]
+        )
+        #expect(RequestHeader.range(bytes: 500...).value == "bytes=500-")
+        #expect(RequestHeader.range(lastBytes: 500).value == "bytes=-500")
+    }
+
+    @Test(arguments: [
+        (1.0, "application/json"), (0.5, "application/json;q=0.5"), (0.25, "application/json;q=0.25"),
+        (0.1234, "application/json;q=0.123"), (0, "application/json;q=0.0"), (-1, "application/json;q=0.0"),
+        (7, "application/json"), (0.9999, "application/json"), (0.001, "application/json;q=0.001"),
+        (.nan, "application/json;q=0.0"),
+    ])
+    func qualityHasUpToThreeDecimals(quality: Double, expected: String) {
+        #expect(RequestHeader.accept([.json: quality]).value == expected)
+        #expect(RequestHeader.accept([.html: 1, .json: quality]).value == "text/html, \(expected)")
+    }
+
+    @Test func basicCredentialsAreEncodedAndRedacted() {
+        let header = RequestHeader.authorization(basic: "emily", password: "pass wörd")
+        #expect(header.value == "Basic \(Data("emily:pass wörd".utf8).base64EncodedString())")
+        #expect(!"\(header)".contains(header.value.dropFirst(6)))
+        var fields = HeaderFields()
+        fields.set(header)
+        #expect(fields.httpFields.first?.isCredential == true)
+    }
 }

@@ -53,6 +53,23 @@ struct RequestMethodsTests {
         }
     }
 
+    @Test func voidIsTheOnlyResponseWithoutAValue() async throws {
+        let network = MockTransport { _ in .json(User(name: "Emily")) }.server(authority: "a.example")
+        func send<each Element: NoElement>(_ request: Request<(repeat each Element)>) async throws {
+            _ = try await network.value(Request<Void>(request.http))
+        }
+        try await send(Request<Void>.delete("a"))
+        try await send(Request<Void>(.get("a")))
+    }
+
+    @Test func requestWithoutATypeHasNoValue() async throws {
+        struct Refused: Error {}
+        let network = MockTransport { _ in .ok() }.server(authority: "a.example")
+        // Only a closure that throws can decode the type that the compiler finds for a request without a type.
+        let request = Request<UntypedResponse>(HTTPRequestData.get("a")) { _ in throw Refused() }
+        await #expect(throws: Refused.self) { try await network.request(request) }
+    }
+
     @Test func changesOneOptionOfACopy() {
         let request = HTTPRequestData.get("a")
         let changed = request.with(\.timeout, .seconds(5)).with(\.method, .head)

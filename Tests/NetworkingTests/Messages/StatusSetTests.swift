@@ -61,4 +61,13 @@ struct StatusSetTests {
         #expect(status.isFailure == isFailure)
         #expect(status.isServerError == isServerError)
     }
+
+    @Test(arguments: [99, 100, 199, 200, 299, 300, 399, 400, 499, 500, 599, 600, 999])
+    func statusHasTheClassOfItsFirstDigit(code: Int) {
+        let status = HTTPResponse.Status(code: code)
+        let classes = [
+            status.isInformational, status.isSuccess, status.isRedirection, status.isClientError, status.isServerError,
+        ]
+        #expect(classes == (1...5).map { $0 == code / 100 })
+    }
 }

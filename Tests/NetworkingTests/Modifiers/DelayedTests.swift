@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -53,14 +54,7 @@ struct DelayedTests {
     @Test func callerThatIsCancelledDuringTheDelaySendsNothing() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.delayed(by: .seconds(3)).environment(\.clock, .manual(clock))
-        let call = Task { try await network.data(.lawful) }
-        try await clock.waitForSleepers()
-
-        call.cancel()
-
-        await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(transport.requests.isEmpty)
-        #expect(clock.sleepers == 0)
+        try await expectCancelledWaitSendsNothing(network, over: transport, clock)
     }
 
     @Test func waitIsAnEvent() async throws {

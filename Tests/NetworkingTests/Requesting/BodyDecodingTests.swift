@@ -9,14 +9,7 @@ import Testing
 struct BodyDecodingTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")
 
-    private struct User: Codable, Equatable, Sendable {
-        var name: String
-        var tags: [Tag] = []
-
-        struct Tag: Codable, Equatable, Sendable {
-            var id: Int
-        }
-    }
+    private typealias User = TaggedUser
 
     private func transport(
         _ data: Data,

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -202,15 +203,5 @@ private struct UnfilledSink: ResponseSink {
 extension HTTPResponseData {
     fileprivate func text() -> String {
         String(decoding: data, as: UTF8.self)
-    }
-}
-
-extension Result where Failure == any Error {
-    fileprivate init(catching body: nonisolated(nonsending) () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
-        }
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
@@ -6,6 +7,18 @@ import Testing
 @Suite
 struct DiagnosticsTests {
     private let transport = MockTransport()
+
+    @Test func diagnosticsOfTheTransportFollowThoseOfTheModifiers() throws {
+        let network = Misconfigured().retry().deduplicated().modified(Repeated())
+        let service = APIService(network, baseURL: try #require(URL(string: "https://api.example.com")))
+        for network in [AnyNetworkingComponent(network), AnyNetworkingComponent(service)] {
+            let last = network.diagnostics.last
+            #expect(last?.modifier == "Misconfigured")
+            #expect(last?.message.hasPrefix("There is no proxy below") == true)
+            #expect(network.transportDiagnostics(below: []).map(\.message) == ["There is no proxy below 0 modifiers."])
+        }
+        #expect(transport.transportDiagnostics(below: []).isEmpty)
+    }
 
     @Test func recommendedOrderHasNoDiagnostics() {
         let network = transport.timeout(.seconds(10)).authenticated(with: BearerCredentials(token: "token"))
@@ -317,6 +330,16 @@ private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
 /// Uses each default implementation, which checks that none of them is ambiguous.
 private struct SilentReader: NetworkEventObserver, RequestInterceptor, NetworkingModifier {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
+}
+
+private struct Misconfigured: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request, status: .ok)
+    }
+
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        [StackDiagnostic("There is no proxy below \(modifiers.count) modifiers.", aboutTransport: self)]
+    }
 }
 
 private struct Repeated: NetworkingModifier {

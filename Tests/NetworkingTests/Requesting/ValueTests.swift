@@ -8,14 +8,7 @@ import Testing
 struct ValueTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")
 
-    private struct User: Codable, Equatable, Sendable {
-        var name: String
-        var tags: [Tag] = []
-
-        struct Tag: Codable, Equatable, Sendable {
-            var id: Int
-        }
-    }
+    private typealias User = TaggedUser
 
     @Test func returnsTheValueAndItsResponse() async throws {
         let transport = MockTransport { _ in .json(User(name: "Emily")) }

@@ -189,37 +189,20 @@ struct ResponseStreamTests {
     }
 
     @Test func modifierMayWatchTheStream() async throws {
-        struct Watched: NetworkingModifier {
-            let journal: Journal
-
-            func send(
-                _ request: HTTPRequestData,
-                upstream: some NetworkingComponent
-            ) async throws -> HTTPResponseData {
-                var request = request
-                request.sink = request.sink.map { sink in
-                    WatchedSink(sink) { [journal] chunk in
-                        journal.note(String(decoding: chunk, as: UTF8.self))
-                    } onEnd: { [journal] error in
-                        journal.note(error == nil ? "end" : "failure")
-                    }
-                }
-                return try await upstream.send(request)
-            }
-        }
         let journal = Journal()
-        let transport = MockTransport([.chunks([.text("one"), .text("two")])])
-        #expect(try await text(transport.modified(Watched(journal: journal)).stream(.lawful)) == "onetwo")
-        #expect(journal.entries == ["one", "two", "end"])
-    }
-}
-
-extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
+        let watched = Sending { request, upstream in
+            var request = request
+            request.sink = request.sink.map { sink in
+                WatchedSink(sink) { chunk in
+                    journal.note(String(decoding: chunk, as: UTF8.self))
+                } onEnd: { error in
+                    journal.note(error == nil ? "end" : "failure")
+                }
+            }
+            return try await upstream.send(request)
         }
+        let transport = MockTransport([.chunks([.text("one"), .text("two")])])
+        #expect(try await text(transport.modified(watched).stream(.lawful)) == "onetwo")
+        #expect(journal.entries == ["one", "two", "end"])
     }
 }

@@ -124,13 +124,13 @@ struct ServerSentEventParserTests {
 
     @Test func randomChunkBoundariesDoNotMatter() throws {
         var random = RandomSource.seeded(7)
-        let pieces = [
+        let fragments = [
             "data", ":", " ", "\n", "\r", "\r\n", "\n\n", "id", "event", "retry", "x", "1", "\0", "ü", "data:y\n",
             "\u{FEFF}", ": c\n",
         ]
         for _ in 0..<2_000 {
             let count = Int.random(in: 0..<24, using: &random)
-            let bytes = Data((0..<count).map { _ in pieces.randomElement(using: &random) ?? "" }.joined().utf8)
+            let bytes = Data((0..<count).map { _ in fragments.randomElement(using: &random) ?? "" }.joined().utf8)
             var chunks: [Data] = []
             var rest = bytes
             while !rest.isEmpty {

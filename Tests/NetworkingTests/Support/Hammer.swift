@@ -20,6 +20,24 @@ struct Hammer: CustomStringConvertible {
         .seeded(seed &* 1_000_003 &+ UInt64(bitPattern: Int64(task)))
     }
 
+    /// Runs rounds in several tasks at the same time, with the random choices of each task.
+    func run(
+        tasks: Int,
+        rounds: Int,
+        _ body: @escaping @Sendable (_ random: inout RandomSource, _ task: Int, _ round: Int) async -> Void
+    ) async {
+        await withTaskGroup { group in
+            for task in 0..<tasks {
+                group.addTask {
+                    var random = random(task)
+                    for round in 0..<rounds {
+                        await body(&random, task, round)
+                    }
+                }
+            }
+        }
+    }
+
     var description: String {
         "TEST_SEED=\(seed)"
     }

@@ -22,15 +22,8 @@ struct SpillBufferHammerTests {
     @Test func bytesArriveCompletelyAndInOrderOrTheReaderGetsTheError() async {
         let hammer = Hammer()
         let paths = Locked<Set<String>>([])
-        await withTaskGroup { group in
-            for task in 0..<8 {
-                group.addTask {
-                    var random = hammer.random(task)
-                    for round in 0..<300 {
-                        await run(&random, paths, "\(hammer), task \(task), round \(round)")
-                    }
-                }
-            }
+        await hammer.run(tasks: 8, rounds: 300) { random, task, round in
+            await run(&random, paths, "\(hammer), task \(task), round \(round)")
         }
         #expect(paths.value.count > 1_000)
         #if os(Linux)
@@ -160,18 +153,11 @@ struct URLSessionSpillHammerTests {
         let url = try #require(URL(string: "http://a.example/"))
         let head = try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:]))
         let left = Locked(0)
-        await withTaskGroup { group in
-            for task in 0..<4 {
-                group.addTask {
-                    var random = hammer.random(task)
-                    for round in 0..<20 {
-                        let objects = WatchedObjects()
-                        await run(&random, head, objects, "\(hammer), task \(task), round \(round)")
-                        let count = await objects.countAtEnd()
-                        left.withLock { $0 += count }
-                    }
-                }
-            }
+        await hammer.run(tasks: 4, rounds: 20) { random, task, round in
+            let objects = WatchedObjects()
+            await run(&random, head, objects, "\(hammer), task \(task), round \(round)")
+            let count = await objects.countAtEnd()
+            left.withLock { $0 += count }
         }
         #expect(left.value == 0, "\(hammer)")
     }

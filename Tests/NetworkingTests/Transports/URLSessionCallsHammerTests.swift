@@ -36,16 +36,9 @@ struct URLSessionCallsHammerTests {
         let session = URLSession.forExchanges(.ephemeral)
         let urlRequest = try #require(URLRequest(Self.request))
         let objects = WatchedObjects()
-        await withTaskGroup { group in
-            for task in 0..<8 {
-                group.addTask {
-                    var random = hammer.random(task)
-                    for round in 0..<150 {
-                        let name = "\(hammer), task \(task), round \(round)"
-                        await run(&random, session, urlRequest, calls, objects, name)
-                    }
-                }
-            }
+        await hammer.run(tasks: 8, rounds: 150) { random, task, round in
+            let name = "\(hammer), task \(task), round \(round)"
+            await run(&random, session, urlRequest, calls, objects, name)
         }
         calls.end { session.finishTasksAndInvalidate() }
         let count = await objects.countAtEnd()
@@ -114,15 +107,8 @@ struct URLSessionCallsHammerTests {
     @Test func poolIsReleasedWhileItsCallsAreCancelled() async {
         let hammer = Hammer()
         let objects = WatchedObjects()
-        await withTaskGroup { group in
-            for task in 0..<4 {
-                group.addTask {
-                    var random = hammer.random(task)
-                    for _ in 0..<25 {
-                        await releasePool(&random, objects)
-                    }
-                }
-            }
+        await hammer.run(tasks: 4, rounds: 25) { random, _, _ in
+            await releasePool(&random, objects)
         }
         let count = await objects.countAtEnd()
         #expect(count == 0, "\(hammer)")

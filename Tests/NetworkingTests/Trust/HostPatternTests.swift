@@ -10,6 +10,8 @@ import Testing
         ("*.example.com", ".example.com", false), ("**.example.com", "example.com", true),
         ("**.example.com", "a.b.example.com", true), ("**.example.com", "badexample.com", false),
         ("127.0.0.1", "127.0.0.1", true), ("::1", "::1", true),
+        ("::1", "0:0:0:0:0:0:0:1", true), ("2001:DB8:0::1", "2001:db8::1", true), ("::1", "::2", false),
+        ("fe80::1", "fe80::1%eth0", false), ("::ffff:127.0.0.1", "::ffff:7f00:1", true),
     ])
     func matchesHosts(pattern: String, host: String, isMatch: Bool) throws {
         #expect(try #require(HostPattern(pattern)).matches(host) == isMatch)
@@ -18,6 +20,7 @@ import Testing
     @Test(arguments: [
         "", "*", "*.", "**", "**.", "*.*.example.com", "a*.example.com", "example.com:443", "https://example.com",
         "example..com", ".example.com", "exa mple.com", "bücher.example", "[::1]", "*.::1",
+        "1:2:3", "::1::2", "::g",
         String(repeating: "a", count: 256),
     ])
     func refusesTextThatIsNoHost(text: String) {

@@ -55,11 +55,18 @@ import Testing
 
     @Test func identityShowsNoSecret() {
         let identity = ClientIdentity(pemChain: "chain-1", key: "key-1", password: "word-1", for: "api.example.com")
+        let file = ClientIdentity(pkcs12: Data("chain-1".utf8), password: "word-1", for: "api.example.com")
         var dump = ""
-        Swift.dump(ServerTrust(clientIdentities: [identity]), to: &dump)
+        Swift.dump(ServerTrust(clientIdentities: [identity, file]), to: &dump)
         for text in ["\(identity)", String(reflecting: identity), dump] {
             #expect(text.contains("api.example.com"))
             #expect(!text.contains("chain-1") && !text.contains("key-1") && !text.contains("word-1"))
+        }
+        for (source, name) in [(identity.source, "pem"), (file.source, "pkcs12")] {
+            var dump = ""
+            Swift.dump(source, to: &dump)
+            #expect("\(source)" == name && String(reflecting: source) == name)
+            #expect(!dump.contains("chain-1") && !dump.contains("key-1") && !dump.contains("word-1"))
         }
         #expect(identity.hosts == ["api.example.com"])
     }
@@ -93,6 +100,48 @@ import Testing
     }
 
     // MARK: Requests
+
+    @Test func hostTrustHasThePinsAndTheIdentityOfTheHost() throws {
+        let pins = HostPins("api.example.com", pins: [Self.current])
+        let trust = ServerTrust(
+            pins: [pins],
+            clientIdentities: [ClientIdentity(pkcs12: Data(), password: "", for: "other.test", "*.example.com")]
+        )
+        func host(_ url: String) throws -> HostTrust? {
+            try trust.hostTrust(for: HTTPRequestData(url: try #require(URL(string: url))))
+        }
+        let api = try host("https://API.example.com.:8443/users")
+        #expect(api?.host == "api.example.com" && api?.pins == pins && api?.identityIndex == 0)
+        let www = try host("https://www.example.com")
+        #expect(www?.host == "www.example.com" && www?.pins == nil && www?.identityIndex == 0)
+        #expect(try host("http://www.example.com") == nil)
+        #expect(try host("https://example.org") == nil)
+        #expect(api?.mismatch(with: [])?.host == "api.example.com")
+        #expect(www?.mismatch(with: []) == nil)
+    }
+
+    /// A connection that was made with other pins must not serve the request.
+    @Test func hostTrustsAreEqualOnlyWithEqualPins() {
+        let pins = HostPins("api.example.com", pins: [Self.current])
+        let other = HostPins("api.example.com", pins: [Self.backup])
+        let hosts = [
+            HostTrust(host: "api.example.com", pins: pins, identityIndex: nil),
+            HostTrust(host: "api.example.com", pins: other, identityIndex: nil),
+            HostTrust(host: "api.example.com", pins: nil, identityIndex: 0),
+            HostTrust(host: "api.example.com", pins: pins, identityIndex: 0),
+            HostTrust(host: "www.example.com", pins: pins, identityIndex: nil),
+        ]
+        #expect(Set(hosts + hosts).count == hosts.count)
+    }
+
+    @Test(arguments: ["[::1]", "[0:0:0:0:0:0:0:1]", "[0000::0001]:8443", "[::0.0.0.1]"])
+    func everySpellingOfAnIPv6AddressHasItsPins(authority: String) throws {
+        for pattern in ["::1", "0:0::1"] {
+            let pins = HostPins(try #require(HostPattern(pattern)), pins: [Self.current])
+            let request = HTTPRequestData(scheme: "https", authority: authority, path: "/users")
+            #expect(try ServerTrust(pins: [pins]).hostTrust(for: request)?.host == "::1")
+        }
+    }
 
     @Test func pinsExpireByTheClockOfTheStack() async throws {
         let clock = ManualClock(start: Date(timeIntervalSince1970: 1_000))
@@ -188,15 +237,15 @@ import Testing
 }
 
 /// A transport that responds with 204 to a request with pins, and 200 to any other.
-private struct PinnedStub: NetworkingTransport, TransportDiagnosing {
+private struct PinnedStub: NetworkingTransport {
     let trust: ServerTrust
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let isPinned = try trust.applicablePins(for: request) != nil
+        let isPinned = try trust.hostTrust(for: request)?.pins != nil
         return HTTPResponseData(request: request, status: isPinned ? .noContent : .ok, data: Data())
     }
 
     func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        trust.diagnostics(about: "PinnedStub", below: modifiers)
+        trust.diagnostics(of: self, below: modifiers)
     }
 }

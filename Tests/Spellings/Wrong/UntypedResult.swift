@@ -1,4 +1,4 @@
-// error: inferred to have type '()'
+// error: Name the type of the response. To ignore its body, use perform.
 import Networking
 
 func wrong(_ network: some NetworkingComponent) async throws {

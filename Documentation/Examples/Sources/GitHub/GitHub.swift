@@ -93,10 +93,9 @@ enum Example {
             print("\(user.login) has \(user.publicRepos) repositories:")
 
             // Each page is fetched when the loop reaches it.
-            let first = HTTPRequestData(GitHub.repositories(of: user.login, perPage: 3))
-            let pages = gitHub.pages(first, as: [Repository].self, next: .link)
+            let list = GitHub.repositories(of: user.login, perPage: 3)
             var count = 0
-            for try await repository in pages.elements(\.self) {
+            for try await repository in gitHub.elements(list, as: [Repository].self, next: .link, of: \.self) {
                 print("  \(repository.name): \(repository.stargazersCount) stars")
                 count += 1
             }

@@ -3,7 +3,7 @@ import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 
-/// A server whose key is not the one that the app expects.
+/// A server with another key than the app expects.
 enum Pins {
     static func show() async throws {
         Terminal.title("17. A server with the wrong key gets nothing")

@@ -1,13 +1,8 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Cancelled callers: each gets `CancellationError` itself, and its connection is closed.

@@ -1,9 +1,5 @@
 #if TestServer
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import FoundationForNetworking
 
 /// Compressed bodies, created by programs other than this library.
 enum CodedBody {

@@ -1,13 +1,8 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Compressed bodies from a server that only uses the requested codings (RFC 9110, section 12.5.3).

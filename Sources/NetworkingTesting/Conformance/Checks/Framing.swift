@@ -1,13 +1,8 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Responses in raw bytes, both valid but unusual ones and invalid ones.

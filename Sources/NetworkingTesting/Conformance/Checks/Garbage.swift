@@ -1,12 +1,7 @@
 #if TestServer
+import FoundationForNetworking
 import Networking
 import NetworkingTestServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Random and damaged bytes.

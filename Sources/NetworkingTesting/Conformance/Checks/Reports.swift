@@ -1,13 +1,8 @@
 #if TestServer
+import FoundationForNetworking
 import Networking
 import NetworkingTestServer
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// Progress and events.

@@ -1,14 +1,9 @@
 #if TestServer
+import FoundationForNetworking
 import HTTPTypes
 import Networking
 import NetworkingTestServer
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension TransportCheck {
     /// The calls that a sink receives, and their order.

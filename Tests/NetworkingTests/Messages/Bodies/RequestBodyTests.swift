@@ -3,6 +3,7 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -122,18 +123,11 @@ struct RequestBodyTests {
     }
 
     @Test func bodyThatAModifierSetsHasItsContentType() async throws {
-        struct Wrapping: NetworkingModifier {
-            func send(
-                _ request: HTTPRequestData,
-                upstream: some NetworkingComponent
-            ) async throws -> HTTPResponseData {
-                var request = request
-                request.body = .json([1])
-                return try await upstream.send(request)
-            }
+        let wrapping = Sending { request, upstream in
+            try await upstream.send(request.with { $0.body = .json([1]) })
         }
         let transport = MockTransport { _ in .ok() }
-        try await transport.modified(Wrapping()).data(HTTPRequestData(method: .post, authority: "example.com"))
+        try await transport.modified(wrapping).data(HTTPRequestData(method: .post, authority: "example.com"))
         #expect(transport.requests.first?.headerFields[.contentType] == "application/json")
     }
 

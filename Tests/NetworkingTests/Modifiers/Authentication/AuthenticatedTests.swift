@@ -46,6 +46,17 @@ struct AuthenticatedTests {
         return calls
     }
 
+    /// Starts requests, of which the first calls the delegate, and lets the delegate answer when all of them wait.
+    private func beginTogether(
+        _ count: Int,
+        over network: some NetworkingComponent
+    ) async throws -> [Task<HTTPResponseData, any Error>] {
+        server.delegate.hold()
+        let calls = try await begin(count, over: network)
+        server.delegate.release()
+        return calls
+    }
+
     // MARK: Applying
 
     @Test func sendsTheCredentials() async throws {
@@ -68,10 +79,7 @@ struct AuthenticatedTests {
 
     @Test func delegateIsCalledOnceForTheFirstCredentials() async throws {
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
-        server.delegate.hold()
-        let calls = try await begin(10, over: network)
-        server.delegate.release()
-        for call in calls {
+        for call in try await beginTogether(10, over: network) {
             #expect(try await call.value.status == .ok)
         }
         #expect(server.authorizations == 1)
@@ -82,10 +90,7 @@ struct AuthenticatedTests {
         struct Broken: Error {}
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.failRefreshes(with: Broken())
-        server.delegate.hold()
-        let calls = try await begin(10, over: network)
-        server.delegate.release()
-        for call in calls {
+        for call in try await beginTogether(10, over: network) {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
             #expect(error?.underlying is Broken)
@@ -256,10 +261,7 @@ struct AuthenticatedTests {
 
     @Test func thousandRefusalsStartOneRefresh() async throws {
         server.expire()
-        server.delegate.hold()
-        let calls = try await begin(1_000, over: network)
-        server.delegate.release()
-        for call in calls {
+        for call in try await beginTogether(1_000, over: network) {
             #expect(try await call.value.status == .ok)
         }
         #expect(server.refreshes == 1)
@@ -336,9 +338,8 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 0)
     }
 
-    /// The sink would receive the body of the 401 followed by that of the next response.
-    @Test(arguments: [true, false])
-    func sinkWithTheBodyOfTheRefusalIsNotUsedAgain(isPreemptive: Bool) async throws {
+    /// Returns a stack whose server refuses the first token.
+    private func refusingStack(preemptive isPreemptive: Bool) -> (MockTransport, AnyNetworkingComponent) {
         let transport = MockTransport { request in
             let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
             // Chunks reach the sink at once.
@@ -346,6 +347,13 @@ struct AuthenticatedTests {
         }
         let network = transport.authenticated(with: store, preemptive: isPreemptive)
             .server(authority: "api.example.com")
+        return (transport, AnyNetworkingComponent(network))
+    }
+
+    /// The sink would receive the body of the 401 followed by that of the next response.
+    @Test(arguments: [true, false])
+    func sinkWithTheBodyOfTheRefusalIsNotUsedAgain(isPreemptive: Bool) async throws {
+        let (transport, network) = refusingStack(preemptive: isPreemptive)
         for (sink, isRestartable) in [(CollectingSink { _ in .take }, false), (CollectingSink { _ in .take }, true)] {
             store.set(server.session())
             let used: any ResponseSink = isRestartable ? RestartableSink(sink: sink) : sink
@@ -362,12 +370,7 @@ struct AuthenticatedTests {
 
     @Test(arguments: [true, false])
     func sinkRequestsTheRemainingBytesWhenTheRequestIsSentAgain(isPreemptive: Bool) async throws {
-        let transport = MockTransport { request in
-            let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
-            return isAccepted ? .chunks([.text("hello")]) : .chunks([.text("refused")], status: .unauthorized)
-        }
-        let network = transport.authenticated(with: store, preemptive: isPreemptive)
-            .server(authority: "api.example.com")
+        let (transport, network) = refusingStack(preemptive: isPreemptive)
         let sink = CollectingSink { _ in .take }
         #expect(try await network.me { $0.sink = ResumingSink(collector: sink) }.status == .ok)
         let ranges = transport.requests.map { $0.headerFields[.range] }
@@ -395,10 +398,7 @@ struct AuthenticatedTests {
     @Test func thousandRequestsWithAnExpiredTokenStartOneRefresh() async throws {
         for round in 1...3 {
             store.set(server.session(expiring: clock.date))
-            server.delegate.hold()
-            let calls = try await begin(1_000, over: network)
-            server.delegate.release()
-            for call in calls {
+            for call in try await beginTogether(1_000, over: network) {
                 #expect(try await call.value.status == .ok)
             }
             #expect(server.refreshes == round)
@@ -444,10 +444,7 @@ struct AuthenticatedTests {
         struct Broken: Error {}
         server.expire()
         server.failRefreshes(with: Broken())
-        server.delegate.hold()
-        let calls = try await begin(10, over: network)
-        server.delegate.release()
-        for call in calls {
+        for call in try await beginTogether(10, over: network) {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
             #expect(error?.underlying is Broken)
@@ -871,25 +868,6 @@ private struct RestartableSink: ForwardingSink {
 
     var canRestart: Bool {
         true
-    }
-}
-
-/// A sink that resumes after the bytes that it has received.
-private struct ResumingSink: ForwardingSink {
-    let collector: CollectingSink
-
-    var sink: any ResponseSink {
-        collector
-    }
-
-    var canRestart: Bool {
-        true
-    }
-
-    func prepare(_ request: inout HTTPRequestData) {
-        if !collector.data.isEmpty {
-            request.headerFields[.range] = "bytes=\(collector.data.count)-"
-        }
     }
 }
 

@@ -311,27 +311,18 @@ struct AuthenticationRefreshTests {
 
     /// A component of an app can send its own requests in the same way as the token store.
     @Test func anyComponentMaySendRequestsWithoutLimits() async throws {
-        struct Preparing: NetworkingModifier {
-            let other: AnyNetworkingComponent
-
-            func send(
-                _ request: HTTPRequestData,
-                upstream: some NetworkingComponent
-            ) async throws -> HTTPResponseData {
-                var environment = NetworkEnvironment.current
-                environment.isThrottled = false
-                _ = try await withEnvironment(environment) { try await other.data(HTTPRequestData(path: "key")) }
-                return try await upstream.send(request)
-            }
-        }
-
         let limiter = ConcurrencyLimiter(max: 1)
         let transport = MockTransport { _ in .ok() }
         let other = AnyNetworkingComponent(
             transport.throttled(by: limiter, maximumWait: .zero).server(authority: "api.example.com")
         )
-        let network = transport.modified(Preparing(other: other)).throttled(by: limiter)
-            .server(authority: "api.example.com")
+        let preparing = Sending { request, upstream in
+            var environment = NetworkEnvironment.current
+            environment.isThrottled = false
+            _ = try await withEnvironment(environment) { try await other.data(HTTPRequestData(path: "key")) }
+            return try await upstream.send(request)
+        }
+        let network = transport.modified(preparing).throttled(by: limiter).server(authority: "api.example.com")
         try await network.me()
         #expect(transport.requests.map(\.path) == ["/key", "/me"])
         #expect(limiter.inFlight == 0)

@@ -1,13 +1,8 @@
+import FoundationForNetworking
 import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The time limit of a token store for refreshes.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -99,19 +99,14 @@ struct CachedCredentialTests {
 
     /// The cache cannot distinguish the users of a component further in that adds credentials.
     @Test func storesNothingForCredentialsOfAnInnerModifier() async throws {
-        struct Adding: NetworkingModifier {
-            let field: HTTPField
-
-            func send(
-                _ request: HTTPRequestData,
-                upstream: some NetworkingComponent
-            ) async throws -> HTTPResponseData {
-                try await upstream.send(request.with { $0.headerFields.append(field) })
-            }
-        }
-
         for user in ["emily", "james"] {
-            let transport = transport([.cacheControl: "max-age=100"]).modified(Adding(field: field(apiKey, user)))
+            let field = field(apiKey, user)
+            let transport = transport([.cacheControl: "max-age=100"])
+                .modified(
+                    Sending { request, upstream in
+                        try await upstream.send(request.with { $0.headerFields.append(field) })
+                    }
+                )
             let response = try await stack(over: transport).data(.lawful)
             #expect(response.data == Data("|||\(Array(user.utf8))".utf8))
             #expect(response.cacheStatus?.detail == "credentials")

@@ -266,28 +266,47 @@ struct CachedHazardTests {
         #expect(store.count == 0)
     }
 
+    /// An origin whose first response arrives late: when its gate opens.
+    private struct LateOrigin {
+        let transport: MockTransport
+        /// Resumed when the first request has arrived.
+        let arrived = Suspension<Void>()
+        let gate = Suspension<Void>()
+
+        /// Creates an origin.
+        ///
+        /// - Parameters:
+        ///   - clock: The clock of the `Date` fields.
+        ///   - fields: Returns further fields of the response with a number.
+        init(_ clock: ManualClock, fields: @escaping @Sendable (Int) -> HTTPFields = { _ in [:] }) {
+            let count = Mutex(0)
+            transport = MockTransport { [arrived, gate] _ in
+                let number = count.withLock {
+                    $0 += 1
+                    return $0
+                }
+                let date = NetworkClock.manual(clock).date.httpDate
+                if number == 1 {
+                    arrived.resume()
+                    try await gate.value()
+                }
+                var fields = fields(number)
+                fields[.cacheControl] = "max-age=100"
+                fields[.date] = date
+                return .ok(Data("\(number)".utf8), headerFields: fields)
+            }
+        }
+    }
+
     /// The newer of two responses stays stored, in either order of arrival.
     @Test func lateResponseDoesNotReplaceANewerOne() async throws {
-        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
-        let count = Mutex(0)
-        let transport = MockTransport { [clock] _ in
-            let number = count.withLock {
-                $0 += 1
-                return $0
-            }
-            let date = NetworkClock.manual(clock).date.httpDate
-            if number == 1 {
-                arrived.resume()
-                try await gate.value()
-            }
-            return .ok(Data("\(number)".utf8), headerFields: [.cacheControl: "max-age=100", .date: date])
-        }
-        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        let origin = LateOrigin(clock)
+        let network = origin.transport.cached(in: store).environment(\.clock, .manual(clock))
         async let late = network.data(.lawful)
-        try await arrived.value()
+        try await origin.arrived.value()
         clock.advance(by: .seconds(1))
         #expect(try await text(network) == "2")
-        gate.resume()
+        origin.gate.resume()
         #expect(try await late.data == Data("1".utf8))
         #expect(try await text(network) == "2")
     }
@@ -296,29 +315,14 @@ struct CachedHazardTests {
     @Test(arguments: ["Accept", ""]) func lateResponseDoesNotReplaceANewerOneWithAnotherVary(
         vary: String
     ) async throws {
-        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
-        let count = Mutex(0)
-        let transport = MockTransport { [clock] _ in
-            let number = count.withLock {
-                $0 += 1
-                return $0
-            }
-            let date = NetworkClock.manual(clock).date.httpDate
-            if number == 1 {
-                arrived.resume()
-                try await gate.value()
-            }
-            let names = number == 1 ? vary : vary.isEmpty ? "Accept" : ""
-            let fields: HTTPFields = [.cacheControl: "max-age=100", .date: date, .vary: names]
-            return .ok(Data("\(number)".utf8), headerFields: fields)
-        }
-        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        let origin = LateOrigin(clock) { number in [.vary: number == 1 ? vary : vary.isEmpty ? "Accept" : ""] }
+        let network = origin.transport.cached(in: store).environment(\.clock, .manual(clock))
         let request = HTTPRequestData.lawful.with { $0.headerFields[.accept] = "text/plain" }
         async let late = network.data(request)
-        try await arrived.value()
+        try await origin.arrived.value()
         clock.advance(by: .seconds(1))
         #expect(try await network.data(request).data == Data("2".utf8))
-        gate.resume()
+        origin.gate.resume()
         #expect(try await late.data == Data("1".utf8))
         #expect(try await late.cacheStatus?.detail == "outdated")
         let again = try await network.data(request)

@@ -20,11 +20,11 @@ struct CachedSinkTests {
     }
 
     private func mock(
-        _ pieces: MockResponse.Chunk...,
+        _ chunks: MockResponse.Chunk...,
         status: HTTPResponse.Status = .ok,
         fields: HTTPFields = [.cacheControl: "max-age=100"]
     ) -> MockResponse {
-        .chunks(pieces, status: status, headerFields: fields)
+        .chunks(chunks, status: status, headerFields: fields)
     }
 
     private func send(_ network: some NetworkingComponent, to sink: any ResponseSink) async throws -> HTTPResponseData {

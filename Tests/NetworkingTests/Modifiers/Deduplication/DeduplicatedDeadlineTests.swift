@@ -143,13 +143,13 @@ struct DeduplicatedDeadlineTests {
         #expect(deadline.current == nil)
         source.value.withLock { $0 = .seconds(3) }
         #expect(deadline.current == .seconds(3))
-        deadline.limit(to: .seconds(5))
+        deadline = deadline.limited(to: .seconds(5))
         #expect(deadline.current == .seconds(3))
         source.value.withLock { $0 = .seconds(9) }
         #expect(deadline.current == .seconds(5))
         source.value.withLock { $0 = nil }
         #expect(deadline.current == .seconds(5))
-        deadline.limit(to: .seconds(4))
+        deadline = deadline.limited(to: .seconds(4))
         #expect(deadline.current == .seconds(4))
         source.value.withLock { $0 = .seconds(2) }
         #expect(deadline.shifted(by: .seconds(100)).current == .seconds(102))

@@ -33,20 +33,13 @@ struct ThrottledHammerTests {
         let hammer = Hammer()
         let limiter = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
         let running = Locked(Running())
-        await withTaskGroup { group in
-            for task in 0..<16 {
-                group.addTask {
-                    var random = hammer.random(task)
-                    for _ in 0..<1_000 {
-                        let host = "\(Int.random(in: 0..<4, using: &random))"
-                        guard await takePermit(limiter, host, &random) else { continue }
-                        running.withLock { $0.begin(host) }
-                        await random.yield(upTo: 3)
-                        running.withLock { $0.end(host) }
-                        limiter.giveBack(host)
-                    }
-                }
-            }
+        await hammer.run(tasks: 16, rounds: 1_000) { random, _, _ in
+            let host = "\(Int.random(in: 0..<4, using: &random))"
+            guard await takePermit(limiter, host, &random) else { return }
+            running.withLock { $0.begin(host) }
+            await random.yield(upTo: 3)
+            running.withLock { $0.end(host) }
+            limiter.giveBack(host)
         }
         #expect(running.value.maximum == Self.limit, "\(hammer)")
         #expect((limiter.inFlight, limiter.waiting, limiter.hosts) == (0, 0, 0), "\(hammer)")
@@ -94,25 +87,18 @@ struct ThrottledHammerTests {
             return .ok()
         }
         .throttled(by: limiter)
-        await withTaskGroup { group in
-            for task in 0..<16 {
-                group.addTask {
-                    var random = hammer.random(task)
-                    for _ in 0..<150 {
-                        let request = HTTPRequestData(authority: "\(Int.random(in: 0..<3, using: &random)).example")
-                        let call = Task { try await network.data(request) }
-                        let isCancelled = random.once(in: 2)
-                        if isCancelled {
-                            await random.yield(upTo: 10)
-                            call.cancel()
-                        }
-                        do {
-                            _ = try await call.value
-                        } catch {
-                            #expect(isCancelled && error is CancellationError, "\(hammer): \(error)")
-                        }
-                    }
-                }
+        await hammer.run(tasks: 16, rounds: 150) { random, _, _ in
+            let request = HTTPRequestData(authority: "\(Int.random(in: 0..<3, using: &random)).example")
+            let call = Task { try await network.data(request) }
+            let isCancelled = random.once(in: 2)
+            if isCancelled {
+                await random.yield(upTo: 10)
+                call.cancel()
+            }
+            do {
+                _ = try await call.value
+            } catch {
+                #expect(isCancelled && error is CancellationError, "\(hammer): \(error)")
             }
         }
         #expect(running.value.maximum <= Self.limit, "\(hammer)")

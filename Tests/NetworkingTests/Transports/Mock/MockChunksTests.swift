@@ -252,9 +252,9 @@ struct MockChunksTests {
         failure.fail(Failure())
         await #expect(throws: Failure.self) { try await MockTransport([.held(by: failure)]).data(.lawful) }
 
-        let pieces = HeldResponse()
-        pieces.respond(with: .chunks(["a", "b"]))
-        #expect(try await MockTransport([.held(by: pieces)]).data(.lawful).data == Data("ab".utf8))
+        let chunked = HeldResponse()
+        chunked.respond(with: .chunks(["a", "b"]))
+        #expect(try await MockTransport([.held(by: chunked)]).data(.lawful).data == Data("ab".utf8))
     }
 
     @Test func stepsAndFailuresApplyToAHeldResponse() async throws {

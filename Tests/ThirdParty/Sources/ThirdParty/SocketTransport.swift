@@ -97,7 +97,7 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
     }
 }
 
-extension SocketTransport: ExchangeLimiting {
+extension SocketTransport {
     /// Returns whether closing the socket ends each part of the exchange.
     public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         Self.endsWithItsSocket(request)

@@ -1,9 +1,8 @@
-import NetworkingCore
 import Synchronization
 
-/// The result of a prepared call, for its handlers and for the tasks that wait for it.
-final class CallOutcome<Value: Sendable>: Sendable {
-    typealias Observer = @Sendable (Result<Value, any Error>) -> Void
+/// The result of work, for the observers and the tasks that wait for it.
+package final class Outcome<Value: Sendable>: Sendable {
+    package typealias Observer = @Sendable (Result<Value, any Error>) -> Void
 
     private struct State {
         var result: Result<Value, any Error>?
@@ -13,15 +12,17 @@ final class CallOutcome<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Calls an observer with the result: when it is there, or now if it is there already.
-    func observe(_ observer: @escaping Observer) {
+    package init() {}
+
+    /// Calls an observer with the result: when there is one, or now if there is one already.
+    package func observe(_ observer: @escaping Observer) {
         if let result = add(observer) {
             observer(result)
         }
     }
 
     /// Adds an observer, unless there is a result; returns the result then.
-    private func add(_ observer: @escaping Observer) -> Result<Value, any Error>? {
+    package func add(_ observer: @escaping Observer) -> Result<Value, any Error>? {
         state.withLock { state in
             if state.result == nil {
                 state.observers.append(observer)
@@ -31,7 +32,7 @@ final class CallOutcome<Value: Sendable>: Sendable {
     }
 
     /// Sets the result, unless there is one, and passes it to the observers and waiters.
-    func end(with result: Result<Value, any Error>) {
+    package func end(with result: Result<Value, any Error>) {
         let (observers, waiters) = state.withLock { state -> ([Observer], [Suspension<Value>]) in
             guard state.result == nil else { return ([], []) }
             state.result = result
@@ -48,8 +49,8 @@ final class CallOutcome<Value: Sendable>: Sendable {
 
     /// Waits for the result.
     ///
-    /// - Throws: `CancellationError` at once if the waiting task is cancelled, or the error of the call.
-    func value() async throws -> Value {
+    /// - Throws: `CancellationError` at once if the waiting task is cancelled, or the error of the work.
+    package func value() async throws -> Value {
         let wait = Suspension<Value>()
         let result = state.withLock { state -> Result<Value, any Error>? in
             if state.result == nil {
@@ -61,19 +62,5 @@ final class CallOutcome<Value: Sendable>: Sendable {
         return try await wait.value { [self] in
             state.withLock { $0.waiters[ObjectIdentifier(wait)] = nil }
         }
-    }
-
-    /// Returns the outcome with a value that is computed from the value of this one, once.
-    func map<New: Sendable>(_ transform: @escaping @Sendable (Value) throws -> New) -> CallOutcome<New> {
-        let mapped = CallOutcome<New>()
-        let observer: Observer = { result in
-            mapped.end(with: Result<New, any Error> { try transform(result.get()) })
-        }
-        // In one step, so that the end of the call in between does not make the caller's thread transform the value.
-        if let result = add(observer) {
-            // The caller may be on the main thread, and decoding may take long.
-            _ = OwnedTask<Void>.detached { observer(result) }
-        }
-        return mapped
     }
 }

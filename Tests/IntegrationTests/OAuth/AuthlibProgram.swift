@@ -1,83 +1,11 @@
-#if LoopbackRedirect && URLSession && (os(Linux) || os(macOS))
-import Foundation
-import Testing
-
-/// An OAuth provider on a free port of the loopback address, in a process that ends with its suite.
-struct ProviderServer: SuiteTrait, TestScoping {
-    /// The URL of the provider that runs for the current suite.
-    @TaskLocal static var url: URL?
-
-    /// A Python program that defines `app`, a WSGI application.
-    let program: String
-
-    func provideScope(
-        for test: Test,
-        testCase: Test.Case?,
-        performing function: @concurrent @Sendable () async throws -> Void
-    ) async throws {
-        try await Python.withServer(Self.beginning + program + Self.end) { url in
-            try await Self.$url.withValue(url) { try await function() }
-        }
-    }
-
-    /// Authlib requires https otherwise.
-    private static let beginning = """
-        import os, sys, threading
-        os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
-
-        """
-
-    private static let end = """
-
-        from waitress import create_server
-        listener = create_server(app, host="127.0.0.1", port=0, threads=8)
-        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
-        print(listener.effective_port, flush=True)
-        signal.alarm(0)
-        listener.run()
-        """
-}
-
-extension Trait where Self == ProviderServer {
-    /// Runs the tests of a suite with oidc-provider-mock, a provider of OpenID Connect.
-    static var oidcProviderMock: ProviderServer {
-        ProviderServer(
-            program: """
-                from oidc_provider_mock import app
-                app = app()
-                """
-        )
-    }
-
-    /// Runs the tests of a suite with a provider built on Authlib, which enforces the specifications strictly.
-    static var authlib: ProviderServer {
-        ProviderServer(program: authlibProgram)
-    }
-}
-
-/// The Python modules that suites require.
-///
-/// Determined once for all tests.
-enum Provider {
-    static var hasMock: Bool {
-        get async { await mock.value }
-    }
-
-    static var hasAuthlib: Bool {
-        get async { await authlib.value }
-    }
-
-    private static let mock = Task { await Python.has("oidc_provider_mock, waitress") }
-    private static let authlib = Task { await Python.has("authlib, flask, waitress") }
-}
-
+#if os(Linux) || os(macOS)
 /// Authlib implements the protocol.
 ///
 /// The program keeps its data in memory.
 ///
 /// `login_hint` names the user that signs in. Without it, the user declines. Secrets and tokens contain characters that
 /// forms and header fields escape.
-private let authlibProgram = """
+let authlibProgram = """
     import re, secrets, time
     import flask
     from authlib.integrations.flask_oauth2 import AuthorizationServer, ResourceProtector, current_token

@@ -1,0 +1,101 @@
+import HTTPTypes
+import NetworkingCore
+
+extension RetryPolicy {
+    /// Whether a response needs a decision.
+    func concerns(_ status: HTTPResponse.Status) -> Bool {
+        statuses.contains(status) || Self.onceStatuses.contains(status)
+            || strategy != nil && !(200..<400).contains(status.code)
+    }
+
+    // 421: another connection may lead to the right server. 425: the server refuses a request that could be a replay.
+    static let onceStatuses: StatusSet = [421, 425]
+
+    func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
+        if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
+            let isOnce =
+                Self.onceStatuses.contains(status) && !earlier.contains { $0.response?.status == status }
+            return statuses.contains(status) || isOnce
+        }
+        guard let error = attempt.error as? NetworkingError else { return false }
+        return isTransient(error)
+    }
+
+    func isTransient(_ error: NetworkingError) -> Bool {
+        switch error.kind {
+        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: retriesNetworkFailures
+        case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
+        // The response of a token server was damaged on the way, or came from an intermediary.
+        case .invalidResponse, .decoding: error.isRefreshFailure
+        default: false
+        }
+    }
+}
+
+extension Attempt {
+    /// Whether the response has a status that is retried only once.
+    var isRetriedOnce: Bool {
+        response.map { RetryPolicy.onceStatuses.contains($0.status) } ?? false
+    }
+
+    /// Whether the error reports the status of its response.
+    var isStatusError: Bool {
+        guard let error = error as? NetworkingError else { return false }
+        return error.kind == .status || error.kind == .unauthorized
+    }
+
+    /// Whether the server cannot have processed the request: it never received it, or refused its credentials.
+    var showsThatNothingWasSent: Bool {
+        guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
+        guard !error.isRefreshFailure else { return true }
+        guard error.response == nil else { return false }
+        return switch error.kind {
+        case .nameResolution, .connection, .offline: true
+        default: false
+        }
+    }
+
+    var refusalFurtherIn: RetryRefusal? {
+        switch result {
+        case .success(let response): response.retryRefusal
+        case .failure(let error): (error as? NetworkingError)?.retryRefusal
+        }
+    }
+
+    var budgetFailure: RetryBudget.Failure {
+        (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
+    }
+}
+
+extension Result<HTTPResponseData, any Error> {
+    /// The principal that the attempt was made for, if the result names it.
+    var principal: Principal? {
+        switch self {
+        case .success(let response): response.principal
+        case .failure(let error): (error as? NetworkingError)?.principal
+        }
+    }
+}
+
+extension HTTPResponseData {
+    func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> HTTPResponseData {
+        guard !attempts.isEmpty || refusal != nil else { return self }
+        var response = self
+        if !attempts.isEmpty {
+            response.attempts = attempts.followed(by: response.attempts)
+        }
+        response.retryRefusal = refusal
+        return response
+    }
+}
+
+extension NetworkingError {
+    func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
+        var error = self
+        if !attempts.isEmpty {
+            error.attempts = attempts.followed(by: error.attempts)
+        }
+        error.retryRefusal = refusal
+        return error
+    }
+}
