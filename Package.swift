@@ -201,7 +201,10 @@ let package = Package(
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
             ]
         ),
-        .target(name: "NetworkingTrust", dependencies: ["FoundationForNetworking", "NetworkingCore"]),
+        .target(
+            name: "NetworkingTrust",
+            dependencies: ["CLibraryForNetworking", "FoundationForNetworking", "NetworkingCore"]
+        ),
         .target(
             name: "NetworkingURLSession",
             dependencies: [
@@ -224,10 +227,10 @@ let package = Package(
                 .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
                 .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
                 .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHPACK", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOHPACK", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
                 .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
                 .product("NIOHTTPCompression", of: "swift-nio-extras", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP2", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
                 .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
                 .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]
@@ -324,7 +327,7 @@ let package = Package(
                 .product("NIOCore", of: "swift-nio", trait: "SecureTestServer"),
                 .product("NIOEmbedded", of: "swift-nio", trait: "SecureTestServer"),
                 .product("NIOHTTP1", of: "swift-nio", trait: "SecureTestServer"),
-                .product("NIOHTTP2", of: "swift-nio-http2", for: "SecureTestServer"),
+                .product("NIOHTTP2", of: "swift-nio-http2", trait: "SecureTestServer"),
                 .product("NIOPosix", of: "swift-nio", trait: "SecureTestServer"),
                 .product("NIOSSL", of: "swift-nio-ssl", trait: "SecureTestServer"),
             ]
@@ -537,7 +540,7 @@ let package = Package(
                 .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
                 .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
                 .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP2", of: "swift-nio-http2", for: "AsyncHTTPClient"),
+                .product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
                 .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
                 .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]

@@ -1,12 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import CLibraryForNetworking
 
 /// The text of IPv6 addresses, which have many spellings: `::1` is also `0:0:0:0:0:0:0:1`.
 enum IPv6Text {

@@ -556,7 +556,8 @@ struct DigestTests {
             "algorithm", "MD5-sess", "userhash=true", "%", "https://", ":", "[",
         ]
         for _ in 0..<500 {
-            let text = (0..<Int.random(in: 0..<40, using: &random)).map { _ in fragments.randomElement(using: &random)! }
+            let length = Int.random(in: 0..<40, using: &random)
+            let text = (0..<length).map { _ in fragments.randomElement(using: &random)! }
             let transport = MockTransport { request in
                 request.headerFields.contains(.authorization) ? .ok() : Self.challenge(text.joined())
             }

@@ -1,12 +1,7 @@
 public import Dispatch
+public import FoundationForNetworking
 public import NetworkingCore
 public import NetworkingTransfers
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 // Each stream reads its next element after the closure has returned, so that a slow closure slows the server down.
 

@@ -201,8 +201,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
     // Not an option, because `numbered` sets it for every request, and the first option of a request takes an allocation.
+    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
     public var number: Int? {
         get { content.value.number }
         set { content.value.number = newValue }

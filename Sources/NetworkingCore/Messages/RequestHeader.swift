@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FoundationForNetworking
 
 /// A header field of a request, with factories for common fields.
 ///
