@@ -255,7 +255,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ///
     /// They are copied when the request changes them.
     mutating func share(_ settings: CopyOnWrite<RequestSettings>) {
-        box = settings
+        content.value.options = settings
     }
 
     /// The query, with access to its items by name.
