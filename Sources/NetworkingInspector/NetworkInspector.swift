@@ -1,4 +1,4 @@
-public import FoundationForNetworking
+import FoundationForNetworking
 public import Networking
 
 /// Records the calls of one or more stacks, and shows them as a report, an HTTP archive, text or a live page.

@@ -32,15 +32,15 @@ package struct SignedIn: NetworkingModifier {
 package struct Sending: NetworkingModifier {
     package typealias Send = @Sendable (HTTPRequestData, AnyNetworkingComponent) async throws -> HTTPResponseData
 
-    private let send: Send
+    private let body: Send
 
     /// Creates a modifier that receives each request and the component that sends it.
     package init(_ send: @escaping Send) {
-        self.send = send
+        body = send
     }
 
     package func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        try await send(request, AnyNetworkingComponent(upstream))
+        try await body(request, AnyNetworkingComponent(upstream))
     }
 }
 

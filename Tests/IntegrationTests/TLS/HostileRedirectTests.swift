@@ -86,14 +86,7 @@ extension Loopback {
                         owner: owner,
                         events: events
                     )
-                    let result: Result<Void, any Error>
-                    do {
-                        result = .success(try await body(scene))
-                    } catch {
-                        result = .failure(error)
-                    }
-                    try await transport.shutdown()
-                    try result.get()
+                    try await transport.untilShutDown { try await body(scene) }
                 }
             }
         }

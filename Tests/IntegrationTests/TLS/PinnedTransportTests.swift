@@ -220,12 +220,7 @@ extension Loopback {
                     presenting: "named",
                     speaking: [version]
                 ) { network, server in
-                    let result: Result<HTTPResponseData, any Error>
-                    do {
-                        result = .success(try await network.data(HTTPRequestData(path: "version")))
-                    } catch {
-                        result = .failure(error)
-                    }
+                    let result = await Result { try await network.data(HTTPRequestData(path: "version")) }
                     if isAccepted {
                         #expect(try result.get().status == .ok)
                     } else {

@@ -217,7 +217,8 @@ extension Loopback {
                         roots: .only([try TestCertificates.certificate("authority")]),
                         clientIdentities: [identity]
                     )
-                    try await Self.closing(try AsyncHTTPClientTransport(trust: trust)) { transport in
+                    let transport = try AsyncHTTPClientTransport(trust: trust)
+                    try await transport.untilShutDown {
                         let text = try await transport.server(baseURL: server.url).data(.get("/")).text
                         #expect(text == (version == .http2 ? "HTTP/2" : "HTTP/1.1"))
                     }
@@ -250,7 +251,8 @@ extension Loopback {
                 let hosts: [HostPattern] = ["127.0.0.1", "localhost"]
                 let pins = hosts.map { HostPins($0, certificates: server + authority) }
                 let trust = ServerTrust(roots: .only(authority), pins: pins)
-                return try await closing(try AsyncHTTPClientTransport(trust: trust), body)
+                let transport = try AsyncHTTPClientTransport(trust: trust)
+                return try await transport.untilShutDown { try await body(transport) }
             }
             var configuration = HTTPClient.Configuration.networking
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -258,22 +260,8 @@ extension Loopback {
                 try NIOSSLCertificate.fromPEMBytes(Array(TestServer.TLS.loopbackAuthority.utf8))
             )
             configuration.tlsConfiguration = tls
-            try await closing(AsyncHTTPClientTransport(configuration: configuration), body)
-        }
-
-        /// Runs a closure with a transport, and shuts the transport down.
-        private static func closing(
-            _ transport: AsyncHTTPClientTransport,
-            _ body: nonisolated(nonsending) (AsyncHTTPClientTransport) async throws -> Void
-        ) async throws {
-            let result: Result<Void, any Error>
-            do {
-                result = .success(try await body(transport))
-            } catch {
-                result = .failure(error)
-            }
-            try await transport.shutdown()
-            try result.get()
+            let transport = AsyncHTTPClientTransport(configuration: configuration)
+            try await transport.untilShutDown { try await body(transport) }
         }
     }
 }

@@ -40,7 +40,7 @@ struct StreamCallbackTests {
 
     @Test func passesEachLineAndThenTheResponse() async throws {
         let transport = MockTransport([.chunks(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
-        let received = try await received(\.self) { add, complete in
+        let received = try await received(\String.self) { add, complete in
             transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
         #expect(try received.outcome.get().headerFields[.contentType] == "text/plain")
@@ -49,7 +49,7 @@ struct StreamCallbackTests {
 
     @Test func refusedStatusIsAnErrorWithoutLines() async throws {
         let transport = MockTransport([MockResponse(status: .notFound, data: Data("one\n".utf8))])
-        let received = try await received(\.self) { add, complete in
+        let received = try await received(\String.self) { add, complete in
             transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
         #expect(received.outcome.networkingError?.kind == .status)
@@ -59,7 +59,7 @@ struct StreamCallbackTests {
     @Test func lostConnectionEndsTheStreamWithItsError() async throws {
         let failure = NetworkingError(.connectionLost, request: .lawful)
         let transport = MockTransport([.chunks(["one\n", .failure(failure)])])
-        let received = try await received(\.self) { add, complete in
+        let received = try await received(\String.self) { add, complete in
             transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
         }
         #expect(received.outcome.networkingError?.kind == .connectionLost)
@@ -121,7 +121,7 @@ struct StreamCallbackTests {
 
     @Test func passesEventsUpToTheTerminator() async throws {
         let transport = MockTransport { _ in .events("id: 1\ndata: a\n\n", "data: b\n\ndata: [DONE]\n\n") }
-        let received = try await received(\.data) { add, complete in
+        let received = try await received(\ServerSentEvent.data) { add, complete in
             transport.events(.lawful, until: "[DONE]", queue: queue, onEvent: add, completion: complete)
         }
         #expect(received.outcome.error == nil)
@@ -130,7 +130,7 @@ struct StreamCallbackTests {
 
     @Test func decodesEvents() async throws {
         let transport = MockTransport { _ in Self.tokens("a", "b") }
-        let received = try await received(\.text) { add, complete in
+        let received = try await received(\Token.text) { add, complete in
             transport.events(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
         }
         #expect(received.outcome.error == nil)
@@ -142,7 +142,7 @@ struct StreamCallbackTests {
         let failed = Outcomes<HTTPResponseData>()
         transport.events(.lawful, as: Token.self, queue: queue, onValue: { _ in }, completion: { failed.add($0) })
         #expect(try await failed.first().networkingError?.kind == .decoding)
-        let received = try await received(\.text) { add, complete in
+        let received = try await received(\Token.text) { add, complete in
             transport.events(
                 .lawful,
                 as: Token.self,
@@ -158,7 +158,7 @@ struct StreamCallbackTests {
 
     @Test func decodesTheDocumentsOfABody() async throws {
         let transport = MockTransport { _ in .chunks([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
-        let received = try await received(\.text) { add, complete in
+        let received = try await received(\Token.text) { add, complete in
             transport.values(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
         }
         #expect(received.outcome.error == nil)
