@@ -52,7 +52,7 @@ struct CookieRemovals: Sendable {
     ///   - cookie: The cookie.
     ///   - owner: Its owner.
     ///   - moment: The ``count`` when the request was sent. If too many removals followed, the cookie counts as removed.
-    /// - Returns: `true` if it was removed.
+    /// - Returns: Whether the cookie must not be stored.
     func cover(_ cookie: Cookie, of owner: CookieOwner, since moment: UInt64) -> Bool {
         guard moment < count else { return false }
         guard moment >= lastForgotten else { return true }

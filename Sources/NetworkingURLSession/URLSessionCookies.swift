@@ -210,7 +210,7 @@ extension HTTPCookie {
             properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE"
         }
         #if canImport(Darwin)
-        properties[.sameSitePolicy] = Self.policy(cookie.sameSite)
+        properties[.sameSitePolicy] = Self.policy(cookie.sameSite)?.rawValue
         #endif
         self.init(properties: properties)
     }

@@ -507,7 +507,7 @@ public final class Outbox: Sendable {
 
         /// Reports a change under the lock, which keeps the changes in order.
         ///
-        /// Yielding only adds it to a buffer.
+        /// Yielding only adds the change to a buffer.
         func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
             for reader in readers.values {
                 reader.yield(OutboxChange(id: id, state: change))
