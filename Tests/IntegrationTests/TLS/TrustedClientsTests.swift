@@ -5,6 +5,7 @@ import Networking
 import NetworkingTestServer
 import NIOCore
 import NIOPosix
+import NIOSSL
 import TestSupport
 import Testing
 
