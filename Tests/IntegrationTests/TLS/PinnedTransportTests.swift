@@ -220,11 +220,12 @@ extension Loopback {
                     presenting: "named",
                     speaking: [version]
                 ) { network, server in
-                    let result = await Result { try await network.data(HTTPRequestData(path: "version")) }
+                    let request = HTTPRequestData(path: "version")
                     if isAccepted {
-                        #expect(try result.get().status == .ok)
+                        let response = try await network.data(request)
+                        #expect(response.status == .ok)
                     } else {
-                        let error = #expect(throws: NetworkingError.self) { try result.get() }
+                        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
                         #expect(error?.pinMismatch?.host == "api.shop.example")
                         #expect(server.requests.isEmpty)
                     }
