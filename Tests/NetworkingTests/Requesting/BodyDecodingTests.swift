@@ -126,7 +126,7 @@ struct BodyDecodingTests {
     func errorNamesTheFaultAndItsPath(body: String, fault: String) async throws {
         let error = try #require(await failure(transport(Data(body.utf8), type: "application/json"), as: User.self))
         #expect(
-            error.reason == "The body does not decode to User: \(fault) Compare the type with the server's response."
+            error.reason == "The body does not decode to TaggedUser: \(fault) Compare the type with the server's response."
         )
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
