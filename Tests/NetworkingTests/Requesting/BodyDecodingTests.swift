@@ -125,9 +125,8 @@ struct BodyDecodingTests {
     ])
     func errorNamesTheFaultAndItsPath(body: String, fault: String) async throws {
         let error = try #require(await failure(transport(Data(body.utf8), type: "application/json"), as: User.self))
-        #expect(
-            error.reason == "The body does not decode to TaggedUser: \(fault) Compare the type with the server's response."
-        )
+        let reason = "The body does not decode to TaggedUser: \(fault) Compare the type with the server's response."
+        #expect(error.reason == reason)
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
 
