@@ -37,7 +37,7 @@ final class URLSessionTrust: Sendable {
                     + "AsyncHTTPClientTransport(trust:)."
             )
         }
-        let minimum = trust.minimumTLSVersion == .v13 ? tls_protocol_version_t.TLSv13 : .TLSv12
+        let minimum: tls_protocol_version_t = trust.minimumTLSVersion == .v13 ? .TLSv13 : .TLSv12
         // A configuration that already requires TLS 1.3 keeps it.
         if configuration.tlsMinimumSupportedProtocolVersion.rawValue < minimum.rawValue {
             configuration.tlsMinimumSupportedProtocolVersion = minimum

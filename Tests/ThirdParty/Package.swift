@@ -13,6 +13,7 @@ let package = Package(
     dependencies: [
         .package(name: "swift-networking", path: "../..", traits: ["TestServer"]),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     ],
     targets: [
         .target(
@@ -27,6 +28,7 @@ let package = Package(
             dependencies: [
                 "ThirdParty",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "Networking", package: "swift-networking"),
                 .product(name: "NetworkingTestServer", package: "swift-networking"),
                 .product(name: "NetworkingTesting", package: "swift-networking"),

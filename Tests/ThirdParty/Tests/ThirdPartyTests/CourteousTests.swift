@@ -1,3 +1,4 @@
+import Logging
 import Networking
 import NetworkingTesting
 import Testing

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Logging
 import Networking
 import NetworkingTesting
 import Testing
