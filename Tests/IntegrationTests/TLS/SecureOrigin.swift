@@ -184,11 +184,11 @@ private final class Responder: ChannelInboundHandler {
                 context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
             }
         case .end:
-            respond(context)
+            finish(context)
         }
     }
 
-    private func respond(_ context: ChannelHandlerContext) {
+    private func finish(_ context: ChannelHandlerContext) {
         switch path {
         case "/early", "/refused":
             return
