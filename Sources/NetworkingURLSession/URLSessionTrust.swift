@@ -37,10 +37,11 @@ final class URLSessionTrust: Sendable {
                     + "AsyncHTTPClientTransport(trust:)."
             )
         }
-        let minimum: tls_protocol_version_t = trust.minimumTLSVersion == .v13 ? .TLSv13 : .TLSv12
         // A configuration that already requires TLS 1.3 keeps it.
-        if configuration.tlsMinimumSupportedProtocolVersion.rawValue < minimum.rawValue {
-            configuration.tlsMinimumSupportedProtocolVersion = minimum
+        if trust.minimumTLSVersion == .v13 {
+            configuration.tlsMinimumSupportedProtocolVersion = .TLSv13
+        } else if configuration.tlsMinimumSupportedProtocolVersion != .TLSv13 {
+            configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
         }
         anchors = try Anchors(trust.roots)
         credentials = try trust.clientIdentities.map { identity throws(ServerTrustError) in
