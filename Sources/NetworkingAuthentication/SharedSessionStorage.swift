@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// ```swift
 /// extension DatabaseSessionStorage: SharedSessionStorage {
-///     func lockSession(for userID: String) async throws -> SessionLock {
+///     public func lockSession(for userID: String) async throws -> SessionLock {
 ///         let lock = try await database.advisoryLock(named: "session-\(userID)")
 ///         return SessionLock { lock.release() }
 ///     }

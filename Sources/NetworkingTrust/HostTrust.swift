@@ -4,8 +4,10 @@
 /// certificates of each new connection with ``mismatch(with:)``:
 ///
 /// ```swift
-/// if let host = try trust.hostTrust(for: request), let mismatch = host.mismatch(with: certificates) {
-///     throw NetworkingError(mismatch, request: request)
+/// func check(_ certificates: [Certificate], for request: HTTPRequestData, under trust: ServerTrust) throws {
+///     if let host = try trust.hostTrust(for: request), let mismatch = host.mismatch(with: certificates) {
+///         throw NetworkingError(mismatch, request: request)
+///     }
 /// }
 /// ```
 ///

@@ -9,8 +9,16 @@ extension ServerTrust {
     /// A custom transport returns them from `transportDiagnostics(below:)`:
     ///
     /// ```swift
-    /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-    ///     trust.diagnostics(of: self, below: modifiers)
+    /// struct PinnedTransport: NetworkingTransport {
+    ///     let trust: ServerTrust
+    ///
+    ///     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+    ///         throw NetworkingError(.connection, request: request)
+    ///     }
+    ///
+    ///     func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    ///         trust.diagnostics(of: self, below: modifiers)
+    ///     }
     /// }
     /// ```
     ///

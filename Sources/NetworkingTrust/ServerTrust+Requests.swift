@@ -6,8 +6,8 @@ extension ServerTrust {
     /// Reports pins that have expired (``TrustEvent/pinsExpired(host:)``); they do not apply.
     ///
     /// ```swift
+    /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: ["sha256/…", "sha256/…"])])
     /// let host = try trust.hostTrust(for: request)
-    /// let connection = try await connections.connection(for: request, host)
     /// ```
     ///
     /// - Parameter request: The request, resolved.

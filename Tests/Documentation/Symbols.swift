@@ -246,6 +246,10 @@ struct DatabaseSessionStorage: SessionStorage {
 
     func save(_ session: Session) throws {}
     func removeSession(for userID: String) throws {}
+
+    func userIDs() throws -> [String] {
+        []
+    }
 }
 
 final class Counter: Sendable {

@@ -9,10 +9,10 @@ extension NetworkingComponent {
     /// Sends a request and passes its body to a closure on a queue, chunk by chunk, as it arrives.
     ///
     /// ```swift
-    /// network.stream(request, queue: audio) { chunk in
-    ///     player.play(chunk)
+    /// network.stream(request, queue: .main) { chunk in
+    ///     print(chunk.count)
     /// } completion: { result in
-    ///     player.stop()
+    ///     if case .failure(let error) = result { print(error.localizedDescription) }
     /// }
     /// ```
     ///

@@ -34,8 +34,8 @@ extension NetworkingComponent {
     /// Sends a request and passes its response to a closure on a queue, if the request accepts the status.
     ///
     /// ```swift
-    /// network.perform(.delete("users/42"), queue: model) { result in
-    ///     if case .success = result { users.remove(42) }
+    /// network.perform(.delete("users/42"), queue: .main) { result in
+    ///     if case .failure(let error) = result { print(error.localizedDescription) }
     /// }
     /// ```
     ///

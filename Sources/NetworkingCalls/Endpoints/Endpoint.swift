@@ -67,9 +67,7 @@ public protocol Endpoint<Response>: Sendable {
     ///
     /// ```swift
     /// func configure(_ request: inout HTTPRequestData) {
-    ///     if isUrgent {
-    ///         request.priority = .high
-    ///     }
+    ///     request.priority = .high
     /// }
     /// ```
     ///

@@ -3,9 +3,9 @@ public import NetworkingCore
 /// A value for an option or another property of an endpoint's request.
 ///
 /// ```swift
-/// struct GetNews: Endpoint {
-///     typealias Response = [Article]
-///     var path: RequestPath { "news" }
+/// struct GetUsers: Endpoint {
+///     typealias Response = [User]
+///     var path: RequestPath { "users" }
 ///     var options: [EndpointOption] { [.set(\.cacheMode, .reload), .set(\.retryPolicy, .never)] }
 /// }
 /// ```

@@ -43,8 +43,8 @@ extension NetworkingComponent {
     /// Returns the pages of a list, from the page of a request to the last one, decoded as a type.
     ///
     /// ```swift
-    /// for try await issues in network.pages(.get("issues"), as: [Issue].self, next: .link) {
-    ///     show(issues)
+    /// for try await users in network.pages(.get("users"), as: [User].self, next: .link) {
+    ///     print(users.count)
     /// }
     /// ```
     ///
@@ -87,8 +87,8 @@ extension NetworkingComponent {
     /// Returns the pages of a list, from the page of an endpoint without a type to the last one, decoded as a type.
     ///
     /// ```swift
-    /// for try await repositories in network.pages(GitHub.repositories("octocat"), as: [Repository].self, next: .link) {
-    ///     show(repositories)
+    /// for try await users in network.pages(GitHub.user("octocat"), as: [User].self, next: .link) {
+    ///     print(users.count)
     /// }
     /// ```
     ///
@@ -159,8 +159,8 @@ extension NetworkingComponent {
     /// Returns the elements of all pages of a list, with pages that are decoded as a type.
     ///
     /// ```swift
-    /// for try await issue in network.elements(.get("issues"), as: [Issue].self, next: .link, of: \.self) {
-    ///     show(issue)
+    /// for try await user in network.elements(.get("users"), as: [User].self, next: .link, of: \.self) {
+    ///     print(user.name)
     /// }
     /// ```
     ///

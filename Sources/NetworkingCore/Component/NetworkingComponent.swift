@@ -89,8 +89,16 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
     /// diagnostics of that component.
     ///
     /// ```swift
-    /// func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-    ///     proxy == nil ? [StackDiagnostic("No proxy is set. Pass one.", aboutTransport: self)] : []
+    /// struct ProxyTransport: NetworkingTransport {
+    ///     let proxy: URL?
+    ///
+    ///     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+    ///         throw NetworkingError(.connection, request: request)
+    ///     }
+    ///
+    ///     func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    ///         proxy == nil ? [StackDiagnostic("No proxy is set. Pass one.", aboutTransport: self)] : []
+    ///     }
     /// }
     /// ```
     ///

@@ -70,7 +70,8 @@ public struct NetworkClock: Sendable {
     /// Runs an action at a moment, unless the alarm is cancelled before.
     ///
     /// ```swift
-    /// let alarm = clock.alarm(at: clock.now + .seconds(5)) { connection.cancel() }
+    /// let clock = NetworkEnvironment.current.clock
+    /// let alarm = clock.alarm(at: clock.now + .seconds(5)) { print("five seconds are over") }
     /// defer { alarm.cancel() }
     /// ```
     ///

@@ -92,7 +92,8 @@ extension HTTPRequestData {
     /// Waits for an operation, and reports the start and the end of the wait to the listeners.
     ///
     /// ```swift
-    /// let isAllowed = await request.waiting(.confirmation) { await dialog.isConfirmed() }
+    /// let permission = Wait("permission")
+    /// try await request.waiting(permission) { try await Task.sleep(for: .seconds(1)) }
     /// ```
     ///
     /// Without listeners, it only runs the operation. The end is also reported if the operation throws.

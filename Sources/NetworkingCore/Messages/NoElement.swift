@@ -6,7 +6,7 @@
 ///
 /// ```swift
 /// let deletion: Request<Void> = .delete("users/42")
-/// let user = try await network.request(.get("users/42"))   // error: Name the type of the response. …
+/// let user: User = try await network.request(.get("users/42"))   // without `: User`, an error
 /// ```
 ///
 /// Do not conform a type to it.

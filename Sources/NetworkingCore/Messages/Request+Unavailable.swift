@@ -5,8 +5,7 @@
 /// The response type that the compiler finds for a request if nothing says the type, which is an error.
 ///
 /// ```swift
-/// let user = try await network.request(.get("users/42"))         // error: Name the type of the response. …
-/// let user: User = try await network.request(.get("users/42"))
+/// let user: User = try await network.request(.get("users/42"))   // without `: User`, an error
 /// ```
 public struct UntypedResponse: Sendable {
     private init() {}

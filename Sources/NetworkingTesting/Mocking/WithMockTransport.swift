@@ -6,7 +6,8 @@ public import Networking
 /// try await withMockTransport { transport in
 ///     transport.on(.get, "/users", uses: .once, .json(users))
 ///     let network = transport.server(authority: "api.example.com")
-///     #expect(try await network.value(.users).body.count == 2)
+///     let (users, _) = try await network.value(.users)
+///     #expect(users.count == 2)
 /// }
 /// ```
 ///
