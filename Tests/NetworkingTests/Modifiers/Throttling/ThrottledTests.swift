@@ -47,6 +47,8 @@ struct ThrottledTests {
         for number in 1...5 {
             transport.respond("/\(number)")
             _ = try await calls[number - 1].value
+            // The request that got the permit has arrived before the next permit is given.
+            try await eventually("the next request has arrived") { transport.arrived.count == min(number + 2, 5) }
         }
         #expect(transport.arrived.dropFirst(2) == ["/3", "/4", "/5"])
         #expect(transport.peak == 2)
