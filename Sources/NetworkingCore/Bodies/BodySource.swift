@@ -9,10 +9,10 @@ package protocol BodySource: Sendable {
     /// The identity for comparisons; `nil` if the source equals no other source.
     var identity: String? { get }
 
-    /// Starts to read the source from its start.
+    /// Opens the source for reading from its beginning.
     func open() async throws -> any BodyReader
 
-    /// Starts to read the source from its start without any wait; returns `nil` if that is not possible.
+    /// Opens the source for reading without suspension; returns `nil` if its bytes may arrive later.
     func openNow() throws -> (any BodyReaderNow)?
 }
 
@@ -28,7 +28,7 @@ package protocol BodyReader {
     mutating func next() async throws -> Data?
 }
 
-/// A single pass over a body that never has to wait, because it reads from memory or from disk.
+/// A single pass over a body that never suspends, because it reads from memory or from disk.
 package protocol BodyReaderNow: BodyReader {
     /// Returns the next bytes, never empty; `nil` after the last.
     mutating func nextNow() throws -> Data?
@@ -54,7 +54,7 @@ struct DataReader: BodyReaderNow {
     }
 }
 
-/// The bytes of a file at the time when it is read.
+/// A body source that reads a file when the body is sent.
 struct FileBody: BodySource {
     let path: String
 
@@ -122,7 +122,7 @@ extension RequestBody.Failure {
 
     /// Returns the failure for a file that has changed while it was read.
     ///
-    /// - Parameter path: The file; `nil` for a file in a part.
+    /// - Parameter path: The file; `nil` for a file in a multipart body.
     /// - Returns: The failure.
     package static func changed(_ path: String?) -> RequestBody.Failure {
         let name = path.map { "The file \(PrintableText.singleLine($0))" } ?? "A file among the parts"

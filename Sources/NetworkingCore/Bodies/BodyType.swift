@@ -1,4 +1,4 @@
-/// The properties of a body that a log needs, read from its Content-Type.
+/// The media type, charset and boundary of a body, read from its Content-Type.
 package struct BodyType {
     /// The media type in lower case, without its parameters; empty if there is no Content-Type.
     package let essence: String
@@ -93,6 +93,11 @@ package struct BodyType {
     ///
     /// White space around the equals sign is ignored, and a value without quotation marks may contain white space,
     /// because servers write both.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the parameter in lower case.
+    ///   - text: The value of the field.
+    /// - Returns: The value without quotation marks; `nil` if there is no such parameter.
     package static func parameter(_ name: String, in text: Substring) -> String? {
         var rest = text.utf8[...]
         while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {

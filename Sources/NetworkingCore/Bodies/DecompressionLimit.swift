@@ -12,7 +12,7 @@
 public struct DecompressionLimit: Sendable, Hashable {
     /// The maximum ratio of the decoded length to the length on the wire; `nil` for no limit.
     ///
-    /// The ratio does not apply to the first 8 MiB, because it says little about a short body.
+    /// The ratio applies only to bodies of more than 8 MiB, because short bodies may compress very well.
     public let ratio: Int?
 
     /// The maximum number of decoded bytes; `nil` for no limit.
@@ -31,7 +31,7 @@ public struct DecompressionLimit: Sendable, Hashable {
         self.size = size
     }
 
-    /// A ratio of 200: text rarely exceeds 50, and malicious bodies reach 1,000.
+    /// The default: a ratio of 200. Text rarely exceeds 50, and malicious bodies reach 1,000.
     public static let standard = DecompressionLimit(ratio: 200)
 
     /// Creates a limit with only a ratio.

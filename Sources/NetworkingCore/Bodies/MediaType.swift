@@ -10,7 +10,7 @@ extension String {
 
     private static let octetStream = "application/octet-stream"
 
-    /// From IANA's registry of media types.
+    /// Media types of IANA's registry, and the usual types of formats that are not registered.
     private static let mediaTypes = [
         "7z": "application/x-7z-compressed", "aac": "audio/aac", "aif": "audio/aiff", "aiff": "audio/aiff",
         "apng": "image/apng", "avi": "video/x-msvideo", "avif": "image/avif", "bin": octetStream, "bmp": "image/bmp",

@@ -15,11 +15,13 @@ extension RequestBody {
     /// known, and the body can be sent again if all parts can. If the request has a `multipart/…` Content-Type, that
     /// type is kept and gets the boundary.
     ///
+    /// The send fails with ``NetworkingError/Kind/unencodableBody`` if the boundary is not valid or occurs in a part.
+    ///
     /// - Parameters:
     ///   - parts: The parts in order; a name may occur more than once.
-    ///   - boundary: The boundary between the parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. If it
-    ///     occurs in a part, the send fails. The default has 192 random bits of the environment's
-    ///     ``NetworkEnvironment/secureRandom``, so that it does not occur in any part.
+    ///   - boundary: The boundary between the parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. The
+    ///     default has 192 random bits of the environment's ``NetworkEnvironment/secureRandom``, so that it does not
+    ///     occur in any part.
     /// - Returns: A body of type `multipart/form-data`.
     public static func multipart(_ parts: [MultipartPart], boundary: String? = nil) -> RequestBody {
         if let boundary, !MultipartBody.isBoundary(boundary) {
@@ -142,7 +144,7 @@ public struct MultipartPart: Sendable, Hashable {
     }
 }
 
-/// The parts with a boundary between them.
+/// A body source that reads the parts with a boundary between them.
 struct MultipartBody: BodySource {
     let boundary: String
     let parts: [MultipartPart]
@@ -239,7 +241,7 @@ struct MultipartBody: BodySource {
             return .bytes(body.end)
         }
 
-        /// Returns a chunk of a part after searching it, or the line break at the end of the part.
+        /// Searches a chunk of a part for the boundary and returns it; returns the line break after the part for `nil`.
         mutating func took(_ chunk: Data?) throws -> Data {
             guard let chunk else { return Data("\r\n".utf8) }
             try search?.read(chunk)

@@ -1,4 +1,4 @@
-/// The parts of a multipart body that is in memory (RFC 2046 section 5.1), for a log.
+/// A parser of a multipart body in memory (RFC 2046 section 5.1), for redaction.
 struct MultipartParser {
     struct Part {
         var name: String?
@@ -30,7 +30,7 @@ struct MultipartParser {
         }
     }
 
-    /// Returns the end of a body; the line break before a boundary belongs to the boundary.
+    /// Returns the end of a part, without the line break before a boundary, which belongs to the boundary.
     private func bodyEnd(before delimiter: Int) -> Int {
         let end = delimiter - 1
         return end > 0 && source[end - 1] == 13 ? end - 1 : end

@@ -1,9 +1,10 @@
 extension RequestBody {
     /// The reason why a body cannot be read completely.
     ///
-    /// A transport does not need to catch it. It becomes a ``NetworkingError`` of its kind that names the request.
+    /// The library converts it into a ``NetworkingError`` of the same ``kind`` that names the request, so a transport
+    /// does not need to catch it.
     public struct Failure: Error, CustomStringConvertible {
-        /// The kinds of errors that such a failure becomes.
+        /// The kinds of the resulting errors.
         enum Cause: Sendable {
             case bodyNotReplayable, storage, tooLarge, unencodableBody
         }

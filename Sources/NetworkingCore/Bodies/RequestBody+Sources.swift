@@ -1,15 +1,15 @@
 public import FoundationForNetworking
 
 extension RequestBody {
-    /// Creates a body from a file, which is sent from disk as it is when the request is sent.
+    /// Creates a body from a file, which is read from disk each time the request is sent.
     ///
-    /// It can be sent any number of times. The send fails with ``NetworkingError/Kind/storage`` if the file is missing,
-    /// is a directory, cannot be read, or changes while it is sent.
+    /// It can be sent any number of times. The send fails with ``NetworkingError/Kind/storage`` if the URL is not a
+    /// file URL, or if the file is missing, is a directory, cannot be read, or changes while it is sent.
     ///
     /// - Parameters:
     ///   - url: The URL of the file.
     ///   - contentType: The media type; `nil` derives it from the extension of the file's name.
-    /// - Returns: A body as long as the file.
+    /// - Returns: A body with the content of the file.
     public static func file(_ url: URL, contentType: String? = nil) -> RequestBody {
         guard url.isFileURL else {
             return RequestBody(
@@ -24,11 +24,12 @@ extension RequestBody {
 
     /// Creates a body from a sequence of chunks of bytes, which is read once.
     ///
-    /// The request cannot be sent again: operations that would have to, such as retries, give up or fail. If possible,
-    /// pass a closure that creates the sequence instead.
+    /// The request cannot be sent again: retries give up, a redirect that needs the body is returned as the response,
+    /// and a second reading fails with ``NetworkingError/Kind/bodyNotReplayable``. If possible, pass a closure that
+    /// creates the sequence instead.
     ///
-    /// URLSession cannot send bytes as they arrive. It gets the stream when it has ended; until then, the stream is
-    /// stored in a private file. If the sequence throws or its length is wrong, the send fails with
+    /// URLSession cannot send bytes as they arrive, so the whole stream is read before it is sent: a short one into
+    /// memory, a longer one into a private file. If the sequence throws or its length is wrong, the send fails with
     /// ``NetworkingError/Kind/unencodableBody``, which contains the error of the sequence.
     ///
     /// If the request is cancelled, the task that reads the sequence is cancelled.

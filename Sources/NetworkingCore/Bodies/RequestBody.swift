@@ -48,20 +48,21 @@ public struct RequestBody: Sendable {
 
     /// Creates a body with a value as JSON.
     ///
-    /// The stack's `encoder` encodes it while it rewrites the request. Without one, an encoder does that sorts keys, so
-    /// that equal values make equal requests, and does not escape slashes. The value is encoded once for each send, so
-    /// that retries send the same bytes. If it cannot be encoded, the send fails with
+    /// The stack's `encoder` encodes the value when the stack rewrites the request. A stack without one uses a standard
+    /// encoder, which does not escape slashes and sorts keys, so that equal values give equal requests. The value is
+    /// encoded once for each send, so that retries send the same bytes. If it cannot be encoded, the send fails with
     /// ``NetworkingError/Kind/unencodableBody``, which contains the encoder's error.
     ///
-    /// - Parameter value: The value to encode. To send a value that is not `Sendable`, name the encoder.
+    /// - Parameter value: The value to encode. Use ``json(_:encoder:)`` for a value that is not `Sendable`.
     /// - Returns: A body of type `application/json`.
     public static func json(_ value: some Encodable & Sendable) -> RequestBody {
         RequestBody(EncodableValue(isJSON: true) { try $0.encode(value) })
     }
 
-    /// Creates a body with a value as JSON of one encoder, whatever the stack's encoder is.
+    /// Creates a body with a value that the given encoder encodes as JSON, instead of the stack's `encoder`.
     ///
-    /// The value is encoded in this call.
+    /// The value is encoded in this call. If it cannot be encoded, the send fails with
+    /// ``NetworkingError/Kind/unencodableBody``, which contains the encoder's error.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
@@ -71,7 +72,9 @@ public struct RequestBody: Sendable {
         encoded(value, by: encoder, contentType: "application/json")
     }
 
-    /// Creates a body with a value in the form of the stack's `encoder`, or as JSON if the stack has none.
+    /// Creates a body with a value that the stack's `encoder` encodes, or with its JSON if the stack has none.
+    ///
+    /// The time of the encoding and its errors are the same as for ``json(_:)``.
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: A body of the encoder's media type.
@@ -79,7 +82,9 @@ public struct RequestBody: Sendable {
         RequestBody(EncodableValue(isJSON: false) { try $0.encode(value) })
     }
 
-    /// Creates a body with a value as a property list.
+    /// Creates a body with a value as a property list, encoded in this call.
+    ///
+    /// If the value cannot be encoded, the send fails with ``NetworkingError/Kind/unencodableBody``.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
@@ -90,6 +95,8 @@ public struct RequestBody: Sendable {
     }
 
     /// Creates a body with a value from a custom encoder, encoded in this call.
+    ///
+    /// If the value cannot be encoded, the send fails with ``NetworkingError/Kind/unencodableBody``.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
@@ -176,7 +183,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Starts to read the body from its start.
+    /// Opens the body for reading from its beginning.
     func open() async throws -> any BodyReader {
         switch storage.content {
         case .data(let data): DataReader(data)
@@ -185,7 +192,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Starts to read the body from its start without any wait; returns `nil` if that is not possible.
+    /// Opens the body for reading without suspension; returns `nil` if its bytes may arrive later.
     package func openNow() throws -> (any BodyReaderNow)? {
         switch storage.content {
         case .data(let data): DataReader(data)
@@ -252,12 +259,14 @@ public struct RequestBody: Sendable {
         storage = Storage(value)
     }
 
-    /// Whether the stack's encoder encodes the body, while it rewrites the request.
+    /// Whether the stack's encoder encodes the body when the stack rewrites the request.
     package var isEncodedByStack: Bool {
         storage.value != nil
     }
 
-    /// Returns the body as a stack's encoder encodes it; `nil` if the body does not leave its encoding to the stack.
+    /// Returns the body as a stack's encoder encodes it.
+    ///
+    /// `nil` if the body does not leave its encoding to the stack, or requires JSON and the encoder has another format.
     func encoded(byStack encoder: any BodyEncoder, contentType: String) -> RequestBody? {
         guard let value = storage.value else { return nil }
         guard !value.isJSON || BodyType(contentType).shape == .json else { return nil }
@@ -303,7 +312,7 @@ extension RequestBody: Hashable {
         return false
     }
 
-    /// Hashes the parts that equality compares.
+    /// Hashes the values that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(data)
         hasher.combine(identity)

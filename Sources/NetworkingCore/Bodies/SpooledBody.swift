@@ -1,6 +1,6 @@
 import FoundationForNetworking
 
-/// A body that has been stored in a temporary file, which has no name any more.
+/// A body source that reads a temporary file with the bytes of another body.
 package struct SpooledBody: BodySource {
     let file: TemporaryFile
     package let length: Int64?

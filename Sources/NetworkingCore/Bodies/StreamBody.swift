@@ -1,7 +1,7 @@
 import FoundationForNetworking
 import Synchronization
 
-/// The elements of an asynchronous sequence.
+/// A body source that reads an asynchronous sequence.
 struct StreamBody: BodySource {
     let length: Int64?
     let isReplayable: Bool
@@ -54,7 +54,7 @@ struct StreamBody: BodySource {
     }
 }
 
-/// A stream with a stated length.
+/// A reader that compares the length of a stream with its stated length.
 private struct StatedLengthReader: BodyReader {
     private var reader: any BodyReader
     private let length: Int64

@@ -4,14 +4,14 @@ import HTTPTypes
 extension HTTPRequestData: Codable {
     /// Writes the request without credentials, for a store that sends it later.
     ///
-    /// The message is written, and the options `timeout`, `deadline`, `priority`, `route`, `isIdempotent`,
-    /// `authenticationMethod` and those of the allowed networks. Sinks, handlers, listeners and all other options are
-    /// left out, and so is the identifier.
+    /// Writes the message and the options `timeout`, `deadline`, `priority`, `route`, `isIdempotent`,
+    /// `authenticationMethod`, `allowsCellularAccess`, `allowsExpensiveAccess` and `allowsConstrainedAccess`. All other
+    /// options, sinks, handlers, listeners and the identifier are left out.
     ///
-    /// Left out, so that the stack adds them when the request is sent:
+    /// These parts of the message are left out too, so that the stack adds them when the request is sent:
     /// - header fields that are credentials (`HTTPField.isCredential`) or contain a text that is marked as a secret,
-    /// - query items whose name is that of a credential, that ``setCredential(_:forQueryItem:)`` set, or that contain a
-    ///   marked text,
+    /// - query items with the name of a credential, query items of ``setCredential(_:forQueryItem:)``, and query items
+    ///   that contain a marked text,
     /// - the user and the password in the authority.
     ///
     /// A body in memory is written with its bytes, and a file with its path. A body that leaves its encoding to the
@@ -31,7 +31,7 @@ extension HTTPRequestData: Codable {
     /// It gets a new identifier.
     ///
     /// - Parameter decoder: The decoder.
-    /// - Throws: `DecodingError` if the method or a header field is not valid.
+    /// - Throws: `DecodingError` if the method, a header field, the body or the priority is not valid.
     public init(from decoder: any Decoder) throws {
         self = try StoredRequest(from: decoder).request(codingPath: decoder.codingPath)
     }
@@ -78,7 +78,7 @@ private struct StoredRequest: Codable {
         method = request.method.rawValue
         scheme = request.scheme
         authority = request.authority.map { text in
-            // Without the user and the password, which stand before the last `@`.
+            // The user and the password are before the last `@`.
             text.utf8.lastIndex(of: UInt8(ascii: "@")).map { String(text[text.utf8.index(after: $0)...]) } ?? text
         }
         target = request.targetWithoutSecrets()

@@ -1,5 +1,5 @@
 extension NetworkingComponent {
-    /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
+    /// The probable mistakes in how the stack's modifiers are ordered, the outermost modifier's first.
     ///
     /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
     /// in ``NetworkingModifier/diagnostics(in:)``. The diagnostics of the transport follow
@@ -34,7 +34,7 @@ extension NetworkingComponent {
     ///
     /// - Parameter request: The request, as the app would send it. Options that the stack sets when it rewrites the
     ///   request count too.
-    /// - Returns: One diagnostic for each option. ``diagnostics`` are not among them.
+    /// - Returns: One diagnostic for each option. The result does not contain those of ``diagnostics``.
     public func diagnostics(for request: HTTPRequestData) -> [StackDiagnostic] {
         let settings = resolved(request).settings
         let read = settings.observers.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
@@ -56,7 +56,7 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
 
     /// The option of a request that no part of the stack reads.
     ///
-    /// `nil` if the diagnostic is about a modifier.
+    /// `nil` if the diagnostic is about a modifier or a transport.
     public let option: RequestOptionKey?
 
     /// Creates a diagnostic about a modifier.

@@ -56,8 +56,8 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
     /// that component, so that ``diagnostics`` includes them.
     var modifiers: [any NetworkingModifier] { get }
 
-    /// Returns whether the component ends an exchange at a time limit itself, so that `timeout` and `deadline` need no
-    /// task for it.
+    /// Returns whether the component ends an exchange at a time limit itself, so that `timeout` and `deadline` do not
+    /// run it in a separate task.
     ///
     /// A transport returns `true` if it can end every phase of an exchange from another thread:
     ///
@@ -73,7 +73,7 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
     ///
     /// At the limit, the transport ends the exchange as if the calling task had been cancelled, and throws any error.
     /// ``ExchangeLimit/isReached`` is then `true`, and `timeout` or `deadline` throws its own error in place of that
-    /// one. A response that is complete just then is returned.
+    /// one. A response that is already complete at the limit is returned.
     ///
     /// The default returns `false`.
     ///

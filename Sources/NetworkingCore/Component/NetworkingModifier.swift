@@ -22,8 +22,8 @@
 /// A modifier is a value that does not know its upstream component, so the same modifier can be part of several stacks.
 /// Its state is in a separate object, which those stacks then share.
 ///
-/// Pass on the request that the modifier receives, changed as needed, instead of a new one. It is marked as rewritten
-/// by the chain. The components upstream rewrite a request without that mark.
+/// Pass on the request that the modifier receives, changed as needed, instead of a new one. The received request is
+/// marked as rewritten by the chain. The components upstream rewrite a request without that mark.
 public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// Sends a request upstream and returns its response, with actions before, after or instead of sending it.
     ///
@@ -53,10 +53,11 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
 
-    /// Returns whether an exchange through the modifier ends at a time limit without a task of `timeout` or `deadline`.
+    /// Returns whether an exchange through the modifier ends at a time limit itself, so that `timeout` and `deadline`
+    /// do not run it in a separate task.
     ///
     /// The default returns `false`, so that `timeout` and `deadline` outside of the modifier run it in a task that they
-    /// cancel. A modifier that waits for nothing but its upstream returns what its upstream does:
+    /// cancel. A modifier that waits only for its upstream component returns the value of that component:
     ///
     /// ```swift
     /// func enforcesLimit(
@@ -229,7 +230,7 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         return self.principal(for: request, upstream: upstream)
     }
 
-    /// Returns what the modifier does, or what upstream does if there is no modifier.
+    /// Returns the value of the modifier, or of the upstream component if there is no modifier.
     public func enforcesLimit(
         of request: HTTPRequestData,
         on clock: NetworkClock,

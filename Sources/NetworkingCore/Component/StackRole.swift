@@ -1,7 +1,7 @@
 /// The purpose of a modifier, by which the rules of other modifiers refer to it.
 ///
-/// A rule such as "timeout belongs inside retry" names roles and no types, so it also holds for the modifiers of
-/// another package. A package creates its own role with a name. Roles with equal names are the same role.
+/// A rule such as "timeout belongs inside retry" names roles instead of types, so it also applies to the modifiers of
+/// other packages. A package creates its own role with a name. Roles with equal names are the same role.
 ///
 /// ```swift
 /// extension StackRole {
@@ -34,7 +34,7 @@ extension StackRole {
     public static let signing = StackRole("signing")
     /// Sets the `Authorization` field when it rewrites requests, without a principal.
     public static let authorizationField = StackRole("authorization field")
-    /// Names the server of requests.
+    /// Rewrites requests for a server.
     public static let server = StackRole("server")
     /// Stores responses and returns stored ones.
     public static let caching = StackRole("caching")
@@ -44,7 +44,7 @@ extension StackRole {
     public static let concurrencyLimit = StackRole("concurrency limit")
     /// Limits the number of requests in an interval.
     public static let rateLimit = StackRole("rate limit")
-    /// Decides about requests while there is no network.
+    /// Fails requests, delays them or uses stored responses while there is no network.
     public static let connectivity = StackRole("connectivity")
     /// Limits the time of one attempt.
     public static let timeout = StackRole("timeout")
@@ -52,7 +52,7 @@ extension StackRole {
     public static let deadline = StackRole("deadline")
     /// Follows redirects.
     public static let redirection = StackRole("redirection")
-    /// Adds the fields of a trace to requests.
+    /// Adds the header fields of a trace to requests.
     public static let tracing = StackRole("tracing")
     /// Logs requests.
     public static let logging = StackRole("logging")

@@ -14,14 +14,14 @@ package final class Outcome<Value: Sendable>: Sendable {
 
     package init() {}
 
-    /// Calls an observer with the result: when there is one, or now if there is one already.
+    /// Calls an observer with the result: at once if there is one, otherwise as soon as the work ends.
     package func observe(_ observer: @escaping Observer) {
         if let result = add(observer) {
             observer(result)
         }
     }
 
-    /// Adds an observer, unless there is a result; returns the result then.
+    /// Adds an observer and returns `nil`; if there is already a result, only returns it.
     package func add(_ observer: @escaping Observer) -> Result<Value, any Error>? {
         state.withLock { state in
             if state.result == nil {

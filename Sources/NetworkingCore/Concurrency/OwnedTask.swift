@@ -1,7 +1,7 @@
 /// A task that is cancelled separately from the task that waits for it: timeouts, unscoped streams, handles, alarms.
 ///
-/// Together with ``SharedOperation``, this is the only place where the library starts an unstructured task. The owner
-/// cancels the task when it no longer needs it, and awaits it if it has a result.
+/// NetworkingCore starts unstructured tasks only through this type. The owner cancels the task when it no longer needs
+/// it, and awaits it if it has a result.
 package struct OwnedTask<Success: Sendable>: Sendable {
     private let task: Task<Success, any Error>
 
@@ -28,7 +28,7 @@ package struct OwnedTask<Success: Sendable>: Sendable {
         OwnedTask(task: Task.detached { try await operation() })
     }
 
-    /// The result of the work, for which the caller waits.
+    /// The result of the work; reading it waits until the work has ended.
     ///
     /// If the caller is cancelled, the work is cancelled too, and the caller still waits for its end.
     package var value: Success {

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A continuation that is resumed exactly once, either with a result or by cancellation of the waiting task.
 ///
-/// This is the only place where the library stores a continuation. It may be resumed before a task waits, and is
-/// resumed outside the lock.
+/// NetworkingCore stores continuations only in this type. It may be resumed before a task waits, and resumes the
+/// waiting task outside of the lock.
 package final class Suspension<Value: Sendable>: Sendable {
     private enum State {
         /// No task is waiting yet.

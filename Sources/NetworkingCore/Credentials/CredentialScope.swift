@@ -1,6 +1,7 @@
 /// The servers to which one part of a stack may send its credentials or signatures.
 ///
-/// These are the server that the stack names next to the part, and the authorities that the app names.
+/// These are the server that the nearest `server` modifier names (``CredentialServers``), and the authorities that the
+/// app names.
 package struct CredentialScope: Sendable {
     private let authorities: Set<AuthorityKey>
     private let owner = CredentialServers.Owner.part(CredentialServers.Part())
@@ -9,7 +10,7 @@ package struct CredentialScope: Sendable {
         self.authorities = Set(authorities.map { AuthorityKey($0) })
     }
 
-    /// Takes part in resolving a request, so that the server next to this part of the stack is assigned to it.
+    /// Assigns the nearest server to this part of the stack while a request is resolved.
     package func resolve(_ request: inout HTTPRequestData) {
         request.assignServer(to: owner)
     }
@@ -28,7 +29,7 @@ package struct CredentialScope: Sendable {
     /// Reports that a request is sent without the credentials, because it goes to another server.
     ///
     /// - Parameters:
-    ///   - what: The credentials, as the start of a sentence: "Bearer credentials".
+    ///   - what: The credentials with their verb, for the middle of a sentence: "Bearer credentials are".
     ///   - request: The request.
     /// - Throws: ``NetworkingError/Kind/invalidRequest`` if neither the stack nor the app names a server for them.
     package func withhold(_ what: String, from request: HTTPRequestData) throws {

@@ -1,4 +1,4 @@
-/// An event of the credentials that a stack adds to requests.
+/// An event about the credentials that a stack adds to requests.
 @nonexhaustive
 public enum CredentialsEvent: NetworkEvent {
     /// The request is sent without credentials that a part of the stack would have added.

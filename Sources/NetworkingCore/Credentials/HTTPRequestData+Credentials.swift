@@ -1,15 +1,15 @@
 import FoundationForNetworking
 public import HTTPTypes
 
-// This file decides where a credential may be sent: to the server that the stack names next to the part that adds it,
-// over https or to the loopback address, and never along with a redirect to another origin.
+// This file decides where a credential may be sent: to the server that belongs to the part of the stack that adds it
+// (`CredentialServers`), over https or to the loopback address, and never along with a redirect to another origin.
 
 extension HTTPRequestData {
     /// Sets a header field with a secret, which replaces the fields with that name.
     ///
     /// The field is redacted in logs and errors, is not indexed by the header compression of HTTP/2, and is removed by
     /// a redirect to another origin. If a modifier calls this in `resolve`, the field is sent only to the server that
-    /// the stack names next to the modifier.
+    /// the nearest `server` modifier names.
     ///
     /// - Parameters:
     ///   - value: The secret.
@@ -24,7 +24,7 @@ extension HTTPRequestData {
     /// Sets a query item with a secret.
     ///
     /// Its value is redacted wherever the request is printed, and is not sent to another machine over plain http. If a
-    /// modifier calls this in `resolve`, the item is sent only to the server that the stack names next to the modifier.
+    /// modifier calls this in `resolve`, the item is sent only to the server that the nearest `server` modifier names.
     ///
     /// - Parameters:
     ///   - value: The secret.
@@ -68,8 +68,7 @@ extension HTTPRequestData {
 
     // MARK: To the stack's server
 
-    /// Records that the stack has set a field with a credential, which belongs to the server next to the part that set
-    /// it.
+    /// Records that the stack has set a field with a credential, which belongs to the nearest server.
     mutating func addServerCredential(_ name: HTTPField.Name) {
         assignServer(to: .field(name))
     }
@@ -106,7 +105,7 @@ extension HTTPRequestData {
     ///
     /// - Parameters:
     ///   - server: The authority of the server.
-    ///   - overriding: Whether an authority that is not open is replaced.
+    ///   - overriding: Whether the server also replaces an authority that the request already has.
     ///   - term: The time in which the app uses the server; `nil` if the server cannot be changed.
     mutating func setServer(authority server: String, overriding: Bool, during term: ServerTerm? = nil) {
         let current = authority
@@ -134,9 +133,9 @@ extension HTTPRequestData {
         return credentialServers.value.isServer(authority, of: owner)
     }
 
-    /// Removes the credentials that the stack set for other servers than the target of the request.
+    /// Removes the credentials that the stack set for servers other than the target of the request.
     ///
-    /// The transport reports them with an event, because resolving a request has no effects.
+    /// The transport reports them with an event, because resolving a request must have no side effects.
     mutating func withholdCredentials() {
         guard let owners = credentialServers?.value.credentials, !owners.isEmpty else { return }
         let withheld = owners.filter { !goesToServer(of: $0) }

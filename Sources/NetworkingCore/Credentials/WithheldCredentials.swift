@@ -3,7 +3,7 @@ public struct WithheldCredentials: Sendable, Hashable {
     /// The reason why credentials are withheld.
     @nonexhaustive
     public enum Reason: String, Sendable, Hashable {
-        /// The request does not go to the server that the stack names next to the modifier that adds the credentials.
+        /// The request does not go to the server of the credentials, which the nearest `server` modifier names.
         case otherServer
         /// The request goes over plain http to another machine.
         case plaintext
@@ -11,7 +11,7 @@ public struct WithheldCredentials: Sendable, Hashable {
 
     /// The names of header fields and query items.
     ///
-    /// Empty if the modifier chooses them when it adds them, as `authenticated` and `signed` do.
+    /// Empty if the modifier chooses the names only when it adds the credentials, as `authenticated` and `signed` do.
     public let names: [String]
     /// The reason why the request is sent without them.
     public let reason: Reason

@@ -23,7 +23,7 @@ final class CallDeadline: Sendable {
         self.init(at: moment, of: nil, offset: .zero)
     }
 
-    /// The current moment; `nil` if a caller that shares the work has no deadline.
+    /// The current moment; `nil` if there is no deadline, because a caller that shares the work has none.
     var current: Duration? {
         guard let shared = source?.latestDeadline.map({ $0 + offset }) else { return moment }
         return min(shared, moment ?? shared)

@@ -91,7 +91,7 @@ extension Connectivity {
     /// Waits for a status that fulfils a condition, and returns it.
     ///
     /// - Parameter condition: Returns whether the wait is over.
-    /// - Returns: The status; `nil` if the sequence of changes has ended before.
+    /// - Returns: The status; `nil` if the sequence of changes ends without such a status.
     /// - Throws: `CancellationError` if the caller is cancelled.
     package func firstStatus(
         where condition: @Sendable (ConnectivityStatus) -> Bool

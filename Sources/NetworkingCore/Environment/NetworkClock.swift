@@ -77,7 +77,7 @@ public struct NetworkClock: Sendable {
     ///
     /// - Parameters:
     ///   - deadline: The moment, on this clock.
-    ///   - action: Runs on a thread of the clock. It does not block.
+    ///   - action: Runs on a thread of the clock and must not block.
     /// - Returns: The alarm.
     public func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
         engine.alarm(at: deadline, action)

@@ -86,8 +86,9 @@ public struct NetworkEnvironment: Sendable {
     ///
     /// They do by default.
     ///
-    /// A component that holds back requests until another request has completed sends that one without limits.
-    /// Otherwise it could wait for a permit that one of those requests holds. Token stores do so for their delegates:
+    /// A component that holds back requests until another request has completed, such as a token refresh, sends that
+    /// other request without limits. Otherwise it could wait for a permit that one of the held requests has. Token
+    /// stores do so for their delegates:
     ///
     /// ```swift
     /// var environment = NetworkEnvironment.current

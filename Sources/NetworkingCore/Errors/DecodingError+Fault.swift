@@ -90,7 +90,7 @@ private struct DecodingFault {
         return "\(value) is not valid for its type. The underlying error has the details."
     }
 
-    /// Returns the words for a type that a decoder expects, which are those of JSON for its containers.
+    /// Returns the name of a type that a decoder expects, with JSON's names for containers.
     private static func words(for type: Any.Type) -> String {
         let name = "\(type)"
         if name.hasPrefix("Dictionary<") || name.hasPrefix("KeyedDecodingContainer") { return "an object" }

@@ -28,7 +28,7 @@ public struct NetworkingError: Error {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The request breaks a rule of HTTP or of this library, and was not sent.
         case invalidRequest
-        /// The body could not be encoded, and the request was not sent.
+        /// The body could not be encoded, or its stream failed, and the request was not sent completely.
         case unencodableBody
         /// The request would have to be sent again, but its body can be sent only once.
         case bodyNotReplayable
@@ -58,15 +58,16 @@ public struct NetworkingError: Error {
         case checksumMismatch
         /// The redirects exceed the limit of the policy, or form a loop.
         case tooManyRedirects
-        /// The request does not accept the status code of the response, which is not 401.
+        /// The request does not accept the status code of the response. A 401 has the kind
+        /// ``NetworkingError/Kind/unauthorized`` instead.
         case status
         /// The server requires credentials, or did not accept the ones that were sent (401).
         ///
-        /// ``NetworkingError/status`` is the 401, as for any other status.
+        /// ``NetworkingError/status`` is `nil` if the request was not sent because no user is signed in.
         case unauthorized
         /// The body could not be decoded.
         case decoding
-        /// A limit of the stack refused the request: a queue, a rate, a circuit.
+        /// A limit of the stack refused the request: a queue, a rate limit or a circuit breaker.
         case rejected
         /// A file could not be read or written.
         case storage
@@ -97,7 +98,7 @@ public struct NetworkingError: Error {
 
     /// The duration of the exchange, if the request may be sent again at once; `nil` for any other failure.
     ///
-    /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent
+    /// A transport sets it if a reused connection ended before the response, and the request and its body may be sent
     /// twice.
     package var noResponseAfter: Duration?
 
@@ -110,7 +111,7 @@ public struct NetworkingError: Error {
     /// Whether the failed request was the result of a redirect, so that the request before it was successful.
     package var followsRedirect = false
 
-    /// Whether credentials for the request are missing for a temporary reason, so that the server has not processed it.
+    /// Whether the server has not processed the request because its credentials are missing for a temporary reason.
     package var isRefreshFailure = false
 
     /// Creates an error.

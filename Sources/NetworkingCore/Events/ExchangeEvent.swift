@@ -13,8 +13,7 @@ public enum ExchangeEvent: NetworkEvent {
     case readingBody
     /// The transport has read the body.
     case bodyRead
-    /// The transport starts to connect, and reports when it has a connection. A transport that cannot report both
-    /// reports neither.
+    /// The transport starts to connect. A transport reports both this and ``ExchangeEvent/connected``, or neither.
     case connecting
     /// The transport has a connection and sends the request.
     case connected

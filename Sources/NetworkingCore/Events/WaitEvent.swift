@@ -1,7 +1,7 @@
 /// The start and the end of a wait of a request.
 @nonexhaustive
 public enum WaitEvent: NetworkEvent {
-    /// A request starts to wait. The duration is the longest that the wait can take, if that is known.
+    /// A request starts to wait. The duration is the maximum duration of the wait; `nil` if it is not known.
     case waiting(Wait, Duration?)
     /// The wait is over after this duration, because the request continues, fails or is cancelled.
     case waited(Wait, Duration)
@@ -33,14 +33,16 @@ public enum WaitEvent: NetworkEvent {
 public struct Wait: Sendable, Hashable, CustomStringConvertible {
     /// The name of the wait, one of a bounded set, so that it can label a metric.
     public let name: String
-    /// Whether the wait lasts as long as it announces at its start, so that a log needs no line at its end.
+    /// Whether the wait always takes the duration that is reported at its start, so that a log needs no line for its
+    /// end.
     public let isTimed: Bool
 
     /// Creates a reason to wait.
     ///
     /// - Parameters:
     ///   - name: The name, which is different from those of other waits.
-    ///   - isTimed: Whether the wait lasts as long as it announces at its start. A log then has no line for its end.
+    ///   - isTimed: Whether the wait always takes the duration that is reported at its start. A log then has no line
+    ///     for its end.
     public init(_ name: String, isTimed: Bool = false) {
         self.name = name
         self.isTimed = isTimed
@@ -100,7 +102,8 @@ extension HTTPRequestData {
     ///
     /// - Parameters:
     ///   - wait: The reason.
-    ///   - limit: The longest that the wait can take; `nil` if that is not known.
+    ///   - limit: The maximum duration of the wait, for the listeners; `nil` if it is not known. It does not end the
+    ///     wait.
     ///   - clock: The clock that measures the wait; by default, that of the environment.
     ///   - operation: The operation, which runs on the caller's actor.
     /// - Returns: The result of the operation.

@@ -1,4 +1,6 @@
-/// The method by which a request is authenticated; the modifier of the same method acts on it.
+/// The method by which a request is authenticated.
+///
+/// Only a modifier of the same method adds its credentials to the request.
 ///
 /// ```swift
 /// extension AuthenticationMethod {

@@ -38,7 +38,7 @@ package struct Authority {
         }
     }
 
-    /// Whether a byte is a letter, a digit, a hyphen or a dot, and so has no other meaning than a part of a name.
+    /// Whether a byte is a letter, a digit, a hyphen or a dot, which can only be part of a host.
     static func isPlainNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),

@@ -5,7 +5,7 @@
 package protocol CallRecording: AnyObject, Sendable {
     /// Records that a part of the stack receives the request.
     ///
-    /// - Returns: The number to leave with.
+    /// - Returns: The number for ``leave(_:)``.
     func enter(_ part: any Any.Type) -> Int32
 
     /// Records that the part has returned or thrown.
@@ -14,7 +14,7 @@ package protocol CallRecording: AnyObject, Sendable {
     /// Records an event.
     func record(_ event: any NetworkEvent)
 
-    /// Returns a recording of work beside this call, which may outlive it.
+    /// Returns a recording of work that several calls share and that may outlive this call.
     func branch() -> any CallRecording
 
     /// Adds the events that a branch has recorded so far.

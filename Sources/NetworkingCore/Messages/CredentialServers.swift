@@ -1,10 +1,10 @@
 import HTTPTypes
 
-/// The server of each credential of a request: the server that the stack names next to the part that adds it.
+/// The server of each credential of a request: the server that the nearest `server` modifier names.
 ///
-/// That is the nearest `server` outside of the part, or the nearest one inside if there is none outside. In
-/// `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`, which is
-/// outermost, and the tokens belong to `a`.
+/// That is the nearest `server` outside of the part that adds the credential, or the nearest one inside if there is
+/// none outside. In `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`,
+/// which is outermost, and the tokens belong to `a`.
 struct CredentialServers: Sendable {
     /// The owner of a server: a part of the stack, a header field or a query item.
     enum Owner: Sendable, Hashable {

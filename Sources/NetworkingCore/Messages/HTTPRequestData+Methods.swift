@@ -128,7 +128,7 @@ extension HTTPRequestData {
         HTTPRequestData(.delete, path, query: query, headers: headers)
     }
 
-    /// Returns a copy with another value of an option or a part.
+    /// Returns a copy with another value of one property.
     ///
     /// ```swift
     /// try await network.data(.get("news").with(\.cacheMode, .reload).with(\.timeout, .seconds(5)))

@@ -19,7 +19,7 @@ extension HTTPRequestData {
         settings.secretValues.insert(value)
     }
 
-    /// Returns a text without the texts that were marked on this request.
+    /// Returns a text in which the texts that were marked on this request are redacted.
     package func hidingMarkedSecrets(in text: String) -> String {
         guard let box, !box.value.secretValues.isEmpty else { return text }
         return box.value.secretValues.hidden(in: text)

@@ -85,7 +85,7 @@ extension HTTPRequestData {
 
     /// The path and query as transports send them (RFC 9112 section 3.2.1), for code that signs them.
     ///
-    /// An open path is `/`. The query may contain characters that a URL cannot, if the app encoded it. They are
+    /// An open path is `/`. If the app encoded the query itself, it may contain characters that a URL cannot. They are
     /// percent-encoded here.
     public var requestTarget: String {
         PercentEncoding.encodeTarget(closedTarget)

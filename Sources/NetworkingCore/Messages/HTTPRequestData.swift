@@ -16,7 +16,7 @@ import Synchronization
 /// authority fails.
 ///
 /// The library checks a request before it reaches a transport. A request that HTTP does not allow fails with
-/// ``NetworkingError/Kind/invalidRequest``. No setter traps on a value from outside.
+/// ``NetworkingError/Kind/invalidRequest``. No setter traps, whatever value it receives.
 public struct HTTPRequestData: Sendable, Identifiable {
     /// An identifier that is unique in this process, for logs and to distinguish requests.
     ///
@@ -55,7 +55,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ///   - scheme: `https` or `http`; `nil` leaves it open.
     ///   - authority: The host, and the port if it is not the scheme's default; `nil` leaves it open.
     ///   - path: The path, with or without its leading slash, followed by the query if it contains a question mark;
-    ///     `nil` leaves the path open. Values that a literal interpolates are escaped.
+    ///     `nil` leaves the path open. Values that are interpolated in a literal are escaped.
     ///   - headerFields: The header fields.
     ///   - body: The body.
     public init(
@@ -78,14 +78,15 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// Creates a request from its parts, with a path that was composed before.
+    /// Creates a request from its parts, with a path in a string.
     ///
     /// - Parameters:
     ///   - method: The method, GET by default.
     ///   - scheme: `https` or `http`; `nil` leaves it open.
     ///   - authority: The host, and the port if it is not the scheme's default; `nil` leaves it open.
     ///   - path: The path, with or without its leading slash, followed by the query if it contains a question mark;
-    ///     `nil` leaves the path open. It is not escaped any further.
+    ///     `nil` leaves the path open. Slashes, question marks and escapes in it keep their meaning. Characters that a
+    ///     path may not contain are percent-encoded.
     ///   - headerFields: The header fields.
     ///   - body: The body.
     @_disfavoredOverload
@@ -167,7 +168,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// The path and query as they will be sent, with an empty path if it is open; `nil` if both are.
+    /// The path and query as they will be sent, with an empty path if it is open; `nil` if there is no query either.
     package var target: String? {
         get { content.value.line.target }
         set { line.target = newValue?.asFieldValue }
@@ -373,7 +374,7 @@ extension HTTPRequestData {
 
     /// Records that a part of the stack receives the request.
     ///
-    /// Returns the number to leave with.
+    /// - Returns: The number for ``leave(_:)``.
     @usableFromInline
     func enter(_ part: any Any.Type) -> Int32 {
         recorder?.enter(part) ?? -1

@@ -112,8 +112,8 @@ public struct HTTPResponseData: Sendable {
 
     /// Whether the request's sink was offered the head of this response.
     ///
-    /// ``HTTPRequestData/deliver(_:body:)`` and `deliver(to:for:)` set it. A response in memory whose head was not
-    /// offered goes to the sink in the outermost part of the stack. A modifier that needs it there before calls
+    /// ``HTTPRequestData/deliver(_:body:)`` and `deliver(to:for:)` set it. If it is `false`, the outermost part of the
+    /// stack delivers a body in memory to the sink. A modifier that needs the body in the sink earlier calls
     /// `deliver(to:for:)`.
     public package(set) var wasOfferedToSink: Bool {
         get { box.value.wasOfferedToSink }

@@ -101,7 +101,8 @@ public struct HeaderFields: Sendable {
 
     /// Adds a field after the existing ones.
     ///
-    /// - Parameter field: The field, whose value swift-http-types has made valid.
+    /// - Parameter field: The field. swift-http-types has already replaced any forbidden characters in its value, so
+    ///   sending it does not fail.
     public mutating func append(_ field: HTTPField) {
         httpFields.append(field)
     }

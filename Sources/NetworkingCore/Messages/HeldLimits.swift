@@ -1,4 +1,4 @@
-/// The limiters that hold a permit for a request, innermost first, while it is on its way through a stack.
+/// The limiters with a permit that a request holds, innermost first, while it is on its way through a stack.
 ///
 /// Each limiter has an instance for the requests that hold no other permit, so that these need no allocation. The
 /// instance also identifies the limiter: a request can outlive the limiter, and another limiter can then have the same

@@ -30,7 +30,7 @@ public protocol NetworkEventObserver: RequestOptionReader, Sendable {
     /// Returns header fields for one exchange of a transport, just before it starts, such as those of a trace.
     ///
     /// They replace fields of the same names, also those of listeners further out. If several requests share an
-    /// exchange, a listener of one of them is asked. The default returns none.
+    /// exchange, only the listeners of one of them provide fields. The default returns none.
     ///
     /// - Parameter request: The request as it goes out.
     /// - Returns: The fields.

@@ -23,12 +23,12 @@ public struct Principal: Sendable, Hashable {
 
     /// Creates the principal of a request that has the credentials of two stores.
     ///
-    /// The length of both identifiers is part of the result, so that no other two identifiers have the same one.
+    /// The result contains the lengths of both identifiers, so that no other pair of identifiers has the same result.
     fileprivate init(outer: Principal, inner: Principal) {
         id = Self.joinMark + Self.prefixed(outer.id) + Self.prefixed(inner.id)
     }
 
-    /// A control character that is never the start of a user identifier.
+    /// The control character at the start of a joined identity; ``init(userID:)`` escapes a user identifier with it.
     private static let joinMark = "\u{1F}"
 
     private static func prefixed(_ id: String) -> String {
@@ -88,7 +88,7 @@ public struct Principal: Sendable, Hashable {
     package func isSame(as other: Principal) -> Bool {
         if self == other { return true }
         guard let parts = cookieParts, let others = other.cookieParts else {
-            // The first cookie of a session, or the last one that has expired, does not make another user.
+            // The user stays the same when a session gets its first cookie or loses its last one.
             return withoutCookies == other.withoutCookies
         }
         return parts.session == others.session && parts.owner == others.owner

@@ -1,6 +1,6 @@
 public import FoundationForNetworking
 
-/// A value of a query item: text, a number, a truth value, a date, an optional, an array, or a type of your own.
+/// A value of a query item: text, a number, a Boolean, a date, an optional, an array, or a type of your own.
 ///
 /// ```swift
 /// enum Order: String, QueryValue {
@@ -14,7 +14,7 @@ public import FoundationForNetworking
 public protocol QueryValue {
     /// Returns the texts that the value sends, before percent-encoding: one for each item, none to leave it out.
     ///
-    /// - Parameter format: The format of dates and truth values.
+    /// - Parameter format: The format of dates and Booleans.
     /// - Returns: The texts.
     func queryTexts(in format: QueryFormat) -> [String]
 }
@@ -55,7 +55,7 @@ public struct QueryFormat: Sendable, Hashable {
         case millisecondsSince1970
     }
 
-    /// The form of a truth value.
+    /// The form of a Boolean.
     public enum BooleanStyle: Sendable, Hashable {
         /// `true` and `false`.
         case words
@@ -67,7 +67,7 @@ public struct QueryFormat: Sendable, Hashable {
     public var arrays: ArrayStyle
     /// The form of dates.
     public var dates: DateStyle
-    /// The form of truth values.
+    /// The form of Booleans.
     public var booleans: BooleanStyle
 
     /// Creates a format.
@@ -75,7 +75,7 @@ public struct QueryFormat: Sendable, Hashable {
     /// - Parameters:
     ///   - arrays: The form of arrays.
     ///   - dates: The form of dates.
-    ///   - booleans: The form of truth values.
+    ///   - booleans: The form of Booleans.
     public init(arrays: ArrayStyle = .repeated, dates: DateStyle = .iso8601, booleans: BooleanStyle = .words) {
         self.arrays = arrays
         self.dates = dates
@@ -135,7 +135,7 @@ extension URL: QueryValue {
 }
 
 extension Bool: QueryValue {
-    /// Returns the truth value in the style of the format.
+    /// Returns the Boolean in the style of the format.
     public func queryTexts(in format: QueryFormat) -> [String] {
         switch format.booleans {
         case .words: [self ? "true" : "false"]
@@ -186,7 +186,7 @@ extension RequestQuery: ExpressibleByDictionaryLiteral {
     ///
     /// - Parameters:
     ///   - items: The names and values. A name may occur more than once.
-    ///   - format: The format of arrays, dates and truth values.
+    ///   - format: The format of arrays, dates and Booleans.
     public init(_ items: KeyValuePairs<String, (any QueryValue)?>, format: QueryFormat = QueryFormat()) {
         self.init(items: items.map { ($0.key, $0.value) }, format: format)
     }
@@ -200,7 +200,7 @@ extension RequestQuery: ExpressibleByDictionaryLiteral {
     ///
     /// - Parameters:
     ///   - items: The names and values.
-    ///   - format: The format of arrays, dates and truth values.
+    ///   - format: The format of arrays, dates and Booleans.
     @_disfavoredOverload
     public init(_ items: [String: some QueryValue], format: QueryFormat = QueryFormat()) {
         self.init(items: items.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, format: format)

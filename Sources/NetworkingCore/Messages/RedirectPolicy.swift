@@ -66,7 +66,7 @@ public struct RedirectPolicy: Sendable {
 
     /// Removes additional header fields when a redirect leads to another origin.
     ///
-    /// Every field that ``HTTPTypes/HTTPField/isCredential`` is removed in any case.
+    /// A field that is a credential (``HTTPTypes/HTTPField/isCredential``) is always removed.
     ///
     /// - Parameter names: The names of the fields.
     /// - Returns: A policy that treats them as credentials.

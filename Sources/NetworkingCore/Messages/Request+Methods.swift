@@ -1,7 +1,7 @@
-// Each method twice: a typed request needs to know at compile time whether its response is decoded.
+// Each method exists twice, because the type of a request decides at compile time whether its response is decoded.
 
 extension Request where Response: Decodable & SendableMetatype {
-    /// Creates a GET request and decodes its response.
+    /// Creates a GET request that decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -16,7 +16,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.get, path, query: query, headers: headers))
     }
 
-    /// Creates a POST request and decodes its response.
+    /// Creates a POST request that decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -33,7 +33,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PUT request and decodes its response.
+    /// Creates a PUT request that decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -50,7 +50,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PATCH request and decodes its response.
+    /// Creates a PATCH request that decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -67,7 +67,7 @@ extension Request where Response: Decodable & SendableMetatype {
         Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a DELETE request and decodes its response.
+    /// Creates a DELETE request that decodes its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -85,7 +85,7 @@ extension Request where Response: Decodable & SendableMetatype {
 
 // The requests without a value. See `NoElement` for the generic parameter.
 extension Request {
-    /// Creates a GET request and checks its response for success, without decoding it.
+    /// Creates a GET request that only checks the status of its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -100,7 +100,7 @@ extension Request {
         Request(HTTPRequestData(.get, path, query: query, headers: headers))
     }
 
-    /// Creates a HEAD request and checks its response for success, without decoding it.
+    /// Creates a HEAD request that only checks the status of its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -115,7 +115,7 @@ extension Request {
         Request(HTTPRequestData(.head, path, query: query, headers: headers))
     }
 
-    /// Creates a POST request and checks its response for success, without decoding it.
+    /// Creates a POST request that only checks the status of its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -132,7 +132,7 @@ extension Request {
         Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PUT request and checks its response for success, without decoding it.
+    /// Creates a PUT request that only checks the status of its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -149,7 +149,7 @@ extension Request {
         Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a PATCH request and checks its response for success, without decoding it.
+    /// Creates a PATCH request that only checks the status of its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -166,7 +166,7 @@ extension Request {
         Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
     }
 
-    /// Creates a DELETE request and checks its response for success, without decoding it.
+    /// Creates a DELETE request that only checks the status of its response.
     ///
     /// - Parameters:
     ///   - path: The path. Interpolated values are escaped.
@@ -183,7 +183,7 @@ extension Request {
 }
 
 extension Request {
-    /// Returns a copy with another value of an option or a part of its request.
+    /// Returns a copy with another value of one property of its request.
     ///
     /// ```swift
     /// let user = try await network.request(.user(id: 42).with(\.cacheMode, .reload))

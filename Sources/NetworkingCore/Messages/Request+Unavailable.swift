@@ -1,8 +1,8 @@
-// Requests that cannot be decoded are errors of the compiler with a message that says what to write. Without these
-// methods, a request without a type would be a `Request<Void>`, and a type that is not Decodable would have an error
+// A request that cannot be decoded is a compile-time error with a message that says what to write. Without these
+// methods, a request without a type would be a `Request<Void>`, and a type that is not Decodable would cause an error
 // about the constraints of another method.
 
-/// The response type that the compiler finds for a request if nothing says the type, which is an error.
+/// The response type that the compiler infers for a request without an explicit type, which is a compile-time error.
 ///
 /// ```swift
 /// let user: User = try await network.request(.get("users/42"))   // without `: User`, an error

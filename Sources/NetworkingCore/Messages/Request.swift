@@ -115,9 +115,7 @@ extension Request where Response: Decodable & SendableMetatype {
 }
 
 extension Request {
-    /// Creates a request that checks its response for success and does not decode it.
-    ///
-    /// It is for `Request<Void>`.
+    /// Creates a `Request<Void>`, which only checks the status of its response.
     ///
     /// - Parameter http: The request to send.
     public init<each Element: NoElement>(_ http: HTTPRequestData) where Response == (repeat each Element) {

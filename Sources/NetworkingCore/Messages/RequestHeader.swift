@@ -37,8 +37,8 @@ public struct RequestHeader: Sendable, Hashable {
 
     /// Creates an `Accept` field.
     ///
-    /// - Parameter types: The media types that the caller can read, best first. From the second on they have falling
-    ///   quality values.
+    /// - Parameter types: The media types that the caller can read, best first. The second and later ones get
+    ///   decreasing quality values.
     /// - Returns: The field.
     public static func accept(_ types: MediaType...) -> RequestHeader {
         RequestHeader(.accept, qualities(of: types.map(\.rawValue)))
@@ -51,7 +51,7 @@ public struct RequestHeader: Sendable, Hashable {
     /// ```
     ///
     /// - Parameter qualities: The media types and their qualities, from 0, which refuses the type, to 1. A quality
-    ///   outside of that range is replaced by its nearest end. It is sent with up to three decimals.
+    ///   outside of that range is clamped to it. Qualities are sent with up to three decimals.
     /// - Returns: The field.
     public static func accept(_ qualities: KeyValuePairs<MediaType, Double>) -> RequestHeader {
         RequestHeader(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
@@ -59,8 +59,8 @@ public struct RequestHeader: Sendable, Hashable {
 
     /// Creates an `Accept-Language` field (RFC 9110 section 12.5.4).
     ///
-    /// - Parameter languages: The languages that the user reads, best first: `["de-CH", "de", "en"]`. From the second
-    ///   on they have falling quality values.
+    /// - Parameter languages: The languages that the user reads, best first: `["de-CH", "de", "en"]`. The second and
+    ///   later ones get decreasing quality values.
     /// - Returns: The field.
     public static func acceptLanguage(_ languages: [String]) -> RequestHeader {
         RequestHeader(.acceptLanguage, qualities(of: languages))
@@ -79,7 +79,7 @@ public struct RequestHeader: Sendable, Hashable {
     /// `BasicCredentials` sends them with every request of a stack, and refuses a user name with a colon.
     ///
     /// - Parameters:
-    ///   - user: The user name. A server takes the part after a colon for the password.
+    ///   - user: The user name. If it contains a colon, a server reads the text after the colon as the password.
     ///   - password: The password.
     /// - Returns: The field.
     public static func authorization(basic user: String, password: String) -> RequestHeader {
@@ -92,7 +92,8 @@ public struct RequestHeader: Sendable, Hashable {
     /// HTTPRequestData.get("news", headers: [.cacheControl("no-cache", "max-stale=60")])
     /// ```
     ///
-    /// It is for the server and the caches on the way. `cacheMode` is for the cache of the stack.
+    /// The server, the caches on the way and the stack's `cached` follow the directives. `cacheMode` controls only the
+    /// cache of the stack.
     ///
     /// - Parameter directives: The directives.
     /// - Returns: The field.

@@ -42,7 +42,7 @@ public protocol RequestOption {
 /// An option that the library sets itself and that diagnostics do not report.
 package protocol LibraryRequestOption: RequestOption {}
 
-/// An option of a modifier that every transport follows too if it says that the request must not be sent again.
+/// An option of a modifier that also keeps every transport from sending the request again, if its value forbids that.
 package protocol ResendingOption: RequestOption {}
 
 extension RequestOption {

@@ -9,9 +9,9 @@
 /// percent-encoded, and existing escapes stay as they are. An interpolated value is percent-encoded as a whole, so that
 /// a slash, a question mark or a number sign in it does not change the structure of the URL.
 ///
-/// A segment of the path that contains a value must not be empty, `.` or `..` as a whole, because such a path names
-/// another resource. Neither may a part of it between slashes or backslashes be `..`, as in `../admin`, because some
-/// servers decode `%2F` before they remove dot segments. Sending the request then fails with
+/// A segment of the path that contains a value must not be empty, `.` or `..`, because such a path names another
+/// resource. It must not contain `..` between slashes or backslashes either, as in `../admin`, because some servers
+/// decode `%2F` before they remove dot segments. Sending a request with such a segment fails with
 /// ``NetworkingError/Kind/invalidRequest``.
 public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
     /// The path, and the query if there is one, with escaped values.
@@ -20,7 +20,8 @@ public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation,
     /// Whether a value makes a segment empty or a dot segment, at least for a server that decodes slashes first.
     let hasInvalidSegment: Bool
 
-    /// Creates a path from text that is not escaped any further, such as one that a server sent.
+    /// Creates a path from text in which slashes, question marks and escapes keep their meaning, such as the path in a
+    /// response.
     ///
     /// - Parameter path: The path, with or without its leading slash, followed by the query if it contains a question
     ///   mark.

@@ -15,6 +15,8 @@ public enum RequestPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
 
 extension HTTPRequestData {
     /// The priority of the request when requests wait for a permit.
+    ///
+    /// `.normal` by default. The stack's `throttled` and `rateLimited` read it.
     public var priority: RequestPriority {
         get { box?.value.priority ?? .normal }
         set { settings.priority = newValue }

@@ -31,7 +31,7 @@ package struct RequestSettings: Sendable {
     package var observers: [any NetworkEventObserver] = []
     /// The listeners that the modifiers of a stack added; they are removed when the request leaves the stack.
     package var stackObservers: [any NetworkEventObserver] = []
-    /// The credentials that the stack did not send, because they belong to another server.
+    /// The names of the credentials that the stack did not send, because they belong to another server.
     var withheldCredentials: [String] = []
     /// The header fields that listeners set for the exchange with which the request was sent.
     var attemptFields: HTTPFields = [:]
@@ -57,7 +57,8 @@ package struct RequestSettings: Sendable {
 extension HTTPRequestData {
     /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
     ///
-    /// If it is zero or less, the attempt fails as if it had exceeded the limit.
+    /// It needs a `timeout` modifier in the stack. If it is zero or less, the attempt fails as if it had exceeded the
+    /// limit.
     public var timeout: Duration? {
         get { box?.value.timeout }
         set { settings.timeout = newValue }

@@ -37,7 +37,7 @@ public protocol RequestTrace: Sendable {
 extension HTTPRequestData {
     /// The trace of the request's exchanges; `nil` if no modifier further out traces it.
     ///
-    /// A modifier that traces sends a request on unchanged if it has one.
+    /// A modifier that traces sends a request that already has a trace on unchanged.
     public var trace: (any RequestTrace)? {
         box?.value.trace
     }

@@ -32,8 +32,8 @@ public protocol ResponseSink: Sendable {
 
     /// Rewrites a request before it is sent, and before a retry sends it again, so that it asks for the missing part.
     ///
-    /// Does nothing by default, so that a retry asks for the whole body again. A sink that has a part sets `Range` and
-    /// `If-Range`. The head that it is then offered shows whether the server has followed them.
+    /// Does nothing by default, so that a retry asks for the whole body again. A sink that already has a part of the
+    /// body sets `Range` and `If-Range`. The head that it is then offered shows whether the server has followed them.
     ///
     /// - Parameter request: The request, as the chain has rewritten it.
     func prepare(_ request: inout HTTPRequestData)

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The time during which the app uses a server that can be changed, which is over for good after a change.
+/// The time during which the app uses one server, if it can change the server. It ends with the change.
 ///
-/// The credentials of a stack may belong to another server as soon as the server has changed. A request that was
-/// resolved before that still goes to the former server, so it gets none of them any more.
+/// After a change, the credentials of a stack may belong to the new server. A request that was resolved before the
+/// change still goes to the former server, so it is sent without them.
 package final class ServerTerm: Sendable {
     private let hasEnded = Atomic(false)
 

@@ -56,8 +56,8 @@ extension HTTPRequestData {
 
     /// Adds a closure that receives the progress of the transfer.
     ///
-    /// The closures that the request already has stay. The one that was added last is called first. A transport
-    /// reports to ``progressHandler``, which calls all of them.
+    /// The request keeps its existing closures, which are called after the new one. A transport reports to
+    /// ``progressHandler``, which calls all of them.
     ///
     /// ```swift
     /// request.addProgressHandler { progress in

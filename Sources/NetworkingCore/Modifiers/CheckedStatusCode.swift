@@ -8,7 +8,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Without this modifier, `data` returns any response, while `value` always checks the status. Place it outside of
-    /// `retry`, which decides by responses. Inside, `retry` reads the response from the error.
+    /// `retry`, which decides by responses. If it is inside, `retry` reads the response from a ``NetworkingError``, and
+    /// does not retry after a custom error by default.
     ///
     /// - Parameter error: Creates a custom error for a refused response; `nil` uses the library's.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` for 401

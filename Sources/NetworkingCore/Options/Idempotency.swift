@@ -1,7 +1,9 @@
 public import HTTPTypes
 
 extension HTTPRequestData {
-    /// Whether sending the request twice has the same effect as sending it once; `nil` leaves that to its method.
+    /// Whether sending the request twice has the same effect as sending it once.
+    ///
+    /// `nil`, the default, means `true` for a request with an idempotent method or an `Idempotency-Key` field.
     ///
     /// Retries and other modifiers that repeat requests read this.
     public var isIdempotent: Bool? {

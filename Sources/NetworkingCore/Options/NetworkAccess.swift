@@ -1,8 +1,8 @@
 extension HTTPRequestData {
     /// Whether the request may be sent over a mobile network.
     ///
-    /// `true` by default. URLSession on Apple's platforms and the stack's `whenOffline` enforce it. A request that the
-    /// current network does not allow is treated as if there were no network.
+    /// `true` by default. URLSession on Apple's platforms and the stack's `whenOffline` enforce it. A request that does
+    /// not allow the current network is treated as if there were no network.
     public var allowsCellularAccess: Bool {
         get { networkAccess.allowsCellular }
         set { networkAccess.allowsCellular = newValue }
@@ -10,7 +10,7 @@ extension HTTPRequestData {
 
     /// Whether the request may be sent over a network that is expensive, such as a personal hotspot.
     ///
-    /// `true` by default; enforced as ``allowsCellularAccess``.
+    /// `true` by default. It is enforced in the same way as ``allowsCellularAccess``.
     public var allowsExpensiveAccess: Bool {
         get { networkAccess.allowsExpensive }
         set { networkAccess.allowsExpensive = newValue }
@@ -18,7 +18,7 @@ extension HTTPRequestData {
 
     /// Whether the request may be sent over a network on which the user asks apps to use little data.
     ///
-    /// `true` by default; enforced as ``allowsCellularAccess``.
+    /// `true` by default. It is enforced in the same way as ``allowsCellularAccess``.
     public var allowsConstrainedAccess: Bool {
         get { networkAccess.allowsConstrained }
         set { networkAccess.allowsConstrained = newValue }

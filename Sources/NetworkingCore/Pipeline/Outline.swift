@@ -57,7 +57,7 @@ extension AnyKeyPath {
     /// The key path as an outline prints it: as written if the platform supports that, otherwise by its root and value
     /// types.
     ///
-    /// On other platforms than Apple's, a computed property is printed as an address that differs in each run.
+    /// Outside of Apple's platforms, the description of a computed property is an address that differs in each run.
     package var outlined: String {
         let text = "\(self)"
         return text.contains("<computed") ? "\\\(Self.rootType).<\(Self.valueType)>" : text

@@ -12,7 +12,7 @@ extension NetworkingComponent {
     /// - Returns: The value and the response that it was decoded from.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the request does not accept the status, of kind ``NetworkingError/Kind/decoding`` if the body cannot be
-    ///   decoded, or the errors of ``data(_:progress:)``.
+    ///   decoded, any other error of ``Request/decode`` unchanged, or the errors of ``data(_:progress:)``.
     public func value<Response: Sendable>(
         _ request: Request<Response>
     ) async throws -> (body: Response, response: HTTPResponseData) {
@@ -22,8 +22,7 @@ extension NetworkingComponent {
         guard resolved.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
         }
-        // Decodes off the caller's executor only if that is worth it: the switch costs 14 us, as much as decoding a few
-        // kilobytes.
+        // A short body is decoded on the caller's executor: a switch costs 14 us, as much as decoding a few kilobytes.
         let body =
             response.data.count > 16_384
             ? try await decodeElsewhere(request, from: response) : try decodeHere(request, from: response)
@@ -79,8 +78,8 @@ extension NetworkingComponent {
     /// try await network.perform(.delete("users/\(id)"))
     /// ```
     ///
-    /// Unlike ``data(_:progress:)``, it throws an error for a status that is not accepted, so that a failed call whose
-    /// response the app does not read is not overlooked.
+    /// Unlike ``data(_:progress:)``, it throws an error for a status that is not accepted. A failure is therefore
+    /// noticed even if the app does not read the response.
     ///
     /// - Parameter request: The request.
     /// - Returns: The response.
@@ -121,7 +120,8 @@ extension NetworkingComponent {
     ///   - request: The request.
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
-    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the
+    ///   caller was cancelled.
     public func result<Body: Decodable & Sendable>(
         of request: HTTPRequestData,
         as type: Body.Type,
@@ -157,7 +157,7 @@ private func decodeHere<Response>(_ request: Request<Response>, from response: H
     } catch let error as DecodingError {
         throw NetworkingError.undecodable(response, as: Response.self, error)
     } catch {
-        // An error of the transform with its own explanation is not replaced.
+        // An error of the app's own decoding or transform is not replaced.
         throw error
     }
 }

@@ -3,8 +3,7 @@ package import FoundationForNetworking
 
 /// An open regular file, which is closed when the last reference to it is released.
 ///
-/// It is the only way of reading and writing files on all platforms, because FoundationEssentials cannot do so in
-/// chunks.
+/// NetworkingCore reads and writes files only through this type, because FoundationEssentials cannot do so in chunks.
 package final class OpenFile: Sendable {
     let path: String
     private let descriptor: CInt
@@ -56,7 +55,7 @@ package final class OpenFile: Sendable {
         _ = flock(descriptor, LOCK_UN)
     }
 
-    /// Removes the name of the file, without waiting until the disk has stored that.
+    /// Removes the name of the file, without waiting until the removal is on the disk.
     package func removeName() {
         unlink(path)
     }
@@ -140,6 +139,8 @@ package final class OpenFile: Sendable {
     }
 
     /// Makes the system start to write bytes to the disk, without waiting for the result.
+    ///
+    /// Does nothing on Apple's platforms.
     package func beginSynchronizing(_ range: Range<Int64>) {
         #if !canImport(Darwin)
         // On Linux, this advice starts to write dirty pages. If that fails, `synchronize()` throws the error.
@@ -147,7 +148,7 @@ package final class OpenFile: Sendable {
         #endif
     }
 
-    /// Waits until the written bytes are on the disk.
+    /// Returns when the written bytes are on the disk.
     package func synchronize() throws(FileFault) {
         #if canImport(Darwin)
         // On Darwin, fsync(2) leaves the bytes in the memory of the device. Some file systems support only that.

@@ -1,7 +1,7 @@
 import CLibraryForNetworking
 package import FoundationForNetworking
 
-/// Reads and replaces small files as a whole, which only this user of the machine may read.
+/// Reads and replaces small files as a whole. Only this user of the machine may read the new files.
 package enum PrivateFile {
     /// Reads a file; a file longer than the limit is truncated.
     package static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {
@@ -74,7 +74,7 @@ package enum PrivateFile {
         }
     }
 
-    /// Whether the path exists, even as a link to nothing.
+    /// Whether the path exists, even as a symbolic link without a target.
     package static func isTaken(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0
@@ -86,7 +86,7 @@ package enum PrivateFile {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Removes a file.
+    /// Removes a file, and returns when the removal is on the disk.
     ///
     /// - Returns: `true` if the file existed.
     @discardableResult
@@ -107,7 +107,7 @@ package enum PrivateFile {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileFault(path: path, code: errno) }
     }
 
-    /// Waits until the directory of a path is on the disk, without which the name in it is not durable.
+    /// Returns when the directory of a path is on the disk, because the name in it is not durable before that.
     package static func synchronizeDirectory(of path: String) throws(FileFault) {
         let directory = parent(of: path) ?? "."
         let descriptor = open(directory, O_RDONLY | O_CLOEXEC)

@@ -1,6 +1,6 @@
 import CLibraryForNetworking
 
-/// The time since the system was started, including sleep, as `ContinuousClock` returns it but without its arithmetic.
+/// The time since the system was started, including sleep: the time of `ContinuousClock` without its arithmetic.
 package enum SystemTime {
     package static var nanoseconds: Int64 {
         #if canImport(Darwin)

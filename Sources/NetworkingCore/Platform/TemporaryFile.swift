@@ -2,8 +2,8 @@ package import FoundationForNetworking
 
 /// A file that belongs to this process and is removed with the last reference to it.
 ///
-/// Unless it keeps its name, the file loses it as soon as it is open. The system then removes the file when the process
-/// ends, for whatever reason.
+/// Unless the file keeps its name, the name is removed as soon as the file is open. The system then deletes the file
+/// when the process ends, even after a crash.
 package final class TemporaryFile: Sendable {
     /// The path at which the file was created.
     package let path: String

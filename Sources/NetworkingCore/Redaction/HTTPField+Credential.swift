@@ -6,8 +6,8 @@ extension HTTPField {
     /// A field is a credential if its name indicates it (``Redaction/standard`` lists the names), or if its
     /// `indexingStrategy` is `.disallow`, as ``HTTPRequestData/setCredential(_:for:)`` sets it (RFC 7541 section
     /// 7.1.3). The whole library uses this definition. A credential is redacted in logs and errors. It is sent only
-    /// over https or to the loopback address, and only to the server that the stack names next to the part that adds
-    /// it. A redirect to another origin removes it, and it separates users in a cache.
+    /// over https or to the loopback address. A credential that a modifier adds is sent only to the server that the
+    /// nearest `server` modifier names. A redirect to another origin removes it, and it separates users in a cache.
     ///
     /// ```swift
     /// HTTPField(name: .authorization, value: "Bearer token-1").isCredential   // true

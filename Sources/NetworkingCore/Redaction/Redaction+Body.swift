@@ -37,8 +37,8 @@ extension Redaction {
 
     /// Returns a body as text for a log, limited to a number of bytes.
     ///
-    /// Hidden fields of JSON and forms are replaced. Parts are shown by their names and other text as it is. For
-    /// anything else only the length is shown.
+    /// Hidden fields of JSON and forms are replaced. Parts of a multipart body are listed with their names, and other
+    /// text is shown as it is. Only the length of any other body is shown.
     package func text(for data: Data, contentType: String?, style: BodyStyle) -> String {
         if data.isEmpty { return "empty" }
         if let mask { return "\(mask) (\(data.count) bytes)" }

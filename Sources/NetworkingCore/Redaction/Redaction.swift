@@ -14,7 +14,7 @@ public import HTTPTypes
 /// name that ends with "token". A plain name takes precedence over patterns. Of the patterns that match, the last one
 /// that was added decides.
 ///
-/// Two kinds of values are always redacted: header fields whose `indexingStrategy` is `.disallow`, and texts that were
+/// Two kinds of values are always redacted: header fields with the `indexingStrategy` `.disallow`, and texts that were
 /// marked with ``HTTPRequestData/markSecret(_:)``.
 public struct Redaction: Sendable {
     /// The text that replaces a secret.
@@ -40,26 +40,26 @@ public struct Redaction: Sendable {
         rules = CopyOnWrite(Rules(headerFields: headerFields, queryItems: queryItems, bodyFields: bodyFields))
     }
 
-    /// Hides additional header fields.
+    /// Redacts additional header fields.
     ///
     /// - Parameter names: The names or patterns, such as `X-*-Token`.
-    /// - Returns: A redaction that also hides these fields.
+    /// - Returns: A redaction that also redacts these fields.
     public func addingHeaderFields(_ names: String...) -> Redaction {
         with { $0.headerFields.set(names, isHidden: true) }
     }
 
-    /// Hides the values of additional query items.
+    /// Redacts the values of additional query items.
     ///
     /// - Parameter names: The names or patterns.
-    /// - Returns: A redaction that also hides these values.
+    /// - Returns: A redaction that also redacts these values.
     public func addingQueryItems(_ names: String...) -> Redaction {
         with { $0.queryItems.set(names, isHidden: true) }
     }
 
-    /// Hides additional fields of JSON and form bodies, at any depth, and parts of multipart bodies.
+    /// Redacts additional fields of JSON and form bodies, at any depth, and parts of multipart bodies.
     ///
     /// - Parameter names: The names or patterns.
-    /// - Returns: A redaction that also hides these fields.
+    /// - Returns: A redaction that also redacts these fields.
     public func addingBodyFields(_ names: String...) -> Redaction {
         with { rules in
             rules.bodyFields.set(names, isHidden: true)
@@ -69,7 +69,7 @@ public struct Redaction: Sendable {
         }
     }
 
-    /// Shows header fields that would otherwise be hidden.
+    /// Shows header fields that would otherwise be redacted.
     ///
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that shows these fields.
@@ -77,7 +77,7 @@ public struct Redaction: Sendable {
         with { $0.headerFields.set(names, isHidden: false) }
     }
 
-    /// Shows the values of query items that would otherwise be hidden.
+    /// Shows the values of query items that would otherwise be redacted.
     ///
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that shows these values.
@@ -85,7 +85,7 @@ public struct Redaction: Sendable {
         with { $0.queryItems.set(names, isHidden: false) }
     }
 
-    /// Shows fields of bodies that would otherwise be hidden.
+    /// Shows fields of bodies that would otherwise be redacted.
     ///
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that shows these fields.
@@ -93,7 +93,7 @@ public struct Redaction: Sendable {
         with { $0.bodyFields.set(names, isHidden: false) }
     }
 
-    /// Returns whether the value of a header field is hidden.
+    /// Returns whether the value of a header field is redacted.
     ///
     /// - Parameter field: The field.
     /// - Returns: `true` if the value must not be shown.
@@ -128,7 +128,7 @@ public struct Redaction: Sendable {
         rules.value.bodyFields.hides(name)
     }
 
-    /// Returns a text without the secret values of the request.
+    /// Returns a text in which the secret values of the request are redacted.
     package func hidingValues(in text: String) -> String {
         let values = rules.value.secretValues
         return values.isEmpty ? text : values.hidden(in: text)
@@ -144,7 +144,7 @@ public struct Redaction: Sendable {
         rules.value.mask
     }
 
-    /// Returns this redaction with all other values replaced too.
+    /// Returns this redaction with a text that replaces all other values too; `nil` changes nothing.
     package func masking(_ mask: String?) -> Redaction {
         mask == nil ? self : with { $0.mask = mask }
     }

@@ -2,7 +2,7 @@ import FoundationForNetworking
 import HTTPTypes
 
 extension HTTPRequestData {
-    /// Makes an exchange and those of its redirects.
+    /// Makes an exchange and follows its redirects.
     ///
     /// This is the only place where redirects are followed, by transports and by `redirected` in their place.
     ///
@@ -82,7 +82,7 @@ extension HTTPRequestData {
     /// app had created the URL.
     private static let maximumURLBytes = 65_536
 
-    /// Returns the request that follows from a redirect; `nil` if the response is not followed.
+    /// Returns the next request after a redirect; `nil` if the redirect is not followed.
     ///
     /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` beyond the limit or for a request that was made before, or
     ///   the error of the policy.

@@ -10,8 +10,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A field with a credential (``HTTPTypes/HTTPField/isCredential``) goes only to the server that the stack names
-    /// next to this modifier. Requests to other servers, such as absolute URLs, are sent without it.
+    /// A field with a credential (``HTTPTypes/HTTPField/isCredential``) is sent only to the server that the nearest
+    /// `server` modifier names. Requests to other servers, such as absolute URLs, are sent without it.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
@@ -56,7 +56,7 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Fields with credentials go only to the server that the stack names next to this modifier.
+    /// Fields with credentials are sent only to the server that the nearest `server` modifier names.
     ///
     /// - Parameters:
     ///   - fields: The fields. If HTTP forbids a name or a value, each send fails with an error that says so.

@@ -7,7 +7,7 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.server(baseURL: URL(string: "https://api.example.com/v1")!)
     /// ```
     ///
-    /// A request with its own authority is sent there, unchanged.
+    /// A request with its own authority is sent there, with its own path. It gets only the scheme, if it has none.
     ///
     /// - Parameter baseURL: The URL. Its query and fragment are not used.
     /// - Returns: A component that sends requests to that server.

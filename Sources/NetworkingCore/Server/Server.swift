@@ -7,7 +7,7 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.server(mutate: \.maximumResponseBytes) { _ in 1 << 20 }
     /// ```
     ///
-    /// Like every `server` modifier it runs once for each send, also if a request is sent again. It does not run for a
+    /// Like every `server` modifier, it runs once for each send, and not again for its retries. It does not run for a
     /// request with disabled ``HTTPRequestData/serverMutations``.
     ///
     /// - Parameters:
@@ -27,8 +27,8 @@ extension NetworkingComponent {
 
     /// Changes each request.
     ///
-    /// Header fields with credentials that the closure sets go only to the server that the stack names next to this
-    /// modifier.
+    /// Header fields and query items with credentials that the closure sets are sent only to the server that the
+    /// nearest `server` modifier names.
     ///
     /// - Parameter mutate: Changes the request. It must be pure, because it may be called several times, and without a
     ///   send.

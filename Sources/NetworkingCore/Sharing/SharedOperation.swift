@@ -3,11 +3,11 @@ import Synchronization
 
 /// An operation shared by several callers.
 ///
-/// It keeps running until the last caller is gone, and is then cancelled. Each caller can be cancelled separately, and
-/// gets `CancellationError` at once. Every waiting caller receives the result.
+/// It is cancelled when the last caller has left, unless it outlives its waiters. Each caller can be cancelled
+/// separately, and gets `CancellationError` at once. Every waiting caller receives the result.
 ///
-/// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would
-/// end with the caller that started it.
+/// The work runs in an unstructured task (``OwnedTask``), because a child task would end with the caller that started
+/// it.
 package final class SharedOperation<Success: Sendable>: Sendable {
     private let state = Mutex(State())
     private let outlivesWaiters: Bool
@@ -292,8 +292,7 @@ extension SharedOperation: DeadlineSource {
 extension NetworkEnvironment {
     /// Returns the environment for work that outlives its caller.
     ///
-    /// It has another deadline, and neither the values of one call, nor the span, nor the metadata of a logger that was
-    /// set.
+    /// It has the given deadline, without the values of one call, the span, and the metadata of a logger that was set.
     ///
     /// - Parameter common: The deadline; `nil` for none.
     /// - Returns: The environment, or `nil` if this one can be used unchanged.

@@ -28,7 +28,7 @@ public struct BodyDelivery: ~Copyable {
     ///
     /// - Parameter chunk: The bytes. An empty chunk is ignored.
     /// - Throws: The error of the sink, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge`` if the
-    ///   collected body would exceed the ``limit``. The transport lets it through.
+    ///   collected body would exceed the ``limit``. The transport passes the error on.
     public mutating func receive(_ chunk: Data) async throws {
         guard !chunk.isEmpty else { return }
         let length = byteCount + Int64(chunk.count)
@@ -153,8 +153,8 @@ extension HTTPRequestData {
 extension HTTPResponseData {
     /// Delivers a collected body to a sink, unless the sink was offered the head of the response before.
     ///
-    /// The outermost part of a stack does so for every response. A modifier calls it if it has put a sink of its own
-    /// around the request's sink, and a part further in returned a response in memory, such as a cache:
+    /// The outermost part of a stack calls it for every response. A modifier that wraps the request's sink in its own
+    /// also calls it, because a component upstream, such as a cache, may return a body in memory:
     ///
     /// ```swift
     /// var response = try await upstream.send(counted)

@@ -7,7 +7,7 @@ extension Date {
     ///
     /// - Parameters:
     ///   - text: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`.
-    ///   - now: The date that determines the century of a year with two digits, which is less than 50 years ahead.
+    ///   - now: The date that determines the century of a year with two digits, which is at most 50 years ahead.
     package init?(httpDate text: some StringProtocol, now: Date = Date()) {
         let parts = text.split { $0 == " " || $0 == "," || $0 == "-" }
         let fields: (day: Substring, month: Substring, year: Substring, time: Substring)

@@ -129,8 +129,8 @@ extension PercentEncoding {
 
     /// The characters of a path and a query, and control characters.
     ///
-    /// Control characters are allowed so that the check before sending can reject them. No other character is allowed:
-    /// if a Foundation URL contains a character that it does not accept, it encodes all of its escapes a second time.
+    /// Control characters are allowed so that the check before sending can reject them. No other character is allowed,
+    /// because Foundation's `URL` encodes all escapes a second time if it contains a character that it does not accept.
     private static let target = PercentEncoding(
         allowing: targetCharacters + String(decoding: (0..<32) + [127], as: UTF8.self)
     )

@@ -5,7 +5,7 @@ public struct QueryEncoding: Sendable, Hashable {
 
     /// Percent-encodes `&`, `=`, `+`, `#` and all characters that RFC 3986 does not allow in a query.
     ///
-    /// This is the default.
+    /// This is the default encoding of a query.
     public static let standard = QueryEncoding(allowed: .queryItem, spaceIsPlus: false)
 
     /// Percent-encodes all characters except the unreserved ones of RFC 3986, as signature schemes require.

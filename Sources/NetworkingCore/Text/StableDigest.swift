@@ -1,6 +1,6 @@
 /// A short text that represents a long or secret one and is the same in every process.
 ///
-/// It distinguishes texts, but is not cryptographically secure. It consists of two hashes of the kind FNV-1a.
+/// It distinguishes texts, but is not cryptographically secure. It consists of two FNV-1a hashes.
 package struct StableDigest {
     package private(set) var numbers: (UInt64, UInt64) = (0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142)
 

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// A component that ends a stack: it makes one exchange, and the library adds what all transports have in common.
+/// A component at the end of a stack: it makes single exchanges, and the library adds checks, redirects and sinks.
 ///
 /// Before ``exchange(_:)``, the library checks the request. Afterwards it follows redirects under the request's policy,
 /// with the same rules for every transport, and delivers a collected body to the request's sink.
@@ -20,7 +20,8 @@ import HTTPTypes
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///
-    /// It follows no redirects. If the caller is cancelled, it returns to the caller without waiting for the network.
+    /// It follows no redirects. If the caller is cancelled, it throws `CancellationError` without waiting for the
+    /// network.
     ///
     /// - Parameter request: The request, with scheme, authority and path, and already checked.
     /// - Returns: The response.
@@ -40,7 +41,7 @@ extension NetworkingTransport {
         return try await request.followingRedirects { try await attempt($0) }
     }
 
-    /// Checks a request and makes its exchange, and repeats it if a kept connection ended before the response.
+    /// Checks a request and makes its exchange, and repeats it if a reused connection ended before the response.
     private func attempt(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         // Modifiers may have set fields or a body since the request was checked.
@@ -93,7 +94,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPRequestData {
-    /// The number of kept connections in a row that may turn out to be closed.
+    /// The maximum number of repetitions of an exchange, because several reused connections may turn out to be closed.
     private static let maximumRepetitions = 16
 
     /// Returns the failed exchanges if the transport may send the request again by itself.
@@ -102,7 +103,7 @@ extension HTTPRequestData {
     ///   - earlier: The exchanges before the last one.
     ///   - error: The error of the last exchange.
     /// - Returns: The exchanges including the last one.
-    /// - Throws: The error, with the exchanges before, if the request is not sent again.
+    /// - Throws: The error, with the earlier exchanges, if the request is not sent again.
     @inline(never)
     fileprivate func exchanges(
         _ earlier: [RepeatedExchange],
@@ -127,7 +128,7 @@ extension HTTPRequestData {
     }
 }
 
-/// An exchange that a transport repeated by itself, because a kept connection ended before the response.
+/// An exchange that a transport repeated by itself, because a reused connection ended before the response.
 package struct RepeatedExchange: Sendable {
     package let error: NetworkingError
     package let elapsed: Duration

@@ -25,7 +25,7 @@ package final class OpenStreams: Sendable {
         }
     }
 
-    /// The part of one exchange, which ends with ``OpenStreams/end(_:)``.
+    /// The registration of one exchange, which ends with ``OpenStreams/end(_:)``.
     package final class Part: Sendable {
         fileprivate let key: Key
         fileprivate let isStream: Bool
@@ -47,8 +47,8 @@ package final class OpenStreams: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - owner: The user whose connections it uses, if the transport keeps users apart.
-    /// - Returns: The part to end, or `nil` if the exchange neither is a stream nor waits.
+    ///   - owner: The user that the connection belongs to, if the transport keeps users apart.
+    /// - Returns: The registration, or `nil` if the exchange neither is a stream nor waits.
     package func begin(_ request: HTTPRequestData, owner: ConnectionOwner?) -> Part? {
         let isStream = request.sink?.isReaderPaced == true
         guard isStream || total.load(ordering: .relaxed) > 0 else { return nil }
@@ -72,7 +72,7 @@ package final class OpenStreams: Sendable {
         begin(request, owner: nil)
     }
 
-    /// Ends the part of an exchange; does nothing if it has ended.
+    /// Ends the registration of an exchange; does nothing if it has ended.
     ///
     /// The exchange that has waited longest gets the connection of a stream.
     package func end(_ part: Part) {
