@@ -6,7 +6,7 @@ package protocol BodySource: Sendable {
     var length: Int64? { get }
     /// Whether the source can be read more than once.
     var isReplayable: Bool { get }
-    /// The identity for comparisons; `nil` if the source equals no other source.
+    /// A value that is the same for equal sources; `nil` if the source equals no other source.
     var identity: String? { get }
 
     /// Opens the source for reading from its beginning.

@@ -132,7 +132,7 @@ public struct RequestBody: Sendable {
         )
     }
 
-    /// The media type, for the Content-Type field.
+    /// The media type, for the Content-Type field; `nil` only for a body that cannot be sent.
     public var contentType: String? {
         storage.contentType
     }

@@ -11,7 +11,7 @@ package final class Handoff<Element: Sendable>: Sendable {
 
     /// Stores an element as soon as the buffer is empty.
     ///
-    /// - Throws: `CancellationError` if the consumer has stopped or the caller is cancelled.
+    /// - Throws: `CancellationError` if the consumer has stopped or the caller is cancelled while it waits.
     package func give(_ element: Element) async throws {
         while true {
             let step = try state.withLock { try $0.give(element) }
@@ -39,7 +39,10 @@ package final class Handoff<Element: Sendable>: Sendable {
 
     /// Takes the next element; returns `nil` after the last.
     ///
-    /// If the caller is cancelled, the consumer has stopped for good.
+    /// If the caller is cancelled, the consumer stops as in ``abandon()``.
+    ///
+    /// - Throws: `CancellationError` if the caller is cancelled or the consumer has stopped, or the error of
+    ///   ``finish(throwing:)``.
     package func take() async throws -> Element? {
         if Task.isCancelled {
             abandon()

@@ -36,7 +36,8 @@ package struct ConnectionOwner: Hashable, Sendable {
 extension ConnectionOwner: RedactedDescription {}
 
 extension HTTPRequestData {
-    /// Records the principal that signed the request, so that a transport knows it although every signature differs.
+    /// Records the principal that signed the request, because a transport cannot derive it from the signature, which
+    /// differs in each request.
     ///
     /// - Parameters:
     ///   - principal: The principal that signed it.

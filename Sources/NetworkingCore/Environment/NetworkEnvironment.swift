@@ -25,7 +25,7 @@ public struct NetworkEnvironment: Sendable {
     /// Creates the default environment: the system's clock and randomness, and swift-log's task-local logger.
     public init() {}
 
-    /// The clock, for the time and for sleeping.
+    /// The clock, for the time and for sleeping; the system's by default.
     public var clock: NetworkClock {
         get { box?.value.clock ?? .continuous }
         set { values.clock = newValue }

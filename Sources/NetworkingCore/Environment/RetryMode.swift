@@ -13,7 +13,7 @@ public enum RetryMode: Sendable, Hashable {
 }
 
 extension NetworkEnvironment {
-    /// Controls whether modifiers upstream retry requests.
+    /// Controls whether modifiers upstream retry requests; `.enabled` by default.
     public var retries: RetryMode {
         get { self[RetryModeKey.self] }
         set { self[RetryModeKey.self] = newValue }

@@ -19,8 +19,9 @@ extension NetworkingError {
 
 /// The description of a decoding failure for the developer.
 ///
-/// It contains names and types of the body, but no values. It is on one line and bounded, because a server may choose
-/// the names. The time to create it is linear in the length of the body.
+/// It contains names and types of a JSON body, but no values, and a short excerpt of a body that is not JSON. It is on
+/// one line and bounded, because the server chooses the body. The time to create it is linear in the length of the
+/// body.
 private struct DecodingFault {
     private let response: HTTPResponseData
     private let body: [UInt8]

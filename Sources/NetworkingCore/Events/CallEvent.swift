@@ -1,4 +1,4 @@
-/// The start and the end of a call, as `observed` sees it at its place in the stack.
+/// The start and the end of a call, which `observed` reports at its place in the stack.
 @nonexhaustive
 public enum CallEvent: NetworkEvent {
     /// The request reached the listener's place in the stack.

@@ -1,7 +1,5 @@
 /// The measurements of an exchange's connection.
 ///
-/// The platform determines which of them are available.
-///
 /// URLSession provides all of them on Apple's platforms and none on Linux. AsyncHTTPClient provides the protocol
 /// version.
 public struct ConnectionMetrics: Sendable, Hashable {

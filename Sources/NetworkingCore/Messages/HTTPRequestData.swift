@@ -267,7 +267,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
 }
 
 extension HTTPRequestData {
-    /// The message, and what parts of a stack set once for it.
+    /// The message, and the values that a stack sets once for each request.
     @usableFromInline
     struct Content: Sendable {
         var id: ID

@@ -102,7 +102,7 @@ public struct HeaderFields: Sendable {
     /// Adds a field after the existing ones.
     ///
     /// - Parameter field: The field. swift-http-types has already replaced any forbidden characters in its value, so
-    ///   sending it does not fail.
+    ///   they are not detected.
     public mutating func append(_ field: HTTPField) {
         httpFields.append(field)
     }

@@ -24,7 +24,7 @@ public struct RedirectPolicy: Sendable {
 
     /// Whether a redirect from https to http is followed.
     ///
-    /// `false` by default, because the response to an encrypted request would be sent in plain text.
+    /// `false` by default, because the next request and its response would be sent in plain text.
     public private(set) var allowsDowngrade = false
 
     /// The names, in lower case, of additional header fields to treat as credentials.

@@ -2,6 +2,6 @@
 public enum ServerMutations: Sendable, Hashable {
     /// The modifiers apply.
     case enabled
-    /// The request is sent exactly as specified.
+    /// The modifiers do not change the request.
     case disabled
 }
