@@ -75,8 +75,8 @@ public struct PreparedCall<Value: Sendable>: Sendable {
 
     /// Cancels the exchange for every handler and waiter, from any thread.
     ///
-    /// They receive `CancellationError`. A call that has not been sent is never sent. Does nothing if the call has its
-    /// result; handlers that wait for their queue are then still called with it.
+    /// They receive `CancellationError`. A call that has not been sent yet is never sent. Does nothing if the call has
+    /// its result; handlers that wait for their queue are then still called with it.
     public func cancel() {
         exchange.cancel()
     }
