@@ -104,7 +104,7 @@ public final class SwitchableServer: Sendable {
     private static func fault(of url: URL) -> String? {
         let base = HTTPRequestData(url: url)
         guard base.scheme == "https" || base.scheme == "http", base.host?.isEmpty == false else {
-            return "A base URL has the scheme https or http, and a host."
+            return "A base URL must have the scheme https or http, and a host."
         }
         guard Authority(base.authority ?? "").userinfo == nil else {
             return "A base URL must not contain credentials. Set the Authorization field instead."

@@ -9,7 +9,7 @@ public enum OfflinePolicy: Sendable, Hashable {
     /// Waits until there is a network, and then sends the request.
     ///
     /// The request fails with ``NetworkingError/Kind/offline`` if there is still no network after the time `upTo`. With
-    /// `nil`, the default, the wait has no limit of its own; a cancellation or a `deadline` can end it.
+    /// `nil`, the default, the wait is unlimited, but a cancellation or a `deadline` ends it.
     case wait(upTo: Duration? = nil)
     /// Returns a stored response of any age, and fails with ``NetworkingError/Kind/offline`` if there is none.
     ///

@@ -10,7 +10,7 @@ enum DatabaseFault: Error, Equatable {
     ///
     /// The URL is the new name of the file if this process has moved it.
     case damage(movedTo: URL?)
-    /// The tables differ from those that the file had when it was opened.
+    /// The tables have changed since the file was opened.
     case unknownTables
     /// A newer version of the library, with this format, has written the file.
     case newer(Int)
