@@ -13,7 +13,9 @@ public import Networking
 /// ```
 ///
 /// It ends its stack like a transport. A stateful modifier around it, such as `cached`, shares its state between all
-/// clients. Put state that must be separate into the client.
+/// clients. If each client needs its own state, add that modifier to the client's network.
+///
+/// If no client is provided, the current client is ``NetworkClient/unimplemented``, and each request fails.
 public struct InjectedNetwork: NetworkingComponent {
     /// Creates a component for the current client.
     public init() {}

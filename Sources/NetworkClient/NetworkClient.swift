@@ -2,8 +2,8 @@ public import Networking
 
 /// The network that all API clients of an app share.
 ///
-/// An app has one network, because its limits, its cache and its retry budget are useful only if the whole app shares
-/// them. It has several APIs, and each adds its server, its credentials and its log around that network:
+/// An app has one network, because limits, a cache and a retry budget are useful only if the whole app shares them.
+/// Each API client of the app adds its server, its credentials and its log around that network:
 ///
 /// ```swift
 /// struct UserAPI: Sendable {
@@ -21,8 +21,8 @@ public import Networking
 ///
 /// Create the client once, such as with `NetworkClient.live` of the product `NetworkClientLive`, and pass it on: in an
 /// initialiser, in SwiftUI's environment, or with ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``. If
-/// no client is provided, for example because a test forgot it, it is ``unimplemented``, and each request fails with an
-/// error that explains this.
+/// no client is provided, for example because a test forgot it, the current client is ``unimplemented``, and each
+/// request fails with an error that explains this.
 public struct NetworkClient: Sendable {
     /// Returns the network.
     ///
@@ -42,8 +42,8 @@ public struct NetworkClient: Sendable {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The cache keeps the users apart, and copies of the client share it, so it stays when an API client is created
-    /// again.
+    /// The cache keeps the users apart. Copies of the client share it, so its responses remain when an API client is
+    /// created again.
     public var cache: ResponseCache
 
     /// Creates a client.

@@ -22,7 +22,7 @@ public enum BackgroundTransferEvent: Sendable {
     /// A transfer failed or was cancelled.
     case failed(id: String, BackgroundTransferFailure)
 
-    /// A transfer of an unknown id has ended.
+    /// A transfer with an unknown id has ended.
     ///
     /// Its record is missing, damaged, or from a later version of the library.
     case unrecognized(BackgroundTransferFailure)
@@ -38,7 +38,7 @@ public struct BackgroundTransferFailure: Error {
     /// The request in the error has only a method and a URL, because the process that created it may have ended.
     public let error: any Error
 
-    /// The data for resuming the download with `resume(_:with:)`; `nil` if the transfer would restart.
+    /// The data for resuming the download with `resume(_:with:)`; `nil` if the transfer can only be restarted.
     ///
     /// It contains the request as the system stores it, including header fields with credentials. Store it where you
     /// store secrets.
@@ -46,8 +46,8 @@ public struct BackgroundTransferFailure: Error {
 
     /// The location of a downloaded file that could not be moved to its destination.
     ///
-    /// This is the system's directory for temporary files, so move the file away soon. `nil` if there is no file, or if
-    /// it could not be kept.
+    /// The file is in the system's directory for temporary files, so move it away soon. `nil` if there is no file, or
+    /// if it could not be kept.
     public let savedFile: URL?
 
     init(_ error: any Error, resumeData: Data? = nil, savedFile: URL? = nil) {
@@ -72,7 +72,7 @@ extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, Cu
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }
 
-    /// The texts for an error that is no ``NetworkingError``.
+    /// The texts for an error that is not a ``NetworkingError``.
     private var userText: UserText {
         isCancellation ? .cancelledTransfer : .failedTransfer
     }

@@ -31,7 +31,7 @@ final class BackgroundTransferLedger: Sendable {
         self.temporaryDirectory = temporaryDirectory
     }
 
-    /// A task that has completed, or a download whose file is complete.
+    /// A task that has completed, or a download with a complete file.
     struct EndOfTask {
         var number: Int
         var description: String?

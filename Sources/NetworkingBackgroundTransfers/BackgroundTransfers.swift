@@ -20,9 +20,8 @@ import NetworkingURLSession
 /// }
 /// ```
 ///
-/// The metadata of a transfer is stored with it, so another process than the starting one can receive its
-/// events. Create the object again with the same identifier as early as possible after the app starts, and read its
-/// events.
+/// The system stores the metadata of a transfer, so a later process of the app can receive its events. Create the
+/// object again with the same identifier as early as possible after the app starts, and read its events.
 ///
 /// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows: `server` and similar components
 /// have an effect. Components that act when a request is sent have none, because the system sends it: `retry`,
@@ -44,7 +43,7 @@ public final class BackgroundTransfers: Sendable {
     ///     `sharedContainerIdentifier`.
     public init(identifier: String, configure: (URLSessionConfiguration) -> Void = { _ in }) {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
-        // Both would act without the app's knowledge.
+        // The session would use both without the app's knowledge.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configure(configuration)
@@ -185,8 +184,8 @@ public final class BackgroundTransfers: Sendable {
 
     // MARK: App lifecycle
 
-    /// Stores the system's handler, which is called after the app has processed the events from while it was not
-    /// running.
+    /// Stores the system's completion handler, and calls it after the app has read the events that occurred while it
+    /// was not running.
     ///
     /// The handler is called once, when the reader of ``events`` receives ``BackgroundTransferEvent/allDelivered``. The
     /// events must therefore be read.

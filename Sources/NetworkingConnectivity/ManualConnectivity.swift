@@ -32,7 +32,7 @@ public final class ManualConnectivity: Connectivity {
         feed.changes(of: self)
     }
 
-    /// The number of sequences of ``changes`` that are being read, so that a test can wait for a reader.
+    /// The number of sequences of ``changes`` that have not ended, so that a test can wait for a reader.
     public var readers: Int {
         feed.readers
     }

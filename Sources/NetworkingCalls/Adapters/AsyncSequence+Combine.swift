@@ -4,7 +4,8 @@ public import Combine
 extension AsyncSequence where Self: Sendable, Element: Sendable, AsyncIterator: SendableMetatype {
     /// Returns a Combine publisher that passes an element on when its subscriber demands one.
     ///
-    /// Each subscription iterates once and publishes off the main thread. Cancelling it ends the iteration.
+    /// Each subscription iterates once and publishes off the main thread. Cancelling it ends the iteration. The
+    /// publisher fails with the error that the sequence throws.
     ///
     /// - Returns: The publisher.
     public func publisher() -> AnyPublisher<Element, any Error> {

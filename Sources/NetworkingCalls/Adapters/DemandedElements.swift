@@ -1,9 +1,9 @@
 import NetworkingCore
 import Synchronization
 
-/// A reading of a sequence that passes an element on when its receiver demands one.
+/// An iteration over a sequence that passes an element on when its receiver demands one.
 ///
-/// `publisher()` is made of it. It does not use Combine, so that it is tested on every platform.
+/// `publisher()` uses it. It does not depend on Combine, so it can be tested on every platform.
 final class DemandedElements<Element: Sendable>: Sendable {
     private struct State {
         /// The number of elements that the receiver still demands; `nil` for all.
@@ -19,11 +19,11 @@ final class DemandedElements<Element: Sendable>: Sendable {
 
     /// Passes an element on, and returns how many more the receiver demands; `nil` for all.
     private let receive: @Sendable (Element) -> Int?
-    /// Passes the end on, with the error that ended the sequence.
+    /// Reports the end of the sequence; the error is `nil` if the sequence did not fail.
     private let complete: @Sendable ((any Error)?) -> Void
     private let state = Mutex(State())
 
-    /// Creates a reading, which does not start before ``start(_:)``.
+    /// Creates an iteration, which ``start(_:)`` starts.
     ///
     /// The closures are called one at a time.
     init(
@@ -34,7 +34,7 @@ final class DemandedElements<Element: Sendable>: Sendable {
         self.complete = complete
     }
 
-    /// Starts to iterate, once.
+    /// Starts to iterate; may be called once.
     func start<Elements: AsyncSequence & Sendable>(
         _ elements: Elements
     ) where Elements.Element == Element, Elements.AsyncIterator: SendableMetatype {
@@ -72,7 +72,7 @@ final class DemandedElements<Element: Sendable>: Sendable {
         wait?.resume()
     }
 
-    /// Ends the iteration; the receiver gets no further element and no end.
+    /// Ends the iteration; the receiver gets neither a further element nor the end.
     func cancel() {
         let task = state.withLock { state in
             state.isCancelled = true

@@ -32,7 +32,7 @@ extension HTTPRequestData {
     private static func path(_ path: String?, under prefix: String?) -> String? {
         guard var prefix else { return path }
         guard let path else { return prefix }
-        // The asterisk of `OPTIONS *` names the server, and no path of it.
+        // The asterisk of `OPTIONS *` stands for the server itself, not for a path.
         guard path != "*" else { return path }
         if prefix.hasSuffix("/") {
             prefix.removeLast()

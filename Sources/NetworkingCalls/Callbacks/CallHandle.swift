@@ -16,7 +16,8 @@ public final class CallHandle: Sendable {
 
     /// Cancels the call, from any thread.
     ///
-    /// The exchange ends at once. Cancelling a call twice, or after its end, does nothing.
+    /// The exchange ends at once, and the completion receives `CancellationError`. Cancelling a call twice, or after
+    /// its end, does nothing.
     public func cancel() {
         onCancel()
     }

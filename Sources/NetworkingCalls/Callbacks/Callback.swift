@@ -10,7 +10,7 @@ final class Callback<Value: Sendable>: Sendable {
     typealias Completion = @Sendable (Result<Value, any Error>) -> Void
 
     private struct State {
-        /// `nil` once it has been taken to be called.
+        /// `nil` as soon as the queue runs it.
         var completion: Completion?
         /// The running call; `nil` while it is being started and after its end.
         var call: OwnedTask<Void>?
@@ -77,7 +77,7 @@ final class Callback<Value: Sendable>: Sendable {
             state.isCancelled = true
             return (state.call, false)
         }
-        // The completion has begun, and keeps its result.
+        // The completion is already running, so its result cannot change.
         guard !isLate else { return }
         progress?.stop()
         call?.cancel()

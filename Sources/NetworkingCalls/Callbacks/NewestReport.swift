@@ -4,7 +4,7 @@ import Synchronization
 /// Passes reports to a closure on a queue; a busy queue gets only the newest one.
 final class NewestReport<Report: Sendable>: Sendable {
     private struct State {
-        /// `nil` after the last report.
+        /// `nil` after ``stop()``.
         var handler: (@Sendable (Report) -> Void)?
         /// The report that waits for the queue.
         var next: Report?

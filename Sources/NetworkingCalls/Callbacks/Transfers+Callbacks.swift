@@ -18,7 +18,7 @@ extension NetworkingComponent {
     ///   - body: The body to send: bytes, a file, parts, a form or a stream.
     ///   - request: The request. A GET becomes a POST.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the response, or the error that `upload` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -39,7 +39,7 @@ extension NetworkingComponent {
     ///   - body: The body to send.
     ///   - request: The request, and how to decode its response. A GET becomes a POST.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the value and the response, or the error that `upload` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -64,7 +64,7 @@ extension NetworkingComponent {
     ///   - destination: The URL of the file. Nothing may exist there.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -94,7 +94,7 @@ extension NetworkingComponent {
     ///   - destination: A file or a directory, and the policy for a file that already exists.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -128,7 +128,7 @@ extension NetworkingComponent {
     ///   - body: The body to send.
     ///   - request: The request. A GET becomes a POST.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the response, or the error that `upload` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult
@@ -154,7 +154,7 @@ extension NetworkingComponent {
     ///   - body: The body to send.
     ///   - request: The request, and how to decode its response. A GET becomes a POST.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the value and the response, or the error that `upload` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult
@@ -181,7 +181,7 @@ extension NetworkingComponent {
     ///   - destination: The URL of the file. Nothing may exist there.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult
@@ -211,7 +211,7 @@ extension NetworkingComponent {
     ///   - destination: A file or a directory, and the policy for a file that already exists.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress. A busy queue gets the newest state.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult

@@ -17,7 +17,8 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - queue: The queue for the closures. It may be concurrent.
-    ///   - progress: Receives the progress, in addition to the request's own handlers. A busy queue gets the newest state.
+    ///   - progress: Receives the progress, in addition to the request's own handlers. A busy queue gets only the
+    ///     newest state.
     ///   - completion: Receives the response, or the error that `data` throws.
     /// - Returns: A handle that can cancel the call. Releasing it does not cancel the call.
     @discardableResult
@@ -42,7 +43,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `perform` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
     @discardableResult
@@ -161,7 +162,8 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in addition to the request's own handlers. A busy queue gets the newest state.
+    ///   - progress: Receives the progress, in addition to the request's own handlers. A busy queue gets only the
+    ///     newest state.
     ///   - completion: Receives the response, or the error that `data` throws.
     /// - Returns: A handle that can cancel the call. Releasing it does not cancel the call.
     @discardableResult
@@ -184,7 +186,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - main: The main queue, on which the closures run.
-    ///   - progress: Receives the progress, in place of the request's own handler.
+    ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `perform` throws.
     /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
     @discardableResult

@@ -98,9 +98,9 @@ final class CallExchange: Sendable {
 
     // MARK: Handlers
 
-    /// Calls a handler with each head of a response.
+    /// Adds a handler for the head of the response of each attempt.
     ///
-    /// After the start it receives only the head of the final response.
+    /// A handler that is added after the start receives the latest head that is known, and may miss earlier ones.
     func onHead(_ handler: @escaping HeadHandler) {
         let head = state.withLock { state in
             if !state.isOver {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A sink that reports the head of a response and leaves its body in memory.
 ///
-/// Every transport, mock and cache offers the head of a final response to the sink, so no event is needed.
+/// Every transport, mock and cache offers the head of a final response to the sink of the request.
 final class HeadSink: ResponseSink {
     private let report: @Sendable (HTTPResponse) -> Void
     private let limit = Atomic<Int64>(.max)

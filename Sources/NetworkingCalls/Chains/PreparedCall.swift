@@ -44,13 +44,13 @@ extension NetworkingComponent {
     }
 }
 
-/// A call that is sent once, with handlers for its parts and its result.
+/// A call that is sent at most once, with handlers for its head, its progress and its result.
 ///
 /// The handlers run on the main actor, in the order in which they were added; ``queue(_:)`` selects another queue. A
-/// call has either a value or an error, and each handler for it is called once. A handler that is added after the end
-/// of the call is called with the result too. Handlers are released when the call has ended.
+/// call ends with either a value or an error, and each handler for that result is called once. A handler that is added
+/// after the end of the call is called with the result too. Handlers are released when the call has ended.
 ///
-/// Copies of a call, and the calls that ``map(_:)`` and its relatives return, share one exchange.
+/// Copies of a call, and the calls that ``map(_:)``, `decode` and `text` return, share one exchange.
 ///
 /// ``cancel()`` ends the exchange for all of them. A task that is cancelled while it awaits ``value`` gets
 /// `CancellationError` at once. The exchange is then cancelled if no other task awaits a value and ``start()`` was not
@@ -75,13 +75,13 @@ public struct PreparedCall<Value: Sendable>: Sendable {
 
     /// Cancels the exchange for every handler and waiter, from any thread.
     ///
-    /// They receive `CancellationError`. A call that has not been sent is not sent any more. Does nothing if the call
-    /// has its result; handlers that wait for their queue are then still called with it.
+    /// They receive `CancellationError`. A call that has not been sent yet is never sent. Does nothing if the call has
+    /// its result; handlers that wait for their queue are then still called with it.
     public func cancel() {
         exchange.cancel()
     }
 
-    /// The value of the call, which is sent if it was not sent before.
+    /// The value of the call; awaiting it sends the request, unless it was sent before.
     ///
     /// - Throws: The errors of `value` with a typed request, the error of a transformation, or `CancellationError`.
     public var value: Value {
@@ -104,7 +104,7 @@ public struct PreparedCall<Value: Sendable>: Sendable {
         PreparedCall<New>(exchange: exchange, outcome: outcome.map(transform))
     }
 
-    /// Returns the same call for handlers on another queue than the main queue.
+    /// Returns the same call, for adding handlers that run on a queue.
     ///
     /// - Parameter queue: The queue for the handlers. It may be concurrent; the handlers run one at a time.
     /// - Returns: The call with that queue.
@@ -143,8 +143,9 @@ public struct PreparedCall<Value: Sendable>: Sendable {
 
     /// Adds a handler for the head of the response, which arrives before the body.
     ///
-    /// A retry receives another head. A handler that is added after the start receives only the head of the final
-    /// response. A request with such a handler is not shared by `deduplicated`.
+    /// If the stack retries the request, the handler receives the head of each attempt. A handler that is added after
+    /// the start may miss the heads of earlier attempts. A call that starts with such a handler is not shared by
+    /// `deduplicated`.
     ///
     /// - Parameter handler: Receives the status and the header fields, on the main actor.
     /// - Returns: The same call.
@@ -153,9 +154,9 @@ public struct PreparedCall<Value: Sendable>: Sendable {
         onMain.onHeaders(MainQueue.closure(handler)).call
     }
 
-    /// Adds a handler for the progress, before the start.
+    /// Adds a handler for the progress, which must be added before the start.
     ///
-    /// - Parameter handler: Receives the progress, on the main actor. A busy main thread gets the newest state.
+    /// - Parameter handler: Receives the progress, on the main actor. A busy main thread gets only the newest state.
     /// - Returns: The same call.
     @discardableResult
     public func onProgress(_ handler: @escaping @MainActor (TransferProgress) -> Void) -> PreparedCall {

@@ -10,7 +10,7 @@ public import NetworkingCore
 ///     .start()
 /// ```
 public struct QueuedCall<Value: Sendable>: Sendable {
-    /// The call, with handlers on the main actor.
+    /// The same call, for adding handlers that run on the main actor.
     public let call: PreparedCall<Value>
 
     let queue: CallbackQueue
@@ -25,7 +25,7 @@ public struct QueuedCall<Value: Sendable>: Sendable {
 
     /// Returns a call with a value that is computed from the value of this one; see ``PreparedCall/map(_:)``.
     ///
-    /// - Parameter transform: Computes the new value, once.
+    /// - Parameter transform: Computes the new value, once and off the main thread.
     /// - Returns: A call with the same exchange and queue.
     public func map<New: Sendable>(_ transform: @escaping @Sendable (Value) throws -> New) -> QueuedCall<New> {
         QueuedCall<New>(call: call.map(transform), queue: queue)
@@ -83,9 +83,9 @@ public struct QueuedCall<Value: Sendable>: Sendable {
         return self
     }
 
-    /// Adds a handler for the progress, before the start.
+    /// Adds a handler for the progress, which must be added before the start.
     ///
-    /// - Parameter handler: Receives the progress, on the queue. A busy queue gets the newest state.
+    /// - Parameter handler: Receives the progress, on the queue. A busy queue gets only the newest state.
     /// - Returns: The same call.
     @discardableResult
     public func onProgress(_ handler: @escaping @Sendable (TransferProgress) -> Void) -> QueuedCall {

@@ -57,7 +57,9 @@ extension NetworkingComponent {
         try await perform(HTTPRequestData(endpoint))
     }
 
-    /// Sends the request of an endpoint without an endpoint type, and returns the decoded body and the response.
+    /// Sends the request of an untyped endpoint and returns the decoded body, together with the response.
+    ///
+    /// An untyped endpoint has the response type ``HTTPResponseData``, so the call names the type to decode.
     ///
     /// ```swift
     /// let (user, response) = try await network.value(GitHub.user("octocat"), as: User.self)
@@ -77,7 +79,9 @@ extension NetworkingComponent {
         try await value(endpoint.request(as: type, decoder: decoder))
     }
 
-    /// Sends the request of an endpoint without an endpoint type, and returns the decoded body.
+    /// Sends the request of an untyped endpoint and returns the decoded body.
+    ///
+    /// An untyped endpoint has the response type ``HTTPResponseData``, so the call names the type to decode.
     ///
     /// ```swift
     /// let user = try await network.request(GitHub.user("octocat"), as: User.self)
@@ -96,7 +100,10 @@ extension NetworkingComponent {
     ) async throws -> Body where E.Response == HTTPResponseData {
         try await value(endpoint, as: type, decoder: decoder).body
     }
-    /// Sends the request of an endpoint without an endpoint type, and returns the decoded body, or the error of the call.
+
+    /// Sends the request of an untyped endpoint and returns the decoded body, or the error of the call.
+    ///
+    /// An untyped endpoint has the response type ``HTTPResponseData``, so the call names the type to decode.
     ///
     /// ```swift
     /// let result = await network.result(of: GitHub.user("octocat"), as: User.self)
@@ -115,7 +122,7 @@ extension NetworkingComponent {
         await result(of: endpoint.request(as: type, decoder: decoder))
     }
 
-    /// Not available, because the endpoint does not say the type of its body.
+    /// Not available, because the endpoint does not name the type of its body.
     ///
     /// - Parameter endpoint: The endpoint.
     /// - Returns: The value.

@@ -1,7 +1,7 @@
 public import HTTPTypes
 public import NetworkingCore
 
-/// A request of an API as a type, with the type of its response.
+/// A type that describes a request of an API and the type of its response.
 ///
 /// ```swift
 /// struct GetUser: Endpoint {
@@ -55,7 +55,7 @@ public protocol Endpoint<Response>: Sendable {
     /// The body; `nil` by default.
     var body: RequestBody? { get }
 
-    /// The decoder of the body; `nil`, the default, uses that of the stack.
+    /// The decoder of the body; `nil`, the default, uses that of the stack, and then a plain `JSONDecoder`.
     var decoder: (any BodyDecoder)? { get }
 
     /// The options of the request, such as its cache mode, its retry policy and its timeout; none by default.

@@ -35,7 +35,7 @@ extension NetworkingComponent {
 ///
 /// The base URL is read once, when a call starts. A call that has started before a change stays with its server for all
 /// of its attempts. Once the scheme or the authority has changed, the stack adds no credentials to further attempts of
-/// such a call, because they could be those of the new server, and `retry` sends no request that has lost its
+/// such a call, because they could be those of the new server. `retry` does not send a request that has lost its
 /// credentials. Change the server first, and then sign in to it.
 public final class SwitchableServer: Sendable {
     private let state: Mutex<State>
@@ -44,7 +44,7 @@ public final class SwitchableServer: Sendable {
         let baseURL: URL
         /// The modifier of `server(baseURL:)` for the URL, so that both follow the same rules.
         let modifier: any ServerNaming
-        /// The time until the next change to another server.
+        /// The period in which the app uses this server; a change to another server ends it.
         let term: ServerTerm
 
         init(_ baseURL: URL, during term: ServerTerm) {
@@ -104,7 +104,7 @@ public final class SwitchableServer: Sendable {
     private static func fault(of url: URL) -> String? {
         let base = HTTPRequestData(url: url)
         guard base.scheme == "https" || base.scheme == "http", base.host?.isEmpty == false else {
-            return "A base URL has the scheme https or http, and a host."
+            return "A base URL must have the scheme https or http, and a host."
         }
         guard Authority(base.authority ?? "").userinfo == nil else {
             return "A base URL must not contain credentials. Set the Authorization field instead."
@@ -128,8 +128,8 @@ extension SwitchableServer: CustomStringConvertible, CustomReflectable {
 }
 
 /// Rewrites requests for the current base URL of a server.
-// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the
-// next request, also one that is resolved without a send.
+// It reads the state of the server in `resolve`, which other modifiers must not do: a change must affect the next
+// request, even if it is only resolved and not sent.
 private struct SwitchedServer: ServerNaming, CustomStringConvertible {
     let server: SwitchableServer
 

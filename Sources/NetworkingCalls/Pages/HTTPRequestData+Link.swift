@@ -7,8 +7,8 @@ extension HTTPRequestData {
     ///
     /// The request is absolute and keeps the method, the header fields, the body and the options of this one. If the
     /// link leads to another origin, or if the request was redirected to another origin that sent the link, the request
-    /// is sent without credentials. It then also loses the options that packages declare, because some of them may be
-    /// credentials too.
+    /// is sent without credentials. It then also loses all options that are declared with ``RequestOption``, because
+    /// some of them may be credentials too.
     ///
     /// - Parameters:
     ///   - target: The reference in the link, which may be relative to the URL of the response.
@@ -55,7 +55,7 @@ extension HTTPRequestData {
 
     /// Returns the URL of a reference, without its fragment.
     private static func destination(of reference: String, relativeTo base: URL?) -> URL? {
-        // A reference without more than a fragment is the URL of the response.
+        // An empty reference, or one with only a fragment, refers to the URL of the response.
         reference.isEmpty || reference.hasPrefix("#") ? base : URL(reference: reference, relativeTo: base)
     }
 

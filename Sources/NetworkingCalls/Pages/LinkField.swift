@@ -7,7 +7,7 @@ struct LinkField: Sendable, Hashable {
     let target: String
     /// The relation types, in lower case.
     let relations: [String]
-    /// Whether the link starts at another resource than the one of the response.
+    /// Whether the link has an `anchor` parameter, so that it is a link of another resource than the response's.
     let hasAnchor: Bool
 
     /// The maximum length of all `Link` fields of a response, in bytes.
@@ -98,7 +98,7 @@ private struct LinkParser {
         return (name, take(UInt8(ascii: "\"")) ? quotedText() : token(endingBefore: []))
     }
 
-    /// Reads to a blank, a semicolon, a comma or one of some other bytes.
+    /// Reads up to a blank, a semicolon, a comma or one of the given bytes.
     private mutating func token(endingBefore others: [UInt8]) -> String {
         let start = position
         while position < bytes.count, !isBlank(bytes[position]), bytes[position] != UInt8(ascii: ";"),
@@ -109,7 +109,7 @@ private struct LinkParser {
         return text(start..<position)
     }
 
-    /// Reads the rest of a quoted text; one without an end reaches to the end of the field.
+    /// Reads the rest of a quoted text; without a closing quote, it ends with the field.
     private mutating func quotedText() -> String {
         var content: [UInt8] = []
         while position < bytes.count {
@@ -125,7 +125,7 @@ private struct LinkParser {
         return String(decoding: content, as: UTF8.self)
     }
 
-    /// Skips the rest of a link, and the comma behind it.
+    /// Skips the rest of a link, and the comma after it.
     private mutating func skipRest() {
         while position < bytes.count {
             let byte = bytes[position]

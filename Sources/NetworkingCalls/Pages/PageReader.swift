@@ -61,7 +61,7 @@ final class PageReader<Page: Sendable> {
         return page
     }
 
-    /// Starts the exchange of the next page, if the caller wants that.
+    /// Starts the exchange of the next page, if the source prefetches.
     private func startAhead() {
         guard source.prefetches, case .success(let request) = next else { return }
         let number = count + 1
@@ -70,7 +70,7 @@ final class PageReader<Page: Sendable> {
         }
     }
 
-    /// Returns the request for the page after a page.
+    /// Returns the request for the next page; `nil` if the given page is the last.
     private func following(_ page: PageResponse<Page>, _ request: HTTPRequestData) throws -> HTTPRequestData? {
         guard var next = try source.rule.next(page.page, page.response, request) else { return nil }
         if next.id == request.id {

@@ -90,6 +90,9 @@ public struct PageRule<Page>: Sendable {
 
     /// Sends the number of each page as a query item.
     ///
+    /// The iteration fails with ``NetworkingError/Kind/invalidRequest`` if the first request has the item with a value
+    /// that is not a number.
+    ///
     /// - Parameters:
     ///   - name: The name of the query item.
     ///   - first: The number of the first page, if the first request does not have the item.
@@ -106,6 +109,9 @@ public struct PageRule<Page>: Sendable {
     }
 
     /// Sends the number of elements before each page as a query item.
+    ///
+    /// The iteration fails with ``NetworkingError/Kind/invalidRequest`` if the first request has the item with a value
+    /// that is not a number.
     ///
     /// - Parameters:
     ///   - name: The name of the query item.
@@ -132,10 +138,11 @@ public struct PageRule<Page>: Sendable {
     /// ```
     ///
     /// If the closure changes the URL of the request to one that the server has sent, the header fields with
-    /// credentials go there too, whatever the server is. ``url(_:)`` removes them.
+    /// credentials go there too, whatever the server is. ``url(_:)`` removes them for another server.
     ///
-    /// - Parameter next: Receives the page, its response and the request for it as the caller created it. Returns the
-    ///   request for the next page, or `nil` if the page is the last one. An error that it throws ends the iteration.
+    /// - Parameter next: Receives the page, its response and the request for it, before the stack rewrote that request.
+    ///   Returns the request for the next page, or `nil` if the page is the last one. An error that it throws ends the
+    ///   iteration.
     /// - Returns: The rule.
     public static func custom(
         _ next: @escaping @Sendable (Page, HTTPResponseData, HTTPRequestData) throws -> HTTPRequestData?

@@ -84,7 +84,9 @@ extension NetworkingComponent {
         pages(Request<E.Response>(first), next: rule, maximumPages: maximumPages, prefetch: prefetch)
     }
 
-    /// Returns the pages of a list, from the page of an endpoint without a type to the last one, decoded as a type.
+    /// Returns the pages of a list, from the page of an untyped endpoint to the last one, decoded as a type.
+    ///
+    /// An untyped endpoint has the response type ``HTTPResponseData``.
     ///
     /// ```swift
     /// for try await users in network.pages(GitHub.user("octocat"), as: [User].self, next: .link) {
@@ -184,7 +186,9 @@ extension NetworkingComponent {
         pages(first, as: type, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
     }
 
-    /// Returns the elements of all pages of a list, from the page of an endpoint without a type to the last one.
+    /// Returns the elements of all pages of a list, from the page of an untyped endpoint to the last one.
+    ///
+    /// An untyped endpoint has the response type ``HTTPResponseData``.
     ///
     /// - Parameters:
     ///   - first: The endpoint of the first page.

@@ -20,8 +20,9 @@ extension NetworkingComponent {
     /// read, if the request is not a GET or HEAD without a body, or if its ``HTTPRequestData/cacheMode`` is `.noStore`
     /// or `.reload`. Any other mode of the request is replaced.
     ///
-    /// Each iteration sends the request again. Nothing is sent to the server before the second element is awaited. If
-    /// the server's response fails, the iteration throws, whether there was a stored response or not.
+    /// Each iteration sends the request again. After a stored response, nothing is sent to the server before the next
+    /// element is awaited. If the request to the server fails, the iteration throws, whether there was a stored
+    /// response or not.
     ///
     /// - Parameter request: The request. Its sink, if any, is not used.
     /// - Returns: One or two responses, whatever their status codes.

@@ -8,12 +8,12 @@ public enum OfflinePolicy: Sendable, Hashable {
     case fail
     /// Waits until there is a network, and then sends the request.
     ///
-    /// The request fails with ``NetworkingError/Kind/offline`` when the wait has taken as long as `upTo` allows; `nil`
-    /// waits until the caller is cancelled or a `deadline` ends the call.
+    /// The request fails with ``NetworkingError/Kind/offline`` if there is still no network after the time `upTo`. With
+    /// `nil`, the default, the wait is unlimited, but a cancellation or a `deadline` ends it.
     case wait(upTo: Duration? = nil)
     /// Returns a stored response of any age, and fails with ``NetworkingError/Kind/offline`` if there is none.
     ///
-    /// It needs `cached` inside of `whenOffline`.
+    /// It needs `cached` inside `whenOffline`, and otherwise fails like ``OfflinePolicy/fail``.
     case cached
 }
 

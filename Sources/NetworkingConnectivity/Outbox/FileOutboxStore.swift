@@ -97,7 +97,7 @@ public final class FileOutboxStore: OutboxStore {
     public func remove(_ id: OutboxEntry.ID) async throws -> Bool {
         let (path, progressPath) = (path(of: id), progressPath(of: id))
         return try await perform { () throws(FileFault) in
-            // The entry first: a progress without an entry is harmless, and is removed with the next claim.
+            // The entry is removed first: a progress without an entry is harmless, and the next claim removes it.
             let existed = try PrivateFile.remove(path)
             _ = try? PrivateFile.remove(progressPath)
             return existed
@@ -106,7 +106,7 @@ public final class FileOutboxStore: OutboxStore {
 
     // MARK: The claim
 
-    /// Claims the entries for sending with a lock of the system, which ends with the process.
+    /// Claims the entries for sending with a file lock, which the system releases when the process ends.
     ///
     /// - Returns: `true` if this object has the claim now.
     /// - Throws: ``OutboxStoreError``.
@@ -144,7 +144,7 @@ public final class FileOutboxStore: OutboxStore {
         }
     }
 
-    /// Whether no process can still be writing a file.
+    /// Whether a file has not changed for an hour, so that no process can still be writing it.
     private static func isOld(_ path: String) -> Bool {
         let date = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
         return date.map { Date().timeIntervalSince($0) > 3_600 } ?? false
@@ -152,7 +152,7 @@ public final class FileOutboxStore: OutboxStore {
 
     // MARK: Files
 
-    // Base64 makes a body of 48 MiB so long.
+    // The length of a body of 48 MiB in Base64.
     private static let sizeLimit = 64 << 20
     private static let progressLimit = 64 << 10
     private static let (entrySuffix, progressSuffix) = (".request", ".progress")

@@ -2,7 +2,7 @@ import FoundationForNetworking
 public import NetworkingCore
 import Synchronization
 
-/// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.
+/// A persistent queue of requests that must arrive, even if the app ends or the device is offline.
 ///
 /// ```swift
 /// let outbox = Outbox(in: FileOutboxStore(directory: folder), over: network)
@@ -11,19 +11,20 @@ import Synchronization
 /// try await outbox.run()   // in a task of the app, as long as it runs
 /// ```
 ///
-/// Each request gets an `Idempotency-Key` when it is added. All its attempts have this key, also in a later process,
-/// so that a server that supports the key acts once. A request may be sent again if the process ends after the server
-/// has received it.
+/// Each request gets an `Idempotency-Key` when it is added. All its attempts have this key, even in a later process, so
+/// that a server that supports the key processes the request once. A request may be sent again if the process ends
+/// after the server has received it.
 ///
-/// The requests of one principal to one server are sent in order: while the first one fails, the others wait. A
-/// request is sent only if the stack would send it for the same principal as when it was added. A server may set,
-/// change and remove cookies meanwhile. Cookies that follow a removal by the app (`CookieJar.removeAll(of:)`) belong to
-/// another principal. Credentials are not stored; the stack adds them to each attempt.
+/// The requests of one principal to one server are sent in order: while the first one fails, the others wait. A request
+/// is sent only if the stack would send it for the same principal as when it was added. A server may set, change and
+/// remove cookies in the meantime. Cookies that are set after the app has removed all cookies
+/// (`CookieJar.removeAll(of:)`) belong to another principal. Credentials are not stored; the stack adds them to each
+/// attempt.
 ///
 /// An entry is removed after a status from 200 to 399. It is sent again after a failure of the network and after 401,
 /// 408, 409, 423, 425, 429 and 500 to 599, with growing delays, as often and as long as the ``OutboxPolicy`` allows.
-/// After any other status it is a dead letter, which stays in the store until the app removes it or calls
-/// ``retry(_:)``.
+/// After any other status, and at the limits of the policy, it becomes a dead letter, which stays in the store until
+/// the app removes it or calls ``retry(_:)``.
 public final class Outbox: Sendable {
     private let store: any OutboxStore
     private let network: any NetworkingComponent
@@ -57,8 +58,8 @@ public final class Outbox: Sendable {
 
     /// Adds a request; when this returns, the store has it.
     ///
-    /// An existing `Idempotency-Key` is kept. The stack's `encoder` encodes the body now. The response is reported as ``OutboxChange/State/delivered(_:)``, and
-    /// the request's sink, handlers and listeners are not used.
+    /// An existing `Idempotency-Key` is kept. The stack's `encoder` encodes the body now. The response is reported as
+    /// ``OutboxChange/State/delivered(_:)``, and the request's sink, handlers and listeners are not used.
     ///
     /// - Parameter request: The request, with a body in memory or a file. A file must stay in its place until it is
     ///   sent.
@@ -77,8 +78,8 @@ public final class Outbox: Sendable {
             request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
         }
         if !state.withLock({ $0.hasReadIDs }) {
-            // After a change of the clock, new entries are still added after the ones of an earlier process.
-            // The identifier of a damaged file must not make the next one overflow.
+            // New entries come after those of an earlier process, even if the clock was set back. The identifier of a
+            // damaged file must not make the next one overflow.
             let last = min(try await store.ids().last?.nanoseconds ?? 0, .max / 2)
             state.withLock { ($0.hasReadIDs, $0.lastID) = (true, max($0.lastID, last)) }
         }
@@ -114,7 +115,9 @@ public final class Outbox: Sendable {
         return entries
     }
 
-    /// Removes an entry; its request may have arrived if it is being sent.
+    /// Removes an entry, and cancels its request if it is being sent.
+    ///
+    /// The server may already have received a request that is being sent.
     ///
     /// - Parameter id: The identifier of the entry.
     /// - Returns: `true` if there was such an entry.
@@ -191,10 +194,11 @@ public final class Outbox: Sendable {
 
     // MARK: Sending
 
-    /// Sends the entries as they are added, due and allowed by the network, until the calling task is cancelled.
+    /// Sends each entry when it is due and the network allows it, until the calling task is cancelled.
     ///
     /// It uses ``NetworkEnvironment/connectivity`` and the clock of its caller. A second call, and one in another
-    /// process on the same files, waits until the first one has ended. After a user has signed in, call ``flush()``.
+    /// process on the same files, waits until the first one has ended. After a user has signed in, call ``flush()``, so
+    /// that the entries of that user are sent.
     ///
     /// - Throws: `CancellationError`, and the errors of the store.
     public func run() async throws {
@@ -225,7 +229,8 @@ public final class Outbox: Sendable {
 
     /// Sends the entries that are due and that the network allows, each at most once.
     ///
-    /// While ``run()`` or another call is sending, it makes that one look at the entries again and returns.
+    /// If ``run()`` or another call is sending, this call sends nothing. A ``run()`` of this object then checks the
+    /// entries again.
     ///
     /// - Returns: The number of entries that are left, without dead letters.
     /// - Throws: `CancellationError`, and the errors of the store.
@@ -243,7 +248,7 @@ public final class Outbox: Sendable {
         return count
     }
 
-    /// The interval at which a process looks whether another one has stopped sending.
+    /// The interval at which a process checks whether another one has stopped sending.
     private static let claimInterval = Duration.seconds(5)
 
     /// Sends what can be sent now, and returns the time until the next entry is due; `nil` if none is.
@@ -281,7 +286,7 @@ public final class Outbox: Sendable {
         for id in try await store.ids() {
             try Task.checkCancellation()
             guard var entry = try await entry(id), !entry.progress.isDead, !isCancelled(id) else { continue }
-            // First, because an entry that is never sent must become a dead letter, too.
+            // The age comes first, because an entry that is never sent must become a dead letter, too.
             let lifetime = lifetimeLeft(of: entry, on: environment.clock)
             if let lifetime, lifetime <= .zero {
                 _ = try await giveUp(&entry, "older than \(policy.maximumAge ?? .zero)")
@@ -340,16 +345,16 @@ public final class Outbox: Sendable {
 
     /// Makes an attempt.
     ///
-    /// - Returns: `nil` if the entries behind this one may be sent now; otherwise the time until the next attempt,
-    ///   which is zero if that depends on the network.
+    /// - Returns: `nil` if the entries after this one may be sent now; otherwise the time until the next attempt, which
+    ///   is zero if that depends on the network.
     private func attempt(_ entry: inout OutboxEntry, _ environment: NetworkEnvironment) async throws -> Duration? {
         let id = entry.id
         let clock = environment.clock
         guard entry.progress.attempts < policy.maximumAttempts else {
-            // The process has ended in each of the attempts.
+            // The process ended during the last attempt, or an earlier policy allowed more of them.
             return try await giveUp(&entry, entry.progress.lastFailure ?? "too many attempts")
         }
-        // Before the attempt, so that a request that ends the process is not tried forever.
+        // The attempt is counted before it starts, so that a request that ends the process is not tried forever.
         entry.progress.attempts += 1
         entry.progress.notBefore = nil
         try await store.update(entry.progress, of: id)
@@ -401,7 +406,7 @@ public final class Outbox: Sendable {
     private func send(_ entry: OutboxEntry) async throws -> Result<HTTPResponseData, any Error>? {
         var request = entry.request
         let id = entry.id
-        // The stack has decided already that there is a network, and a wait would hold back the other entries.
+        // The outbox has already checked the network, and a wait in the stack would hold back the other entries.
         if request.offlinePolicy == nil {
             request.offlinePolicy = .fail
         }
@@ -459,7 +464,7 @@ public final class Outbox: Sendable {
 
     // MARK: Waiting
 
-    /// Makes ``run()`` look at the entries again.
+    /// Makes ``run()`` check the entries again.
     private func wake() {
         let waiters = state.withLock { state in
             state.wakes += 1
@@ -470,7 +475,7 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Waits until there is more work than after a number of calls of `wake()`, at the latest until a moment.
+    /// Waits until `wake()` has been called more often than a number of times, at the latest until a moment.
     private func waitForWork(after wakes: UInt64, until moment: Duration?, on clock: NetworkClock) async throws {
         let wait = Suspension<Void>()
         let isWoken = state.withLock { state in
@@ -484,7 +489,7 @@ public final class Outbox: Sendable {
         try await wait.value()
     }
 
-    /// The entries that are sent in order.
+    /// A group of entries that are sent in order: those of one principal to one server.
     private struct Lane: Hashable {
         let principal: Principal?
         let authority: String?
@@ -496,10 +501,10 @@ public final class Outbox: Sendable {
         var isDelivering = false
         /// The entries that are being removed from the store, with the number of calls that do so.
         var cancelling: [OutboxEntry.ID: Int] = [:]
-        /// The entries that were removed while entries are being sent.
+        /// The entries that the app has cancelled since the current delivery started.
         var cancelled: Set<OutboxEntry.ID> = []
         var sending: (id: OutboxEntry.ID, task: OwnedTask<HTTPResponseData>)?
-        /// The number of reasons to look at the entries again, so far.
+        /// The number of calls of `wake()` so far.
         var wakes: UInt64 = 0
         var waiters: [ObjectIdentifier: Suspension<Void>] = [:]
         var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]

@@ -8,7 +8,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
         /// The text: 32 hexadecimal digits and a hyphen in the middle.
         public let description: String
 
-        /// Creates an identifier for an entry after all others.
+        /// Creates an identifier from a time and a random number.
         init(at nanoseconds: UInt64, _ random: UInt64) {
             description = "\(nanoseconds.hexadecimal)-\(random.hexadecimal)"
         }
@@ -29,7 +29,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
         public init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             guard let id = try ID(container.decode(String.self)) else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is no identifier.")
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is not an identifier.")
             }
             self = id
         }
@@ -40,7 +40,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
             try container.encode(description)
         }
 
-        /// Compares the order in which the entries were added.
+        /// Whether the entry of the first identifier was added before that of the second.
         public static func < (lhs: ID, rhs: ID) -> Bool {
             lhs.description < rhs.description
         }
@@ -55,7 +55,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
     public struct Progress: Sendable, Hashable, Codable {
         /// The number of attempts that have begun.
         public var attempts = 0
-        /// The date before which the next attempt is not made; `nil` for any time.
+        /// The earliest date of the next attempt; `nil` if it may be made at any time.
         public var notBefore: Date?
         /// The date at which the app has sent a dead letter again with ``Outbox/retry(_:)``; `nil` if it has not.
         ///
@@ -63,7 +63,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
         public var retried: Date?
         /// Whether the outbox has given up: the entry is a dead letter.
         public var isDead = false
-        /// The reason of the last failure without secrets, such as `connection` or `status 503`.
+        /// The reason for the last failure, without secrets, such as `connection` or `status 503`.
         public var lastFailure: String?
 
         /// Creates the progress of a new entry.
@@ -78,7 +78,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
     public let principal: Principal?
     /// The date at which the request was added.
     public let date: Date
-    /// The attempts so far.
+    /// The progress so far.
     public var progress = Progress()
 
     init(id: ID, request: HTTPRequestData, principal: Principal?, date: Date) {

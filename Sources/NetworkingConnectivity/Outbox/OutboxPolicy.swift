@@ -15,14 +15,14 @@ public struct OutboxPolicy: Sendable, Hashable {
 
     /// The delay after the first failed attempt, which doubles with each further one.
     ///
-    /// The default is 1 s. A delay is spread at random between a half and the whole.
+    /// The default is 1 s. The outbox waits a random time between half of the delay and the whole.
     public var baseDelay = Duration.seconds(1) {
         didSet {
             precondition(baseDelay >= .zero, "baseDelay must not be negative (is \(baseDelay))")
         }
     }
 
-    /// The longest delay between two attempts, also if the server asks for more.
+    /// The maximum delay between two attempts, even if the server asks for more.
     ///
     /// The default is 10 minutes.
     public var maximumDelay = Duration.seconds(600) {
@@ -31,7 +31,7 @@ public struct OutboxPolicy: Sendable, Hashable {
         }
     }
 
-    /// The time after which an entry that was not sent becomes a dead letter; `nil` for none.
+    /// The time after which an entry that was not sent becomes a dead letter; `nil` for no limit.
     ///
     /// It also applies to entries that wait for a network, for their next attempt or for another principal. The default
     /// is 7 days.

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A store for the entries of an ``Outbox``.
 ///
-/// A change that has returned must survive the end of the process. A change that is interrupted has either happened
-/// completely or not at all.
+/// When a method that changes the store has returned, the change must survive the end of the process. A change that is
+/// interrupted has either happened completely or not at all.
 public protocol OutboxStore: Sendable {
     /// Returns the identifiers of all entries in order, including dead letters.
     func ids() async throws -> [OutboxEntry.ID]
@@ -104,7 +104,7 @@ public final class MemoryOutboxStore: OutboxStore {
 
     /// Adds an entry.
     ///
-    /// - Throws: The errors of ``HTTPRequestData/encode(to:)``, as a store on disk.
+    /// - Throws: The errors of ``HTTPRequestData/encode(to:)``, like a store on disk.
     public func add(_ entry: OutboxEntry) throws {
         let stored = try JSONDecoder().decode(OutboxEntry.self, from: JSONEncoder().encode(entry))
         state.withLock { $0.entries[entry.id] = stored }

@@ -10,13 +10,13 @@ enum NetlinkMessage: Equatable {
     case route(NetlinkRoute)
     /// A route was removed.
     case routeRemoved(NetlinkRoute)
-    /// The list that was asked for is complete.
+    /// The requested list is complete.
     case done
-    /// The list cannot be given; the number is that of `errno`.
+    /// The kernel refused the list; the number is an `errno`.
     case failure(Int32)
     /// Messages were lost.
     case overrun
-    /// A message of no interest.
+    /// A message that is not used.
     case other
 }
 
@@ -105,7 +105,7 @@ struct NetlinkPacket: Equatable {
         }
     }
 
-    /// Reads an error; the number zero acknowledges a request and is no error.
+    /// Reads an error; the number zero acknowledges a request and is not an error.
     private static func failure(_ content: NetlinkReader) -> NetlinkMessage {
         guard let code = content.number(Int32.self, at: 0), code != 0 else { return .other }
         return .failure(code == .min ? .max : -code)
@@ -124,7 +124,7 @@ struct NetlinkPacket: Equatable {
     }
 }
 
-/// A list that the kernel gives on request.
+/// A list that the kernel sends on request.
 enum NetlinkList: UInt16 {
     case links = 18
     case routes = 26
@@ -154,7 +154,8 @@ extension NetlinkRoute {
             case 10: 6
             default: nil
             }
-        // The table 255 has the machine's own addresses, and a cloned route is an entry of a cache.
+        // Table 255 contains the machine's own addresses, and a cloned route is a cache entry. Neither leads to a
+        // network.
         self.init(
             version: table == 255 || flags & 0x200 != 0 ? nil : version,
             prefixLength: prefixLength,
@@ -193,7 +194,7 @@ struct NetlinkReader {
         return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }
     }
 
-    /// Returns the bytes in a range, which must not exceed the bytes.
+    /// Returns the bytes in a range, which must be within these bytes.
     func part(_ range: Range<Int>) -> NetlinkReader {
         NetlinkReader(bytes[bytes.startIndex + range.lowerBound..<bytes.startIndex + range.upperBound])
     }
@@ -212,7 +213,7 @@ struct NetlinkReader {
         return found
     }
 
-    /// The interfaces of the next hops of a route with several.
+    /// The interfaces of the next hops, for a route with several of them.
     var nextHops: [Int32] {
         var interfaces: [Int32] = []
         var offset = 0

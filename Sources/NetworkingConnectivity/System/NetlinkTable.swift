@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// The interfaces and default routes of a machine, as a list of the kernel names them.
+/// The interfaces and default routes of a machine, from the lists of the kernel.
 struct NetlinkTable {
     /// The maximum number of interfaces and of default routes that are kept.
     private static let (maximumLinks, maximumRoutes) = (16_384, 1_024)
@@ -23,7 +23,7 @@ struct NetlinkTable {
 
     /// Returns whether a message may change the status, so that the lists have to be read again.
     ///
-    /// A machine with all routes of the internet changes thousands of them in a minute, and none is a default route.
+    /// A router with the routes of the whole internet changes thousands of them a minute, and none is a default route.
     static func isOfInterest(_ message: NetlinkMessage) -> Bool {
         switch message {
         case .link, .linkRemoved, .overrun: true

@@ -3,13 +3,13 @@ import Synchronization
 
 /// The connectivity that the operating system reports.
 ///
-/// On Apple's platforms it is that of `NWPathMonitor`. On Linux it is read from the kernel (netlink): the device is
+/// On Apple's platforms it comes from `NWPathMonitor`. On Linux it comes from the kernel (netlink): the device is
 /// online if an interface that is up has a default route. A machine that reaches only its local network counts as
 /// offline there.
 ///
 /// Observing starts at the first use, and ends when the object and the readers of its ``changes`` are released. Share
-/// one object between stacks with `environment(\.connectivity, connectivity)`. If the system does not report its
-/// networks, such as in a sandbox that forbids it, the device counts as online.
+/// one object between stacks with `environment(\.connectivity, connectivity)`. The device counts as online if the
+/// system does not report its networks, such as in a sandbox that forbids it, and on other platforms.
 public final class SystemConnectivity: Connectivity {
     private let feed = StatusFeed()
     private let monitor = Mutex<SystemMonitor?>(nil)

@@ -11,7 +11,7 @@ final class SystemMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - onStatus: Receives each status, on a queue of the monitor.
-    ///   - onSilence: Called if the system does not report a first status in time; `NWPathMonitor` always does.
+    ///   - onSilence: Not called, because `NWPathMonitor` always reports a first status.
     init(
         onStatus: @escaping @Sendable (ConnectivityStatus) -> Void,
         onSilence: @escaping @Sendable () -> Void

@@ -7,8 +7,8 @@ import Synchronization
 
 /// An observer of the interfaces and default routes of the system, through a netlink socket.
 ///
-/// The kernel removes the routes of an interface that goes down without a message for each. So a message only causes
-/// the lists to be read again. Everything happens on a queue of the monitor, and no call blocks.
+/// When an interface goes down, the kernel removes its routes without sending a message for each of them. A message
+/// therefore only causes the lists to be read again. Everything happens on a queue of the monitor, and no call blocks.
 final class SystemMonitor: Sendable {
     private static let maximumFailures = 10
 
@@ -21,7 +21,8 @@ final class SystemMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - onStatus: Receives each status, on the queue of the monitor.
-    ///   - onSilence: Called if the system does not report a first status in time, or not at all.
+    ///   - onSilence: Called at once if the system forbids the socket, and otherwise two seconds after the start, even
+    ///     if a status was reported before.
     init(
         onStatus: @escaping @Sendable (ConnectivityStatus) -> Void,
         onSilence: @escaping @Sendable () -> Void
@@ -44,7 +45,7 @@ final class SystemMonitor: Sendable {
         stop()
     }
 
-    /// Stops to observe and closes the socket.
+    /// Stops observing and closes the socket.
     func stop() {
         state.withLock { state in
             state.source?.cancel()
@@ -55,7 +56,7 @@ final class SystemMonitor: Sendable {
 
     // MARK: On the queue
 
-    /// Asks for the first of the lists.
+    /// Requests the first list, unless the lists are being read.
     private func readLists() {
         state.withLock { state in
             guard state.list == nil else { return }
@@ -122,7 +123,7 @@ final class SystemMonitor: Sendable {
         }
     }
 
-    /// Reads the lists again, soon after the ones that are being read.
+    /// Plans to read the lists again, once the lists that are being read are complete.
     private func noteChange() {
         let isFirst = state.withLock { state in
             state.isOutdated = true
@@ -131,7 +132,8 @@ final class SystemMonitor: Sendable {
             return true
         }
         guard isFirst else { return }
-        // A change often comes with others, such as those of the addresses and routes of an interface.
+        // Changes often come together, such as those of the addresses and routes of an interface, and need only one
+        // reading.
         queue.asyncAfter(deadline: .now() + .milliseconds(20)) { [weak self] in self?.readLists() }
     }
 
@@ -154,10 +156,10 @@ final class SystemMonitor: Sendable {
         var socket: NetlinkSocket?
         var source: ReadSource?
         var table = NetlinkTable()
-        /// The list that is being read; the kernel gives one at a time.
+        /// The list that is being read; the kernel sends one at a time.
         var list: NetlinkList?
         var sequence: UInt32 = 0
-        /// Something changed while the lists were read.
+        /// Whether something has changed since the reading of the lists started.
         var isOutdated = false
         var isRereadPlanned = false
         /// The number of lists in a row that could not be read.
@@ -177,7 +179,7 @@ final class SystemMonitor: Sendable {
     }
 }
 
-/// A source of the moments at which a socket has messages.
+/// A dispatch source that calls a handler when a socket has messages.
 // @unchecked, because a dispatch source may be used from any thread, which its declaration on Linux does not say.
 private struct ReadSource: @unchecked Sendable {
     private let source: any DispatchSourceRead
@@ -185,7 +187,7 @@ private struct ReadSource: @unchecked Sendable {
     init(of socket: NetlinkSocket, on queue: DispatchQueue, _ handler: @escaping @Sendable () -> Void) {
         source = DispatchSource.makeReadSource(fileDescriptor: socket.descriptor, queue: queue)
         source.setEventHandler(handler: handler)
-        // The descriptor must stay open until the source has stopped to watch it.
+        // The descriptor must stay open until the source has stopped watching it.
         source.setCancelHandler { socket.close() }
         source.activate()
     }
@@ -260,7 +262,7 @@ private final class NetlinkSocket: Sendable {
             }
         }
         guard size <= bytes.count else { return .lost }
-        // Another process may send to the socket, too.
+        // Another process may also send to the socket. The kernel has the port 0.
         return sender.port == 0 ? .bytes(bytes) : .bytes([])
     }
 }
@@ -277,7 +279,8 @@ private struct NetlinkAddress {
     }
 
     mutating func withPointer<Result>(_ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        // The C library declares the same cast for every kind of address. No byte beyond those of this one is used.
+        // In C, every kind of address is cast in this way. The length keeps the functions from using bytes beyond this
+        // address.
         withUnsafeMutablePointer(to: &self) { pointer in
             body(
                 UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self),

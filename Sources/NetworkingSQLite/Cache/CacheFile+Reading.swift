@@ -7,7 +7,7 @@ import Synchronization
 extension CacheFile {
     /// The maximum cost of an entry that is read on the thread of the calling task.
     ///
-    /// Copying and checking it takes some microseconds, as long as switching to another thread.
+    /// Copying and checking it takes some microseconds, about as long as switching to another thread.
     private static let smallCost = 16 << 10
 
     /// Returns the valid entries of a key and the numbers of the damaged ones, and records a use of the key.

@@ -8,8 +8,8 @@ import Synchronization
 extension CacheFile {
     /// Runs one transaction, which completes even if the calling task is cancelled.
     ///
-    /// GRDB's `async` functions end with the task. Entries that a change on the server has made invalid must be removed
-    /// anyway, and storing an entry that was fetched takes only 100 microseconds.
+    /// GRDB's `async` functions are cancelled with the task. Entries that a change on the server has made invalid must
+    /// be removed anyway, and storing an entry that was fetched takes only 100 microseconds.
     func write<Value: Sendable>(
         _ work: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {

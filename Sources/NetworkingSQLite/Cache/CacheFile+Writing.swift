@@ -30,7 +30,7 @@ extension CacheFile {
             {
                 evicted += try db.run(SQL.removeOldestVariant, [number])
             }
-            // First variants of the same key, then other keys.
+            // Variants of the same key are evicted before other keys.
             while try Int.fetchOne(db.cachedStatement(sql: SQL.keyCost), arguments: [number]) ?? 0 > costLimit {
                 guard try db.run(SQL.removeOldestVariant, [number]) == 1 else { break }
                 evicted += 1
@@ -71,7 +71,7 @@ extension CacheFile {
     ///   - url: The URL.
     ///   - change: The number of an earlier change; `nil` if the caller needs no result.
     /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
-    /// - Throws: What SQLite throws.
+    /// - Throws: An error of SQLite.
     @discardableResult
     func remove(url: String, checkingSince change: Int64? = nil) async throws -> Int64? {
         try await write { [self] db -> Int64? in
@@ -119,7 +119,8 @@ extension CacheFile {
         }
     }
 
-    /// Removes the least recently used keys until the total cost is at most this.
+    /// Removes the least recently used keys until the total cost is at most a limit, and returns the number of removed
+    /// entries.
     func trim(toCost cost: Int) async throws -> Int {
         try await write { db in
             let trimmed = try db.trim(toCost: cost)
@@ -142,12 +143,12 @@ extension CacheFile {
         }
     }
 
-    /// Notes that all URLs have changed.
+    /// Records that all URLs have changed.
     func changeAll() async throws {
         try await write { [self] db in _ = try noteChange(of: nil, db) }
     }
 
-    /// Notes a change of a URL or of all URLs, and returns its number.
+    /// Records a change of a URL or of all URLs, and returns its number.
     private func noteChange(of url: String?, _ db: Database) throws -> Int64 {
         try db.run(SQL.addChange, [url.map(changeID) ?? ""])
         guard let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)) else {
@@ -158,7 +159,8 @@ extension CacheFile {
         return number
     }
 
-    /// Returns whether a URL was changed after a change; `true` also if that change is forgotten or of another file.
+    /// Returns whether a URL has changed since the change with a number; also `true` if that change is no longer
+    /// recorded, or belongs to another file.
     private func hasChanged(_ url: String, since number: Int64, _ db: Database) throws -> Bool {
         guard let latest = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)),
             number <= latest, latest - number <= settings.maximumChanges

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The open file of the cache.
 ///
-/// It throws the errors of SQLite and of the schema. ``DatabaseHandle`` decides what they mean for the file.
+/// It throws the errors of SQLite and of the schema, from which ``DatabaseHandle`` determines the fault of the file.
 final class CacheFile: OpenDatabase {
     let database: DatabaseFile
     /// The key for digests of credentials, which stays the same as long as the file exists.
@@ -20,7 +20,7 @@ final class CacheFile: OpenDatabase {
     let turn = Atomic(0)
     let settings: Settings
     let uses = Mutex(Uses())
-    /// The length of the log from which on it is emptied.
+    /// The length of the log at which it is emptied next, in bytes.
     ///
     /// Only the writer uses it.
     let nextCheckpoint: Atomic<Int64>
@@ -32,17 +32,17 @@ final class CacheFile: OpenDatabase {
         var patience: Duration = .seconds(5)
         /// The maximum number of pages of the file, for tests that want a small disk.
         var pageLimit: Int?
-        /// The number of used keys after which uses are written without another write.
+        /// The number of keys with unwritten uses at which the uses are written without waiting for another write.
         var maximumUses = 256
         /// The number of changes that are remembered.
         ///
-        /// A fetch is outdated if more follow it.
+        /// A fetch counts as outdated if more changes follow its start.
         var maximumChanges: Int64 = 10_000
-        /// The length of the log from which on it is emptied, in bytes.
+        /// The length of the log at which it is emptied, in bytes.
         var logLimit: Int64 = 8 << 20
         /// The maximum time that a write waits for readers and other writers to empty the log.
         var checkpointPatience: Duration = .milliseconds(250)
-        /// The same once the log is twice as long as its limit.
+        /// The maximum time that a write waits for them once the log is twice as long as its limit.
         var longLogPatience: Duration = .seconds(1)
 
         /// The settings of the file.
@@ -58,7 +58,7 @@ final class CacheFile: OpenDatabase {
 
     /// The maximum number of variants of one URL.
     ///
-    /// A server with more varies its responses without limit.
+    /// A server that needs more of them varies its responses without limit.
     static let maximumVariants = 32
 
     /// Opens the file.
@@ -81,7 +81,7 @@ final class CacheFile: OpenDatabase {
         readers = try (0..<3)
             .map { _ in
                 let reader = try DatabaseQueue(path: location.path, configuration: configuration)
-                // A read that another process holds up is tried again where waiting blocks no task.
+                // A read that finds the file locked is repeated by the slow reader, where waiting blocks no task.
                 reader.unsafeRead { _ = sqlite3_busy_timeout($0.sqliteConnection, 0) }
                 return reader
             }

@@ -7,7 +7,7 @@ extension DatabaseSchema {
     /// The tables of the cache.
     ///
     /// Integers come first and bodies last, so that SQLite need not follow a long row to the columns that it compares.
-    /// Triggers keep the totals.
+    /// Triggers keep the totals up to date.
     static let cache = DatabaseSchema(
         applicationID: 0x4e57_4348,
         steps: [
@@ -59,8 +59,8 @@ extension DatabaseSchema {
             INSERT INTO changes (number, url) SELECT abs(random() / 4096), '';
             """,
         ],
-        // Older files have no key for digests of credentials, so credentials could be found in them by trial. Their
-        // pages must not be reused, so they are removed and not migrated.
+        // Older files have no key for digests of credentials, so credentials could be found in them by trial. Such
+        // files are removed and not migrated, because their pages must not be reused.
         oldestVersion: 2,
         addRows: { db in
             // As an argument, because an error contains the text of its statement.

@@ -20,7 +20,7 @@ public import Networking
 ///
 /// Cancelling a task does not stop a read or write that has started.
 public final class SQLiteCacheStore: CacheStore {
-    /// The file of the database; SQLite and the store create other files whose names start with its name.
+    /// The file of the database; SQLite and the store create other files with names that start with its name.
     public let file: URL
     /// The maximum cost of an entry, in bytes.
     public let entryCostLimit: Int
@@ -119,8 +119,10 @@ public final class SQLiteCacheStore: CacheStore {
 
     /// Stores an entry, unless its cost exceeds ``entryCostLimit``.
     ///
+    /// If the cost exceeds the limit, a stored entry with the same id is removed.
+    ///
     /// A key has at most 32 variants; the oldest one is removed. If the disk is full, the store removes other entries
-    /// with twice the cost, as far as the disk has the space that removing them needs.
+    /// of twice the cost and tries again. This fails if the disk has no space for the removal itself.
     ///
     /// - Parameters:
     ///   - entry: The entry.
@@ -205,10 +207,10 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter isUnwanted: The closure, which is called once for each key.
     /// - Throws: ``SQLiteCacheError``; then some of the entries may have been removed.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-        // At the start and at the end, because a response may arrive in between.
+        // The change is recorded at the start and at the end, because a response may arrive in between.
         try await database.using { try await $0.changeAll() }
-        // In chunks, because there may be too many keys for the memory. Keys that are added meanwhile have greater
-        // numbers.
+        // The keys are read in chunks, because there may be too many for the memory. Keys that are added meanwhile have
+        // greater numbers.
         var last = Int64.min
         while true {
             let after = last

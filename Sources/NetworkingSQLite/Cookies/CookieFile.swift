@@ -22,7 +22,7 @@ final class CookieFile: OpenDatabase {
         }
     }
 
-    // A jar has at most 3,000 cookies, which have 25 MiB.
+    // A jar has at most 3,000 cookies, which take at most 25 MiB.
     private static let maximumCount = 10_000
     private static let maximumSize = 64 << 20
 

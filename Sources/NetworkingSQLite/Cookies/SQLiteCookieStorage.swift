@@ -10,15 +10,15 @@ public import Networking
 /// ```
 ///
 /// Each principal has a row, and a save writes only the rows that have changed. Several processes can share a file if
-/// each serves other principals. For one principal, the last process that writes replaces the cookies of the others. A
-/// save is complete when it returns, or has not happened at all. Removed cookies are overwritten. The file is not
-/// encrypted.
+/// each serves other principals. If several processes serve the same principal, the last one to save replaces the
+/// cookies of the others. A save is complete when it returns, or has not happened at all. Removed cookies are
+/// overwritten. The file is not encrypted.
 ///
 /// The file is created when it is first used. A damaged row is removed, and the other principals keep their cookies. A
 /// damaged file is renamed, reported once with `CookieStorageError.damaged(movedTo:)`, and replaced by an empty one.
 /// The last two damaged files are kept.
 public final class SQLiteCookieStorage: CookieStorage {
-    /// The file of the database; SQLite and the storage create other files whose names start with its name.
+    /// The file of the database; SQLite and the storage create other files with names that start with its name.
     public var file: URL {
         database.file
     }

@@ -10,7 +10,7 @@ enum DatabaseFault: Error, Equatable {
     ///
     /// The URL is the new name of the file if this process has moved it.
     case damage(movedTo: URL?)
-    /// The tables are not the ones that were there when the file was opened.
+    /// The tables have changed since the file was opened.
     case unknownTables
     /// A newer version of the library, with this format, has written the file.
     case newer(Int)
@@ -27,7 +27,7 @@ enum DatabaseFault: Error, Equatable {
         switch error {
         case let fault as DatabaseFault:
             self = fault
-        // SQLite reports a file as read-only, although the user may write it, if its header has an unknown version.
+        // SQLite reports a writable file as read-only if its header has an unknown version.
         case let error as DatabaseError
         where error.extendedResultCode == .SQLITE_READONLY && access(file.path, W_OK) == 0:
             self = .damage(movedTo: nil)

@@ -8,7 +8,7 @@ import Networking
 /// Work runs on a thread of GRDB, so no task blocks its thread while it waits for the disk or for other processes.
 final class DatabaseFile: OpenDatabase {
     struct Settings: Sendable {
-        /// The name of the store, which its threads have.
+        /// The name of the store, and of its threads.
         let label: String
         var schema: DatabaseSchema
         /// The maximum time to wait for another process.
@@ -17,8 +17,8 @@ final class DatabaseFile: OpenDatabase {
         var pageLimit: Int?
         /// Whether a commit survives a loss of power.
         ///
-        /// Otherwise it survives the process; after a loss of power the last commits may be missing, and the file is
-        /// valid.
+        /// Otherwise a commit only survives the end of the process. After a loss of power the last commits may be
+        /// missing, but the file is still valid.
         var isDurable = false
 
         /// Returns the settings of a connection.
@@ -37,7 +37,7 @@ final class DatabaseFile: OpenDatabase {
                 try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
                 // Deleted rows are overwritten: always, or where that costs no further write.
                 try db.execute(sql: "PRAGMA secure_delete = \(isDurable ? "ON" : "FAST")")
-                // Otherwise the log keeps its greatest length.
+                // Without this limit, the file of the log never becomes shorter.
                 try db.execute(sql: "PRAGMA journal_size_limit = \(4 << 20)")
                 if let limit = pageLimit {
                     try db.execute(sql: "PRAGMA max_page_count = \(limit)")
@@ -62,7 +62,7 @@ final class DatabaseFile: OpenDatabase {
         identity = location.identity
         try writer.writeWithoutTransaction { db in
             if settings.isDurable {
-                // Not while the connection is prepared, because GRDB sets it afterwards.
+                // Not in `prepareDatabase`, because GRDB sets `synchronous` afterwards.
                 try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
             }
             try settings.schema.migrate(db)
@@ -85,7 +85,7 @@ final class DatabaseFile: OpenDatabase {
 
     /// Runs one transaction, which completes even if the calling task is cancelled.
     ///
-    /// GRDB's `async` functions end with the task. A change that was asked for must still happen.
+    /// GRDB's `async` functions are cancelled with the task, but a requested change must still happen.
     func write<Value: Sendable>(_ work: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await perform { [self] in try transaction($0, work) }
     }
@@ -130,7 +130,7 @@ final class DatabaseFile: OpenDatabase {
         try await perform { [self] in emptyLog($0, waiting: patience) }
     }
 
-    /// Does the same on the calling thread, which must be the writer's.
+    /// Empties the log like ``checkpoint(waiting:)``, on the calling thread, which must be the writer's.
     func emptyLog(_ db: Database, waiting patience: Duration) {
         guard location.logLength > 0 else { return }
         defer { sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.patience / .milliseconds(1))) }

@@ -9,7 +9,7 @@ struct DatabaseLocation: Sendable {
     /// Whether new files survive a loss of power.
     var isDurable = false
 
-    /// The identity of a file, which differs from that of a file that has replaced it.
+    /// The identity of a file; a file that replaces it has another one.
     struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
@@ -46,7 +46,7 @@ struct DatabaseLocation: Sendable {
         }
     }
 
-    /// Checks the files, and creates an empty database that only this user may read unless there is one.
+    /// Checks the files, and creates an empty database if there is none. Only this user may read it.
     ///
     /// SQLite creates its other files with the permissions of the database, and does not follow a link in their place.
     /// The caller must have the lock.
@@ -85,8 +85,8 @@ struct DatabaseLocation: Sendable {
             }
         }
         let name = name(setAside: number)
-        // The log first: without its log, a database is only older; with the log of another database it would be
-        // damaged.
+        // The log is moved first. A database without its log is only older, but one with the log of another database
+        // would be damaged.
         for suffix in Self.logs + [""] where Self.status(of: path + suffix) != nil {
             try PrivateFile.move(path + suffix, to: name + suffix)
         }

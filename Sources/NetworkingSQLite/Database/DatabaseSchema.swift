@@ -6,13 +6,13 @@ import Synchronization
 /// The tables of a file and their migrations.
 ///
 /// The version is the `user_version` of the file, which changes in the same transaction as the tables. A released step
-/// is never edited: the next version appends one. GRDB's `DatabaseMigrator` keeps names in a separate table; a number
-/// in the header of the file can be checked with each write, so a process notices that a newer one has migrated the
-/// file.
+/// is never edited: the next version appends one. GRDB's `DatabaseMigrator` would keep names in a separate table. A
+/// number in the header of the file can be checked with each write, so a process notices that a newer version has
+/// migrated the file.
 struct DatabaseSchema: Sendable {
     /// The number in the header of the file that identifies the store.
     let applicationID: Int
-    /// The statements that make each version from the one before; the first step makes version 1 from an empty file.
+    /// The statements that turn each version into the next; the first step turns an empty file into version 1.
     var steps: [String]
     /// The oldest version that can be migrated.
     var oldestVersion = 1
@@ -31,7 +31,7 @@ struct DatabaseSchema: Sendable {
     func migrate(_ db: Database) throws {
         if try needsMigration(db) {
             try db.inTransaction(.immediate) {
-                // Another process may have been faster.
+                // Another process may have migrated the file since the first check.
                 guard try needsMigration(db) else { return .commit }
                 for step in steps[try Self.version(of: db)...] {
                     try db.execute(sql: step)
@@ -75,7 +75,7 @@ struct DatabaseSchema: Sendable {
         try Int.fetchOne(db.cachedStatement(sql: "PRAGMA user_version")) ?? 0
     }
 
-    /// The objects that the steps make.
+    /// The objects that the steps create.
     private func objects() throws -> Set<[UInt8]> {
         try DatabaseQueue()
             .inDatabase { db in
@@ -86,7 +86,7 @@ struct DatabaseSchema: Sendable {
             }
     }
 
-    /// The texts with which the tables, indexes and triggers of a file were made.
+    /// The SQL texts that created the tables, indexes and triggers of a file.
     private static func objects(of db: Database) throws -> Set<[UInt8]> {
         var objects: Set<[UInt8]> = []
         try db.forEachRow("SELECT substr(type || ' ' || name || ' ' || ifnull(sql, ''), 1, 100000) FROM sqlite_master")

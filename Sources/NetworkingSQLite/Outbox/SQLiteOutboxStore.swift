@@ -19,7 +19,7 @@ import Synchronization
 /// `OutboxStoreError.damaged(_:)`, and is no longer an entry. A damaged file is renamed, reported once with
 /// `OutboxStoreError.fileDamaged(movedTo:)`, and replaced by an empty one. The last two damaged files are kept.
 public final class SQLiteOutboxStore: OutboxStore {
-    /// The file of the database; SQLite and the store create other files whose names start with its name.
+    /// The file of the database; SQLite and the store create other files with names that start with its name.
     public var file: URL {
         database.file
     }
@@ -27,7 +27,7 @@ public final class SQLiteOutboxStore: OutboxStore {
     let database: DatabaseHandle<DatabaseFile, OutboxStoreError>
     private let claimed = Mutex<OpenFile?>(nil)
 
-    // Base64 makes a body of 48 MiB so long.
+    // The length of a body of 48 MiB in Base64.
     private static let maximumEntrySize = 64 << 20
     private static let maximumProgressSize = 64 << 10
 
@@ -121,7 +121,7 @@ public final class SQLiteOutboxStore: OutboxStore {
 
     // MARK: The claim
 
-    /// Claims the entries for sending with a lock of the system, which ends with the process.
+    /// Claims the entries for sending with a file lock, which the system releases when the process ends.
     ///
     /// - Returns: `true` if this object has the claim now.
     /// - Throws: `OutboxStoreError`.

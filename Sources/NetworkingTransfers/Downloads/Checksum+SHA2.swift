@@ -7,7 +7,8 @@ import FoundationForNetworking
 extension Checksum {
     /// SHA-256 (FIPS 180-4), as `sha256sum` prints it.
     ///
-    /// - Parameter hex: 64 hexadecimal digits, in either case.
+    /// - Parameter hex: 64 hexadecimal digits, in either case. With other digits, the download fails with
+    ///   ``NetworkingError/Kind/invalidRequest`` before anything is sent.
     /// - Returns: The checksum.
     public static func sha256(_ hex: String) -> Checksum {
         checksum(SHA256.self, hex, named: "SHA-256")
@@ -15,7 +16,8 @@ extension Checksum {
 
     /// SHA-384 (FIPS 180-4).
     ///
-    /// - Parameter hex: 96 hexadecimal digits, in either case.
+    /// - Parameter hex: 96 hexadecimal digits, in either case. With other digits, the download fails with
+    ///   ``NetworkingError/Kind/invalidRequest`` before anything is sent.
     /// - Returns: The checksum.
     public static func sha384(_ hex: String) -> Checksum {
         checksum(SHA384.self, hex, named: "SHA-384")
@@ -23,7 +25,8 @@ extension Checksum {
 
     /// SHA-512 (FIPS 180-4).
     ///
-    /// - Parameter hex: 128 hexadecimal digits, in either case.
+    /// - Parameter hex: 128 hexadecimal digits, in either case. With other digits, the download fails with
+    ///   ``NetworkingError/Kind/invalidRequest`` before anything is sent.
     /// - Returns: The checksum.
     public static func sha512(_ hex: String) -> Checksum {
         checksum(SHA512.self, hex, named: "SHA-512")

@@ -22,7 +22,7 @@ import NetworkingCore
 /// ```
 public struct Checksum: Sendable {
     let expected: Data
-    /// Why the given digits cannot be a checksum of this function; `nil` if they can.
+    /// The reason why the given digits cannot be a checksum of this function; `nil` if they can.
     private(set) var flaw: String?
     let makeFunction: @Sendable () -> any ChecksumFunction
 

@@ -25,8 +25,8 @@ extension NetworkingComponent {
     /// The download runs off the caller's actor, and so do the stack and the progress handler.
     ///
     /// Use `timeout(head:idle:)` in the stack, because the time limit of a plain `timeout` covers the whole download.
-    /// So that a download can be resumed, the body is requested without compression (`Accept-Encoding: identity`),
-    /// unless the request says otherwise.
+    /// The body is requested without compression (`Accept-Encoding: identity`), so that the download can be resumed. A
+    /// request with its own `Accept-Encoding` keeps it.
     ///
     /// - Parameters:
     ///   - request: The request. Its own sink, if any, is not used.
@@ -34,13 +34,13 @@ extension NetworkingComponent {
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
     ///   - progress: Receives the progress in order. ``TransferProgress/received`` counts the bytes written, from the
-    ///     kept bytes up to the complete file. Keep it short, because the download waits for it.
+    ///     kept bytes up to the complete file. The download waits for the handler, so keep it short.
     /// - Returns: The file, which only this user may read, and the response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the request does not accept the status, of kind ``NetworkingError/Kind/storage`` if the file cannot be
     ///   written or another download is writing it, of kind ``NetworkingError/Kind/representationChanged`` if the file
-    ///   has changed and the options say to fail, of kind ``NetworkingError/Kind/checksumMismatch``, and the errors of
-    ///   ``data(_:progress:)``.
+    ///   has changed and the options say to fail, of kind ``NetworkingError/Kind/checksumMismatch`` if the file does
+    ///   not have the expected checksum, and the errors of ``data(_:progress:)``.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,

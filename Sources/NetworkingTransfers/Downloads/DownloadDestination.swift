@@ -21,7 +21,7 @@ public struct DownloadDestination: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: The file. Its directory must exist.
-    ///   - existingFile: The policy for a file that already exists.
+    ///   - existingFile: The policy for a file that already exists; by default the download fails.
     /// - Returns: The destination.
     public static func file(_ url: URL, ifExists existingFile: ExistingFilePolicy = .fail) -> DownloadDestination {
         DownloadDestination(place: .file, url: url, existingFile: existingFile)
@@ -29,9 +29,11 @@ public struct DownloadDestination: Sendable, Hashable {
 
     /// A file in a directory, with the name that the server suggests: ``HTTPResponseData/suggestedFileName``.
     ///
+    /// The name is `download` if the server suggests none.
+    ///
     /// - Parameters:
     ///   - url: The directory, which must exist.
-    ///   - existingFile: The policy for an existing file of that name.
+    ///   - existingFile: The policy for an existing file of that name; by default the new file gets a number.
     /// - Returns: The destination.
     public static func directory(
         _ url: URL,

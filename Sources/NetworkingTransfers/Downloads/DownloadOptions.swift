@@ -30,7 +30,7 @@ public struct DownloadOptions: Sendable {
     /// What happens if the server's file has changed; the default is to restart the download.
     public var changedFile = ChangedFile.restart
 
-    /// The expected checksum of the complete file; `nil` if it is not known.
+    /// The expected checksum of the complete file; `nil`, the default, checks nothing.
     public var checksum: Checksum?
 
     /// A stable name for the resource, for URLs that change each time, such as signed URLs that expire after an hour.

@@ -8,7 +8,7 @@ extension DownloadRecord.Validator {
         // A server that refuses ranges cannot resume a download.
         guard !head.refusesRanges else { return nil }
         if let tag = head.headerFields[.eTag] {
-            // A weak tag can stay the same when bytes change, and then the date is no more reliable.
+            // A weak tag can stay the same when bytes change, and the date is not more reliable than the tag.
             guard tag.hasPrefix("\""), tag.hasSuffix("\""), tag.utf8.count >= 2 else { return nil }
             self = .eTag(tag)
             return
@@ -32,7 +32,7 @@ extension DownloadRecord.Validator {
         HTTPField.isValidValue(field)
     }
 
-    /// Returns whether a response belongs to the same representation; `nil` if it does not say.
+    /// Returns whether a response belongs to the same representation; `nil` if it has no such validator.
     func matches(_ head: HTTPResponse) -> Bool? {
         switch self {
         case .eTag(let tag): head.headerFields[.eTag].map { $0 == tag }

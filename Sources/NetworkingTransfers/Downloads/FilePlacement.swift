@@ -6,7 +6,7 @@ package enum FilePlacement {
     /// The maximum number of names to try.
     private static let maximumNumbers = 10_000
 
-    /// Moves a file to a path of the same volume.
+    /// Moves a file to a path on the same volume.
     ///
     /// - Parameters:
     ///   - path: The file.
@@ -33,13 +33,13 @@ package enum FilePlacement {
                 place = numbered(destination, number)
             }
         }
-        // The file has its name now. That a crash of the machine could undo the renaming is no reason to report a
-        // failure.
+        // The file has its new name. A crash of the machine could still undo the renaming, but that is no reason to
+        // report a failure.
         try? PrivateFile.synchronizeDirectory(of: place)
         return place
     }
 
-    /// Moves a file to a path of any volume.
+    /// Moves a file to a path on any volume.
     ///
     /// A file on another volume is first copied to the directory of the destination, so that renaming takes one step
     /// there too.

@@ -8,7 +8,7 @@ final class PartialFile: Sendable {
     private static let synchronizedEvery: Int64 = 64 << 20
     /// The number of bytes after which the disk is asked to start writing.
     private static let begunEvery: Int64 = 4 << 20
-    /// The maximum size of a file that can continue without its record on disk.
+    /// The size from which on a new file waits until its record is on disk, in bytes.
     private static let maximumUndurableSize: Int64 = 1 << 20
 
     let path: String
@@ -75,7 +75,7 @@ final class PartialFile: Sendable {
         )
     }
 
-    /// Opens and locks the file that has this path at that moment and no other name.
+    /// Opens and locks the file at a path, and checks that the file is still there and has no second name.
     private static func open(_ path: String) throws -> OpenFile {
         // Each failed round means that another process has made progress.
         for _ in 0..<100 {

@@ -8,7 +8,7 @@ struct StreamDocument: Sendable, Equatable {
     var isCutOff = false
 }
 
-/// A number or a word at the end of a record, which may be the start of a longer one (RFC 7464 section 2.4).
+/// A number or a literal at the end of a record, which may be the start of a longer one (RFC 7464 section 2.4).
 struct DocumentCutOff: Error, CustomStringConvertible {
     var description: String {
         "A number or a literal in the JSON text sequence has no white space after it, so it may be truncated."

@@ -15,15 +15,16 @@ extension NetworkingComponent {
     /// may be sent twice (a GET, or a request that says so), the stream waits on the environment's clock and connects
     /// again through the whole stack, with `Last-Event-ID`. It waits for the time that the server has requested, but at
     /// least 500 ms and at most an hour, and 3 s if the server has not requested a time. After several connections
-    /// without an event, it waits up to 30 s. A request that may not be sent twice, such as the POST that sends a
-    /// prompt to a model, has one connection.
+    /// without an event, it waits longer, up to 30 s. A request that may not be sent twice, such as the POST that sends
+    /// a prompt to a model, has one connection, and the stream ends with it.
     ///
     /// The stream ends with a 204, with an event that has the data `terminator`, or with an error. It fails for any
-    /// other status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, for another media type, and
-    /// if the stack's own `retry` could not establish a connection.
+    /// other status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, and for another media type.
+    /// It also fails if the stack, including its `retry`, cannot establish a connection.
     ///
     /// - Parameters:
-    ///   - request: The request. It accepts `text/event-stream`, unless its `Accept` field says otherwise.
+    ///   - request: The request. It is sent with `Accept: text/event-stream` and `Cache-Control: no-store`, unless it
+    ///     sets these fields itself.
     ///   - terminator: The data of the last event, such as `[DONE]`, which is not delivered; `nil` if there is none.
     ///   - lastEventID: The last id of an earlier stream, to continue after that event.
     ///   - maximumEventBytes: The maximum size of an event, in bytes; 16 MiB by default. A longer event ends the
@@ -345,6 +346,6 @@ extension HTTPField.Name {
 extension Wait {
     /// The wait of `events` before it connects again.
     ///
-    /// It is between two calls, so only the request's own observers are notified.
+    /// The wait takes place between two calls, so only the request's own observers are notified.
     public static let reconnection = Wait("reconnection", isTimed: true)
 }

@@ -21,7 +21,7 @@ extension NetworkingComponent {
     ///     the iteration with ``NetworkingError/Kind/tooLarge``.
     /// - Returns: The values, and the head of the response. They can be read once. Ending the iteration ends the
     ///   transfer.
-    /// - Throws: The errors of ``stream(_:)``, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless
+    /// - Throws: The errors of ``stream(_:)``, and ``NetworkingError/Kind/invalidResponse`` for HTML or XML, unless
     ///   `format` is given.
     /// - Precondition: `maximumDocumentBytes` is greater than zero.
     public func values<Value: Decodable & Sendable>(
@@ -58,10 +58,10 @@ public enum JSONStreamFormat: Sendable, Hashable {
     /// One document after another, with or without white space between them.
     case concatenated
 
-    /// Reads the format from a response's media type; all other media types mean concatenated documents.
+    /// Reads the format from a response's media type; an unknown or missing type means concatenated documents.
     ///
-    /// A web page is rejected: it is usually the login page of a service or of a network portal, and would be a stream
-    /// without values.
+    /// HTML and XML are rejected: they are usually the login page of a service or of a network portal, or its error,
+    /// and would be a stream without values.
     init(of response: HTTPResponseData, to request: HTTPRequestData) throws {
         let type = BodyType(response.headerFields[.contentType]).essence
         switch type {
@@ -183,7 +183,7 @@ struct JSONSplitter: StreamDecoder {
                 continue
             }
             let isOpening = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
-            // A number or a word ends where the next document starts.
+            // A number or a literal ends where the next document starts.
             if isOpening, depth == 0, !document.isEmpty { return true }
             position += 1
             switch byte {

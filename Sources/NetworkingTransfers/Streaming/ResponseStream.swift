@@ -15,9 +15,9 @@ extension NetworkingComponent {
     ///
     /// The request passes through the whole stack. The body is never in memory as a whole: a server that is faster than
     /// the reader is slowed down if the transport supports that. URLSession stores unread data beyond 1 MiB in a
-    /// private file, up to ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` releases its permit at the
-    /// head. Its `timeout` counts the time to the head and then the times without data, but not the times in which a
-    /// chunk waits for the reader. A `deadline` covers the whole stream.
+    /// private file, up to ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` releases its permit when
+    /// the head arrives. Its `timeout` counts the time to the head and then the times without data, but not the times
+    /// in which a chunk waits for the reader. A `deadline` covers the whole stream.
     ///
     /// The stream can be read once. Ending the iteration, or releasing a stream that is not being iterated, ends the
     /// transfer at once, and so does cancelling the reading task. A `retry` in the stack tries again until the head has

@@ -24,8 +24,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     }
 }
 
-/// A parser for `text/event-stream` that follows WHATWG's HTML standard (section 9.2.6) exactly, for chunks of any
-/// size.
+/// A parser for `text/event-stream` that follows WHATWG's HTML standard (section 9.2.6), for chunks of any size.
 ///
 /// ```swift
 /// var parser = ServerSentEventParser()
@@ -36,9 +35,9 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///
 /// Bytes that are not valid UTF-8 become U+FFFD. An event that is incomplete at the end of the stream is ignored.
 ///
-/// An id that `Last-Event-ID` cannot send back to the server is ignored, just as the standard ignores an id with a NUL,
-/// and the previous id stays. This applies to an id with a control byte, with white space at its start or end, or of
-/// more than 4 KiB.
+/// One rule is stricter than the standard's: an id that `Last-Event-ID` cannot send back to the server is ignored, like
+/// an id with a NUL, and the previous id stays. This applies to an id with a control byte, with white space at its
+/// start or end, or of more than 4 KiB.
 public struct ServerSentEventParser: Sendable {
     /// The last id that the server has sent, which a reconnection sends in `Last-Event-ID`.
     public private(set) var lastEventID: String
@@ -171,7 +170,7 @@ public struct ServerSentEventParser: Sendable {
                 nextID = id
             }
         case (5, UInt8(ascii: "r")) where line.starts(with: "retry".utf8):
-            // The limit is greater than any wait.
+            // A larger number becomes the limit, which is longer than any wait.
             if let milliseconds = DecimalDigits.number(value, limit: 1 << 50) {
                 reconnectionTime = .milliseconds(milliseconds)
             }

@@ -1,7 +1,7 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Starts to send a request and returns a handle to the call, whatever the status code of its response.
+    /// Starts to send a request and returns a handle to the call, which accepts any status code.
     ///
     /// ```swift
     /// let call = network.transfer(request)

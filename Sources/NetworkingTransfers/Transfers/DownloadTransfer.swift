@@ -59,6 +59,9 @@ extension Transfer where Value == DownloadedFile {
     /// The partial file survives the process: after a restart, download the same URL to the same place. If the server
     /// sends no validator for requesting the rest, nothing is kept and the download restarts.
     ///
+    /// If the calling task is cancelled, this method may return before the exchange has ended. The transfer is paused
+    /// nevertheless.
+    ///
     /// - Returns: The state of the partial file after the exchange has ended; `nil` if nothing is kept, for example
     ///   because the transfer had already ended.
     @discardableResult

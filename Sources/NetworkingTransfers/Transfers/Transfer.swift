@@ -67,8 +67,8 @@ public final class Transfer<Value: Sendable>: Sendable {
 
     /// The progress of the transfer: the current state, then each change until the transfer ends.
     ///
-    /// A slow reader misses outdated states. Several readers may iterate at the same time. Ending an iteration does not
-    /// end the transfer while another reference to the handle exists; an iteration retains the handle too.
+    /// A slow reader misses outdated states. Several readers may iterate at the same time. An iteration retains the
+    /// handle. Ending it does not end the transfer while another reference to the handle exists.
     public var progress: AsyncStream<TransferProgress> {
         outcome.progress(of: self)
     }

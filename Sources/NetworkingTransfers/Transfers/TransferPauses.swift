@@ -7,7 +7,7 @@ final class TransferPauses: Sendable {
         var isPaused = false
         var isOver = false
         var isRunning = false
-        /// Whether a pause has cancelled the running call; the pause itself may have ended before the call does.
+        /// Whether a pause has cancelled the running call, even if `resume()` was called before the call has ended.
         var isInterrupted = false
         /// Cancels the running call; `nil` while the call is being started.
         var cancel: (@Sendable () -> Void)?
