@@ -70,7 +70,7 @@ struct InFlightRequest: Sendable {
 
 /// The listeners of a shared exchange.
 ///
-/// Each listener receives the events as those of its own request, as long as its caller waits.
+/// Each listener receives the events with its request in place of the shared one, as long as its caller waits.
 final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]

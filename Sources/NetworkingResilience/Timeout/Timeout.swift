@@ -13,7 +13,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// The phases depend on the events that the transport reports:
-    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient report the connection only for a request
+    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient report the connection only for requests
     ///   with a body. For other requests, the sum of `connect` and `head` limits the time until the head arrives. If
     ///   only `connect` is given, it limits that time.
     /// - `head`: from the connection, or from the last byte of the request's body, until the head of the response.
