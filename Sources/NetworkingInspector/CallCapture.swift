@@ -128,7 +128,7 @@ final class CallCapture: NetworkEventObserver {
         state.withLock { $0.shelf = nil }
     }
 
-    /// Drops the bodies to free memory for other calls, and also drops those that arrive later.
+    /// Drops the bodies to free memory for other calls, and also drops bodies that arrive later.
     func dropBodies() {
         // Released after unlocking, because releasing a body may run code of its creator.
         let before = state.withLock { state in
@@ -197,7 +197,7 @@ extension CallCapture.State {
         sizeLimit: Int
     ) -> Bool {
         if case .started = event {
-            // A call with so many exchanges is probably endless, and its beginning is enough.
+            // A call with 1,000 exchanges, or with such a size, is probably endless, and its beginning is enough.
             guard exchanges.count < 1_000, exchanges.isEmpty || size.rest < sizeLimit else { return false }
             redaction = redaction.hidingSecrets(of: request)
             let captured = CapturedRequest(request, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
