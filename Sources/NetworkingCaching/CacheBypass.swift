@@ -8,9 +8,9 @@ public enum CacheBypass: String, Sendable, Hashable {
     case credentials
     /// The cache does not support the request's method.
     case method
-    /// The request forbids it.
+    /// The request forbids caching: with `no-store`, or with ``CacheMode/noStore``.
     case request
-    /// The response forbids it.
+    /// The header fields of the response do not permit this cache to store it.
     case response
     /// The request has a body, which is not part of a cache key.
     case body
@@ -28,7 +28,8 @@ public enum CacheBypass: String, Sendable, Hashable {
     ///
     /// Put `redirected` outside `cached` to cache each step.
     case redirected
-    /// The URL was changed, or removed from the cache, while the response was in flight.
+    /// While the response was in flight, its resource was changed, its URL was removed from the cache, or the response
+    /// to a later request was stored.
     case outdated
     /// The store failed.
     case store

@@ -95,7 +95,7 @@ extension String {
         return tags
     }
 
-    /// Weak comparison (RFC 9110 section 8.8.3.2).
+    /// Whether two entity tags are equal by weak comparison (RFC 9110 section 8.8.3.2).
     func isWeaklyEqual(to other: String) -> Bool {
         func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
         return opaque(self) == opaque(other)

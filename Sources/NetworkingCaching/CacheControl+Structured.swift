@@ -1,7 +1,7 @@
 import NetworkingCore
 
-/// Targeted directives are a dictionary of structured fields (RFC 9213 section 2.1, RFC 9651 section 3.2), which is
-/// parsed strictly: a malformed one is ignored.
+/// Targeted directives form a Dictionary Structured Field (RFC 9213 section 2.1, RFC 9651 section 3.2). It is parsed
+/// strictly: a malformed field is ignored as a whole.
 ///
 /// Only integers and booleans are meaningful values here, so the parser keeps no other values.
 extension CacheControl {
@@ -31,7 +31,7 @@ extension CacheControl {
     }
 }
 
-/// A reader of dictionaries of structured fields.
+/// A parser for Dictionary Structured Fields.
 private struct StructuredDictionary {
     enum Value {
         case integer(Int)

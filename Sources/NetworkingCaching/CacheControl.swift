@@ -5,7 +5,7 @@ import NetworkingCore
 /// Malformed directives are ignored. The exception is an argument that should be a number and is not: it makes a
 /// response stale rather than fresh (section 4.2.1). If a directive occurs several times, the first one counts.
 struct CacheControl: Sendable, Hashable {
-    /// The directives that this type knows; most requests have none.
+    /// The known directives in the fields; most requests have none.
     private(set) var directives: Directives = []
     /// The directives without an argument, which apply to the whole message.
     private var unqualified: Directives = []

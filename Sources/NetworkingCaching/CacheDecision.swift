@@ -4,7 +4,7 @@ import NetworkingCore
 
 /// The way to handle a request, given the stored entries.
 enum CacheDecision: Sendable {
-    /// Return an entry, and validate it in the background if it is stale.
+    /// Return an entry; if `isStale` is `true`, also validate it in the background.
     case serve(CachedEntry, age: Double, isStale: Bool)
     /// Ask the server whether the entries are still valid; the chosen entry, if any, is the one for the response.
     case validate([CachedEntry], chosen: CachedEntry?)
@@ -60,7 +60,9 @@ extension CacheRules {
         return .validate([entry] + variants, chosen: entry)
     }
 
-    /// Whether an entry that can be used without validation is stale; `nil` if it needs validation.
+    /// Whether an entry should be validated in the background after its use; `nil` if it must be validated before.
+    ///
+    /// A stale entry that the request accepts with `max-stale` is used without validation.
     private func isStale(_ entry: CachedEntry, age: Double, _ wanted: CacheControl) -> Bool? {
         let directives = directives(of: entry)
         guard mayBeKept(directives) else { return nil }

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// The secret key of a ``CacheStore`` for the digests that stand for credentials in its entries.
+/// The secret key of a ``CacheStore`` for the digests that replace credentials in its entries.
 ///
 /// A cache stores a digest of each credential, and never the credential itself, so that no user gets another user's
 /// response. Without a key, a short password or API key could be found by computing the digests of all candidates.

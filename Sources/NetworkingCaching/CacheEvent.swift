@@ -35,11 +35,11 @@ public enum CacheEvent: NetworkEvent {
 /// The kind of a response from the cache.
 @nonexhaustive
 public enum CacheHit: String, Sendable, Hashable {
-    /// A fresh response.
+    /// A fresh response, or a stale one that the request accepts without validation.
     case fresh
     /// A stale response, which the cache validates in the background.
     case stale
-    /// A response that replaces the one of a failing server.
+    /// A stored response, because the server failed or could not be reached.
     case standIn
     /// A response that the server has confirmed.
     case revalidated

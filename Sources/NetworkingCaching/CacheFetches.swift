@@ -3,6 +3,7 @@ import Synchronization
 
 /// The fetches in progress, and the removals that are not finished.
 ///
+/// A URL changes when its entries are removed: by the app, or because an unsafe request may have changed the resource.
 /// A response is not stored if its URL was changed after its fetch began. Entries with an unfinished removal are not
 /// used.
 final class CacheFetches: Sendable {
@@ -82,7 +83,7 @@ final class CacheFetches: Sendable {
         case several([Removal])
     }
 
-    /// If the store never removes anything, the pending removals must not fill the memory.
+    /// The maximum number of URLs with unfinished removals; it limits the memory if the store never removes anything.
     private static let maximumDoomed = 1_000
     private static let maximumRemovals = 32
     /// The maximum number of changes that are stored with their URL.

@@ -1,6 +1,8 @@
 public import NetworkingCore
 
-/// A cache policy for one request, which overrides its header fields and those of the responses.
+/// A policy for how the cache handles one request.
+///
+/// With `no-store` in its Cache-Control, a request neither gets a stored response nor stores one, whatever its mode.
 public enum CacheMode: Sendable, Hashable {
     /// Follows HTTP.
     case standard
@@ -18,7 +20,9 @@ public enum CacheMode: Sendable, Hashable {
     case readOnly
     /// Does not read from the cache, and stores the response: the same as ``reload``.
     public static let writeOnly = CacheMode.reload
-    /// Treats a successful response as fresh for this duration, regardless of the server's directives.
+    /// Stores a successful response, and treats it as fresh for this duration, regardless of the server's directives.
+    ///
+    /// The duration starts when the response arrives.
     case fixed(Duration)
 
     var reads: Bool {
@@ -57,7 +61,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// The policy that the stack's `cached` applies to the request.
+    /// The policy that the stack's `cached` applies to the request; ``CacheMode/standard`` by default.
     public var cacheMode: CacheMode {
         get { self[option: CacheModeOption.self] }
         set { self[option: CacheModeOption.self] = newValue }

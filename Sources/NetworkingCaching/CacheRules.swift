@@ -59,7 +59,8 @@ struct CacheRules: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the reason why no mode may store a response: another user could get it.
+    /// Returns the reason why no mode may store a response, such as the risk that another user gets it; `nil` if there
+    /// is none.
     private func absoluteRefusal(
         toStore response: HTTPResponse,
         _ directives: CacheControl,
@@ -158,7 +159,7 @@ struct CacheRules: Sendable, Hashable {
 
     /// Whether a request has the header fields that selected an entry (section 4.1).
     func matches(_ entry: CachedEntry, _ request: HTTPRequestData, _ credentials: CredentialDigests) -> Bool {
-        // An entry with an unreadable Vary matches no request.
+        // An entry matches no request if its Vary is malformed or contains `*`.
         guard let vary = entry.facts.vary else { return false }
         if vary.isEmpty, isShared || credentials.isEmpty { return entry.varying.isEmpty }
         return entry.varying == varying(vary, request, credentials)
@@ -234,8 +235,8 @@ struct CacheRules: Sendable, Hashable {
 extension Date {
     /// Parses a date in exactly the formats of HTTP, ignoring case.
     ///
-    /// Returns `nil` for every other date. Such a date then counts as long past, because it limits the lifetime of a
-    /// response.
+    /// Returns `nil` for every other date. A response with such a date in Expires has already expired (RFC 9111 section
+    /// 5.3).
     init?(strictHTTPDate text: String, now: Date) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         let time = words.first { $0.contains(":") } ?? ""

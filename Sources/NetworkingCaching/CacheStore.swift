@@ -49,7 +49,7 @@ public protocol CacheStore: Sendable {
     /// - Throws: An error if the store cannot read the number. The response is not stored then.
     func changeNumber() async throws -> Int64?
 
-    /// Stores an entry and replaces the entry with the same id, unless its URL was removed after a change.
+    /// Stores an entry and replaces the entry with the same id, unless its URL has been removed since a given change.
     ///
     /// The check and the write are atomic: no removal can happen between them. If the store no longer knows whether the
     /// URL was removed, it stores nothing.
@@ -63,13 +63,13 @@ public protocol CacheStore: Sendable {
     /// - Throws: An error if the store cannot write the entry.
     func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64) async throws -> Int?
 
-    /// Removes all entries of a URL, and checks whether the URL was removed before that.
+    /// Removes all entries of a URL, and checks whether the URL had been removed since a given change.
     ///
     /// - Parameters:
     ///   - url: The URL, as in a ``CacheKey``.
     ///   - change: A number that ``changeNumber()`` has returned.
-    /// - Returns: The number of this removal; `nil` if the URL was also removed between the change and this removal, or
-    ///   if the store no longer knows. The default implementation calls ``remove(url:)`` and returns `nil`.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed between that change and this removal,
+    ///   or if the store no longer knows. The default implementation calls ``remove(url:)`` and returns `nil`.
     /// - Throws: An error if the store cannot remove the entries.
     func remove(url: String, checkingSince change: Int64) async throws -> Int64?
 

@@ -53,9 +53,9 @@ final class CacheTee: ForwardingSink {
             state.copy = nil
             state.isComplete = false
         }
-        // 1 MiB, the limit for any response that a sink does not accept.
         let isWithheld = withholds(head)
         state.withLock { $0.hasWithheld = isWithheld }
+        // 1 MiB, the limit for any response that a sink does not accept.
         if isWithheld { return .collect(upTo: 1 << 20) }
         let decision = try await sink.offer(head)
         if decision == .take {

@@ -20,8 +20,8 @@ extension NetworkingComponent {
     /// responses of its URL, for every user. ``HTTPRequestData/cacheMode`` replaces these rules for one request.
     ///
     /// Place it outside `deduplicated`, `retry` and `authenticated`, so that no request gets a response that was
-    /// fetched for another principal. A request with its own `Authorization` field that belongs to no principal
-    /// bypasses the cache.
+    /// fetched for another principal. A request with its own `Authorization` field bypasses the cache, unless the cache
+    /// is shared.
     ///
     /// A response body that goes to a sink is copied on its way, up to the store's limit for an entry. The copy is
     /// stored once it is complete. A cancelled caller gets `CancellationError`. If the store throws, the cache reports
@@ -53,8 +53,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         if request.requiresStoredResponse { return try await storedResponse(to: request, for: principal) }
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
         var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
-        // Their user is unknown, and a key must not contain credentials. A shared cache stores only responses for all
-        // users.
+        // The user of an Authorization field is unknown, and a key must not contain credentials. A shared cache needs
+        // no user, because it stores only responses for all users.
         let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
         guard request.method == .get || request.method == .head else {
             guard !Self.safe.contains(request.method) else { return try await upstream.send(request) }
@@ -137,7 +137,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         func report(_ message: String) {
             diagnostics.append(StackDiagnostic("\(self) \(message)", about: self))
         }
-        // A shared cache does not separate users. The responses state whether it may store them.
+        // A shared cache does not separate users, because the responses state whether it may store them.
         if !cache.rules.isShared {
             if isInside(.authentication, withoutOuterCacheIn: stack) {
                 report(

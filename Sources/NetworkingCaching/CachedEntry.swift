@@ -26,14 +26,14 @@ public struct CachedEntry: Sendable, Identifiable {
     /// The approximate size of the entry in bytes: its body and its header fields.
     public var cost: Int { storage.cost }
 
-    /// The facts in its head, parsed once.
+    /// The facts in the head of the response, parsed once.
     var facts: CacheFacts { storage.facts }
 
     private let storage: Storage
 
     /// A part of a representation.
     public struct Part: Sendable, Hashable, Codable {
-        /// The range of its bytes.
+        /// The range of the part's bytes in the whole representation.
         public var range: Range<Int>
         /// The length of the whole representation in bytes; `nil` if the server does not state it.
         public var length: Int?
@@ -41,7 +41,7 @@ public struct CachedEntry: Sendable, Identifiable {
         /// Creates a part.
         ///
         /// - Parameters:
-        ///   - range: The range of its bytes.
+        ///   - range: The range of the part's bytes in the whole representation.
         ///   - length: The length of the whole representation in bytes; `nil` if it is unknown.
         public init(range: Range<Int>, length: Int?) {
             self.range = range

@@ -3,7 +3,7 @@ import HTTPTypes
 import NetworkingCore
 
 extension CachedExchange {
-    /// Returns the response that an entry gives.
+    /// Returns the response to the request from an entry.
     ///
     /// - Parameters:
     ///   - entry: The entry.
@@ -43,7 +43,7 @@ extension CachedExchange {
         if request.method == .head {
             body = Data()
         }
-        // A jar further out has stored the cookies before, and the server may have changed them since.
+        // A cookie jar outside the cache has already stored these cookies, and the server may have changed them since.
         if request.areCookiesHandled {
             head.headerFields[.setCookie] = nil
         }

@@ -2,7 +2,7 @@ import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 
-/// A GET or HEAD request that passes through a cache.
+/// A request that passes through a cache.
 struct CachedExchange: Sendable {
     let cache: ResponseCache
     let key: CacheKey
@@ -138,13 +138,13 @@ struct CachedExchange: Sendable {
         let sent: Date
     }
 
-    /// Carries out a fetch.
+    /// Runs an operation that sends the request, and records it as a fetch in progress.
     ///
     /// - Parameters:
-    ///   - entries: The entries that were read for it. If they are no longer stored, the response is not stored either.
+    ///   - entries: The entries that were read before. If they are no longer stored, the response is not stored either.
     ///   - mayKeep: Whether the response may be stored.
-    ///   - body: The fetch.
-    /// - Returns: The fetch's result.
+    ///   - body: The operation.
+    /// - Returns: The result of the operation.
     func fetching<Value>(
         after entries: [CachedEntry],
         mayKeep: Bool = true,
@@ -334,7 +334,7 @@ struct CachedExchange: Sendable {
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// Whether the server could not be reached; `false` if it sent a failure status, `nil` if it did not fail.
+    /// Whether the server could not be reached; `false` if the server sent a failure status, `nil` in all other cases.
     fileprivate var failsUnreachable: Bool? {
         switch self {
         case .success(let response):

@@ -15,7 +15,7 @@ struct CredentialDigests: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - key: The key of the store with the entries to compare.
+    ///   - key: The digest key of the store that has the entries to compare with.
     init(_ request: HTTPRequestData, key: CacheDigestKey) {
         for field in request.headerFields where field.isCredential {
             let name = field.name.canonicalName
@@ -45,7 +45,7 @@ struct CredentialDigests: Sendable, Hashable {
         value.hasPrefix(mark)
     }
 
-    /// Whether a request has a credential.
+    /// Whether a request has credentials.
     static func areNeeded(for request: HTTPRequestData) -> Bool {
         request.headerFields.contains { $0.isCredential }
     }

@@ -8,7 +8,7 @@ import Synchronization
 public final class MemoryCacheStore: CacheStore {
     /// The maximum size of an entry, in bytes.
     public let entryCostLimit: Int
-    /// More variants of one URL mean that the server varies by a field with unlimited values.
+    /// The maximum number of variants of a key; more mean that the server varies by a field with unlimited values.
     static let maximumVariants = 32
 
     private let key = CacheDigestKey()
@@ -20,7 +20,7 @@ public final class MemoryCacheStore: CacheStore {
     /// - Parameters:
     ///   - costLimit: The maximum size of all entries in bytes; 64 MiB by default.
     ///   - countLimit: The maximum number of entries; 10,000 by default.
-    ///   - entryCostLimit: The maximum size of one entry in bytes; 8 MiB by default.
+    ///   - entryCostLimit: The maximum size of one entry in bytes; 8 MiB by default, and at most `costLimit`.
     public init(costLimit: Int = 64 << 20, countLimit: Int = 10_000, entryCostLimit: Int = 8 << 20) {
         self.costLimit = max(0, costLimit)
         self.entryCostLimit = max(0, min(entryCostLimit, costLimit))
@@ -56,6 +56,8 @@ public final class MemoryCacheStore: CacheStore {
     }
 
     /// Stores an entry, unless it is too large, and evicts the oldest variant of a key that has more than 32.
+    ///
+    /// If the entry is too large, the stored entry with the same id is removed.
     ///
     /// - Parameters:
     ///   - entry: The entry.

@@ -20,7 +20,7 @@ extension ResponseCache {
         do {
             if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(key) { return [] }
             let entries = try await store.entries(for: key)
-            // Most URLs have one entry, and it is the user's.
+            // Most URLs have a single entry, which belongs to this user.
             if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
             return entries.filter { rules.isForTheSameUser($0, credentials) }
         } catch {

@@ -21,15 +21,15 @@ public final class ResponseCache: Sendable {
     let ownDigestKey = CacheDigestKey()
     /// The keys of the background revalidations in progress.
     private let revalidations = Mutex<Set<CacheKey>>([])
-    /// More of them would compete with requests that a caller is waiting for.
+    /// The maximum number of background revalidations; more would compete with requests that a caller is waiting for.
     private static let maximumRevalidations = 8
 
     /// Creates a cache.
     ///
     /// - Parameters:
     ///   - store: The store for the responses.
-    ///   - isShared: Whether the cache serves many users, as a proxy does. A shared cache does not store `private`
-    ///     responses, and follows `s-maxage` and `CDN-Cache-Control`.
+    ///   - isShared: Whether the cache serves many users, as a proxy does; `false` by default. A shared cache does not
+    ///     store `private` responses, and follows `s-maxage` and `CDN-Cache-Control`.
     public init(in store: any CacheStore = MemoryCacheStore(), isShared: Bool = false) {
         self.store = store
         rules = CacheRules(isShared: isShared)
@@ -103,7 +103,8 @@ public final class ResponseCache: Sendable {
         revalidations.withLock { !$0.isEmpty }
     }
 
-    /// Revalidates an entry in the background, unless that is in progress or too many others are.
+    /// Revalidates the entries of a key in the background, unless the key is being revalidated already or too many
+    /// other keys are.
     func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
         let isFree = revalidations.withLock { revalidations in
             revalidations.count < Self.maximumRevalidations && revalidations.insert(key).inserted

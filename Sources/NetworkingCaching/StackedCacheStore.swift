@@ -1,8 +1,8 @@
 import NetworkingCore
 import Synchronization
 
-/// A memory store in front of a slower store: entries in frequent use are read from memory, and the other store has
-/// all.
+/// A memory store in front of a slower store: entries in frequent use are read from memory, and the slower store has
+/// all entries.
 ///
 /// ```swift
 /// let disk = SQLiteCacheStore(file: file)
@@ -81,7 +81,7 @@ public final class StackedCacheStore: CacheStore {
         try await store.changeNumber()
     }
 
-    /// Stores an entry in the other store, unless its URL was removed there after a change.
+    /// Stores an entry in the other store, unless its URL has been removed there since a given change.
     ///
     /// - Parameters:
     ///   - entry: The entry.
@@ -96,13 +96,13 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Removes all entries of a URL from both stores, and checks whether the URL was removed from the other store
-    /// before.
+    /// Removes all entries of a URL from both stores, and checks whether the other store had removed the URL since a
+    /// given change.
     ///
     /// - Parameters:
     ///   - url: The URL.
     ///   - change: A number that ``changeNumber()`` has returned.
-    /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed between that change and this removal.
     /// - Throws: The other store's error.
     public func remove(url: String, checkingSince change: Int64) async throws -> Int64? {
         try await changing(

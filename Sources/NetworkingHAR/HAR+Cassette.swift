@@ -9,7 +9,7 @@ extension HAR {
         }
     }
 
-    /// The cassette's metadata of an entry.
+    /// The cassette's metadata for an entry.
     package struct Tape: Sendable, Hashable {
         /// The principal of the request: users of the recording are numbered from 1; `nil` for none.
         package var principal: Int64?

@@ -19,7 +19,7 @@ extension HAR {
         package var error: Failure?
         /// The call that the exchange belongs to.
         package var call: Call?
-        /// The cassette's metadata of the entry; `nil` in other archives.
+        /// The cassette's metadata for the entry; `nil` in other archives.
         package var tape: Tape?
         /// The request as a shell command; only in the data of a page, never in an archive.
         package var curl: String?
@@ -90,7 +90,7 @@ extension HAR.Entry: Codable {
         self.init(
             startedDateTime: container.text(.startedDateTime) ?? "",
             time: container.number(.time).map { max(0, $0) } ?? timings.sum,
-            // An entry without a request is useless.
+            // An entry without a request is skipped.
             request: try container.decode(HAR.Request.self, forKey: .request),
             response: container.object(.response) ?? HAR.Response(),
             timings: timings

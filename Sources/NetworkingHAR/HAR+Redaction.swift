@@ -5,7 +5,7 @@ package import Networking
 extension HAR {
     /// Returns the archive redacted, for archives written by other tools.
     ///
-    /// Applying the same redaction twice changes nothing.
+    /// Applying the same redaction again changes nothing.
     package func redacted(by redaction: Redaction) -> HAR {
         var har = self
         // Browsers use a page's URL as its title.
@@ -59,7 +59,7 @@ extension HAR.Request {
     mutating func hideHead(_ redaction: Redaction) {
         url = redaction.url(url)
         headers = headers.map(redaction.field)
-        // Derived from the URL and the fields, because the listed items contain no more than these.
+        // Derived from the redacted URL, because the listed items contain no more than that.
         queryString = HAR.queryItems(of: url)
         cookies = cookies.map { redaction.cookie($0, of: "cookie") }
     }

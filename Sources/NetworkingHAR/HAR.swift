@@ -1,7 +1,7 @@
 /// An HTTP archive: the fields of HAR 1.2, and this library's own fields with names that begin with an underscore.
 ///
 /// Archives are read leniently, because tools write them differently. Fields that are missing or have the wrong type
-/// are left out. Unknown fields are dropped, because their contents are unknown.
+/// are left out. Unknown fields are dropped, because the redaction does not cover them.
 package struct HAR: Sendable, Hashable, Codable {
     package var log: Log
 
@@ -31,7 +31,7 @@ package struct HAR: Sendable, Hashable, Codable {
         package var name: String
         var version: String
 
-        /// This library.
+        /// The creator of archives that this library writes.
         package static let library = Creator(name: "swift-networking", version: "0.1.0")
     }
 

@@ -27,8 +27,9 @@ extension KeyedDecodingContainer {
         }
     }
 
-    /// Returns whether a key has a value: a failed decoding is slow because it creates an error, and most entries omit
-    /// most fields.
+    /// Returns whether a key has a value.
+    ///
+    /// A failed decoding is slow because it creates an error, and most entries omit most fields.
     private func has(_ key: Key) -> Bool {
         contains(key) && (try? decodeNil(forKey: key)) == false
     }
@@ -41,7 +42,7 @@ extension KeyedDecodingContainer {
         return (try? decode(Double.self, forKey: key)).map { "\($0)" }
     }
 
-    /// Returns a number, also from a text.
+    /// Returns a number, or the number in a text.
     func number(_ key: Key) -> Double? {
         guard has(key) else { return nil }
         let number =

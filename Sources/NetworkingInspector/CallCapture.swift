@@ -10,7 +10,7 @@ final class CallCapture: NetworkEventObserver {
     let id: Int
     let date: Date
     private let bodyLimit: Int
-    /// The number of bytes the call may take, without its bodies, before further exchanges are ignored.
+    /// The number of bytes that the call may take, without its bodies, before further exchanges are ignored.
     private let sizeLimit: Int
     private let clock: NetworkClock
     private let start: Duration
@@ -37,13 +37,13 @@ final class CallCapture: NetworkEventObserver {
         var request: CapturedRequest
         /// The redaction, including all secrets that the call has revealed so far.
         var redaction: Redaction
-        /// The shelf to notify; `nil` after the end, because the shelf holds this object.
+        /// The shelf to notify; `nil` after the end, because the shelf refers to this object.
         var shelf: CallShelf?
         var exchanges: [Exchange] = []
         var end: End?
         /// Whether the call waits for an exchange that another call started.
         ///
-        /// The events belong to that call.
+        /// The events during the wait belong to that call, and are not recorded.
         var isFollowing = false
         var hasDroppedBodies = false
         /// Whether the shelf has removed the call, so that nothing more is recorded.
@@ -73,7 +73,7 @@ final class CallCapture: NetworkEventObserver {
         var sentBytes: Int64?
     }
 
-    /// The approximate number of bytes of memory it takes now.
+    /// The approximate number of bytes of memory that the recording takes now.
     var size: CaptureSize {
         state.withLock { $0.size }
     }
@@ -128,7 +128,7 @@ final class CallCapture: NetworkEventObserver {
         state.withLock { $0.shelf = nil }
     }
 
-    /// Drops the bodies to free memory for others, including bodies that are still to come.
+    /// Drops the bodies to free memory for other calls, and also drops bodies that arrive later.
     func dropBodies() {
         // Released after unlocking, because releasing a body may run code of its creator.
         let before = state.withLock { state in
@@ -197,7 +197,7 @@ extension CallCapture.State {
         sizeLimit: Int
     ) -> Bool {
         if case .started = event {
-            // A call with more exchanges than that is probably endless, and its beginning is enough.
+            // A call with 1,000 exchanges, or with such a size, is probably endless, and its beginning is enough.
             guard exchanges.count < 1_000, exchanges.isEmpty || size.rest < sizeLimit else { return false }
             redaction = redaction.hidingSecrets(of: request)
             let captured = CapturedRequest(request, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
@@ -212,8 +212,9 @@ extension CallCapture.State {
         return exchanges[index].note(event, at: now, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
     }
 
-    /// Records that a limit of the stack cancelled the current exchange; the cancellation itself is reported right
-    /// afterwards.
+    /// Records that a limit of the stack cancelled the current exchange, unless the exchange has ended otherwise.
+    ///
+    /// The cancellation itself may be reported before or after the event of the limit.
     private mutating func noteEnd(of kind: String, _ reason: String, at now: Duration) -> Bool {
         guard let last = exchanges.indices.last, exchanges[last].response == nil else { return false }
         guard exchanges[last].failure == nil || exchanges[last].failure?.kind == CapturedFailure.cancelled else {
@@ -224,7 +225,7 @@ extension CallCapture.State {
         return true
     }
 
-    /// The approximate number of bytes of memory it takes.
+    /// The approximate number of bytes of memory that the recording takes.
     fileprivate var size: CaptureSize {
         var size = CaptureSize(bodies: bodyBytes, rest: CaptureSize.call + request.headBytes)
         for exchange in exchanges {
@@ -275,7 +276,7 @@ extension CallCapture.State {
 }
 
 extension CallCapture.Exchange {
-    /// The approximate number of bytes of memory it takes without its bodies.
+    /// The approximate number of bytes of memory that the exchange takes without its bodies.
     fileprivate var headBytes: Int {
         CaptureSize.exchange + request.headBytes + (response?.headBytes ?? head?.byteCount ?? 0)
             + (failure?.headBytes ?? 0)
@@ -291,7 +292,7 @@ extension CallCapture.Exchange {
         case .responseReceived(let response): self.response = CapturedResponse(response, rules)
         case .ended(let sent, _): (sentBytes, end) = (sent, now)
         case .failed(let error):
-            // A limit may have been recorded first.
+            // The event of a limit may have been recorded first.
             failure = failure ?? CapturedFailure(error, rules)
             end = end ?? now
         default: return false

@@ -144,8 +144,8 @@ final class CallShelf: Sendable {
         }
     }
 
-    /// Removes the oldest calls while everything except bodies takes more than half of the limit, so that space for
-    /// bodies remains; then the oldest bodies.
+    /// Takes the oldest calls out while everything except bodies exceeds half of the limit, so that space for bodies
+    /// remains, and then the oldest bodies while the total exceeds the limit.
     private func takeExcess(from state: inout State) -> Excess {
         var excess = Excess()
         while state.size.rest > maximumBytes / 2, let oldest = state.popFirst() {

@@ -34,9 +34,9 @@ struct CaptureSize: Sendable, Equatable {
 /// A request without its options.
 struct CapturedRequest: Sendable {
     private(set) var request: HTTPRequestData
-    /// The approximate number of bytes of memory it takes without its body.
+    /// The approximate number of bytes of memory that the request takes without its body.
     private(set) var headBytes = 0
-    /// The number of bytes of memory its body takes.
+    /// The number of bytes of memory that its body takes.
     private(set) var bodyBytes = 0
     /// The reason why the body is not stored, and the length of the body.
     private(set) var left: (reason: String, length: Int64?)?
@@ -91,7 +91,7 @@ struct CapturedRequest: Sendable {
 /// A response without its request.
 struct CapturedResponse: Sendable {
     let head: HTTPResponse
-    /// The approximate number of bytes of memory it takes without its body.
+    /// The approximate number of bytes of memory that the response takes without its body.
     let headBytes: Int
     private(set) var body: Body
 
@@ -134,7 +134,7 @@ struct CapturedFailure: Error {
     /// The response that arrived despite the failure.
     var response: CapturedResponse?
 
-    /// The approximate number of bytes of memory it takes without a body.
+    /// The approximate number of bytes of memory that the failure takes without a body.
     var headBytes: Int {
         reason.utf8.count + (response?.headBytes ?? 0)
     }
@@ -166,7 +166,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPResponse {
-    /// The approximate number of bytes of memory it takes.
+    /// The approximate number of bytes of memory that the head takes.
     var byteCount: Int {
         headerFields.byteCount + status.reasonPhrase.utf8.count
     }

@@ -31,8 +31,8 @@ public final class NetworkInspector: Sendable {
     ///
     /// - Parameters:
     ///   - title: The title of the report and of the page.
-    ///   - maximumCalls: The maximum number of calls to store; the oldest are removed. A call takes about 5 KB in
-    ///     addition to its bodies.
+    ///   - maximumCalls: The maximum number of calls to store, 1,000 by default; the oldest are removed. A call takes
+    ///     about 5 KB in addition to its bodies.
     ///   - bodyLimit: The maximum size of a stored body, in bytes; only the length of longer ones is recorded. 1 MiB by
     ///     default.
     ///   - maximumBytes: The approximate maximum number of bytes of memory for all calls together, 64 MiB by default.
@@ -40,7 +40,7 @@ public final class NetworkInspector: Sendable {
     ///     are removed to ensure that. The exchanges of one call take at most an eighth; further exchanges of that call
     ///     are not recorded.
     ///   - redaction: The redaction of everything that the inspector shows or writes.
-    /// - Precondition: `maximumCalls` is greater than zero, the limits are not negative.
+    /// - Precondition: `maximumCalls` is greater than zero, and neither `bodyLimit` nor `maximumBytes` is negative.
     public init(
         title: String = "Network",
         keeping maximumCalls: Int = 1_000,

@@ -2,7 +2,7 @@ public import NetworkingCore
 import NetworkingResilience
 
 extension NetworkingComponent {
-    /// Reports the events of each request between this place and the transport to a listener.
+    /// Notifies a listener of the events of each request between this place in the stack and the transport.
     ///
     /// ```swift
     /// struct RetryCounter: NetworkEventObserver {
@@ -26,7 +26,7 @@ extension NetworkingComponent {
         modified(Observed(observer: observer))
     }
 
-    /// Reports the events of each request between this place and the transport to a closure.
+    /// Calls a closure with the events of each request between this place in the stack and the transport.
     ///
     /// ```swift
     /// let network = URLSession.shared.throttled(max: 6).observed { event, request in
@@ -74,7 +74,7 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
         }
     }
 
-    // An app's measurements may use the route.
+    // A listener of the app may read the route.
     var requestOptions: Set<RequestOptionKey> { observer.requestOptions.union([.route]) }
 
     var description: String {

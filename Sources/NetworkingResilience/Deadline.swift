@@ -12,7 +12,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameter limit: The time limit of a call, on the environment's clock. ``HTTPRequestData/deadline`` replaces
-    ///   it for one request. An earlier deadline, from a `deadline` further out, stays in force.
+    ///   it for one request. An earlier deadline, from an outer `deadline`, stays in force.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when the time
     ///   is up.
     /// - Precondition: `limit` is greater than zero.

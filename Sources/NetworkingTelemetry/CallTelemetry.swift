@@ -76,7 +76,7 @@ final class CallTelemetry: NetworkEventObserver {
             span.attributes = attributes(of: request, subject, resends: resends)
         }
         let attempt = AttemptTelemetry(span: span, subject: subject, start: start)
-        // The call may have ended meanwhile; then nothing would end the span.
+        // If the call has ended meanwhile, nothing else would end the span.
         guard state.withLock({ $0.add(attempt, request.exchangeNumber) }) else {
             finish(attempt, "cancelled", at: start)
             return [:]
@@ -145,7 +145,7 @@ final class CallTelemetry: NetworkEventObserver {
         }
         let (attempts, waits, count) = state.withLock { $0.end() }
         for attempt in attempts {
-            // The request was invalid, or the exchange continues for other callers that share it.
+            // Such an exchange never started because its request was invalid, or it continues for other callers.
             finish(attempt, type ?? "cancelled", at: clock.elapsed)
         }
         for wait in waits {
@@ -171,7 +171,7 @@ final class CallTelemetry: NetworkEventObserver {
     struct State {
         /// The exchanges in flight that this call started, by number.
         var attempts: [UInt32: AttemptTelemetry] = [:]
-        /// A cancelled exchange and when it ended, until the reason is known.
+        /// A cancelled exchange and the time of its end, until the reason is known.
         var cancelled: (attempt: AttemptTelemetry, elapsed: Duration)?
         var waits: [Wait] = []
         private var count = 0
@@ -179,7 +179,7 @@ final class CallTelemetry: NetworkEventObserver {
 
         /// Whether the call waits for an exchange that another call started.
         ///
-        /// The events belong to that call.
+        /// The events during the wait belong to that call, and are not recorded.
         var isFollowing: Bool {
             waits.contains(.sharing)
         }

@@ -49,7 +49,7 @@ struct Telemetry: NetworkingModifier, CustomStringConvertible {
     let options: TelemetryOptions
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // A `telemetry` further out records the call.
+        // An outer `telemetry` records the call.
         guard !request.hasStackObserver(CallTelemetry.self) else { return try await upstream.send(request) }
         let call = CallTelemetry(of: request, tracer: tracer, meters: meters, options: options)
         var observed = request

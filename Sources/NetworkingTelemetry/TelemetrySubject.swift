@@ -33,7 +33,7 @@ struct TelemetrySubject: Sendable {
         return template.map { "\(method) \($0)" } ?? method
     }
 
-    /// The dimensions of its metrics.
+    /// The dimensions of the request's metrics.
     var dimensions: Dimensions {
         var dimensions = [
             ("http.request.method", method), ("server.address", address), ("server.port", "\(port)"),
@@ -42,7 +42,7 @@ struct TelemetrySubject: Sendable {
         return dimensions
     }
 
-    /// Returns the attributes of its span at the start.
+    /// Returns the attributes of the request's span at its start.
     func attributes(of request: HTTPRequestData, _ options: TelemetryOptions) -> SpanAttributes {
         var attributes = SpanAttributes([
             "http.request.method": .string(method),

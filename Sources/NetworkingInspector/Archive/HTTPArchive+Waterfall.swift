@@ -12,7 +12,7 @@ extension HTTPArchive {
     ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
     /// ```
     ///
-    /// Queries are redacted, and long ones are shortened.
+    /// Queries are redacted, and long paths are shortened in the middle.
     ///
     /// - Parameter width: The width of the bars, in columns.
     /// - Returns: The lines.
@@ -23,7 +23,7 @@ extension HTTPArchive {
             .compactMap { entry in
                 HAR.date(of: entry.call?.summary?.startedDateTime ?? entry.startedDateTime).map { (entry, $0) }
             }
-            // One entry of each call has its summary.
+            // The first entry of each call has its summary and stands for the call.
             .filter { $0.0.call == nil || $0.0.call?.summary != nil }
         guard let start = calls.map(\.1).min() else { return "no calls" }
         // A host that all calls share is omitted.
@@ -65,7 +65,7 @@ extension HAR.Entry {
         }
         var parts: [String] = []
         switch summary.state {
-        case .pending: parts.append("under way")
+        case .pending: parts.append("in progress")
         case .response: parts.append("\(summary.status ?? 0)")
         case .failure:
             parts.append(summary.error.flatMap { $0.kind == "failed" ? nil : "failed (\($0.kind))" } ?? "failed")
@@ -82,7 +82,8 @@ extension HAR.Entry {
 }
 
 extension Duration {
-    /// Rounds to the microsecond: a Double slightly below the exact value would lose a tenth when it is truncated.
+    /// Creates a duration, rounded to the microsecond: truncating a Double slightly below the exact value would lose a
+    /// tenth of a millisecond.
     fileprivate init(milliseconds: Double) {
         self = .microseconds((milliseconds * 1_000).rounded())
     }

@@ -14,8 +14,7 @@ import NetworkingHAR
 ///
 /// It has an entry for each exchange, as other tools expect, and one for each call without an exchange. Information
 /// specific to this library (the call of an exchange, its waits, the time of its modifiers, the cache outcome) is in
-/// fields whose names begin with an underscore. Secrets are redacted everywhere, also in archives written by other
-/// tools.
+/// fields with names that begin with an underscore. Secrets are redacted everywhere, also in archives of other tools.
 public struct HTTPArchive: Sendable, Hashable {
     let har: HAR
 
@@ -47,11 +46,11 @@ public struct HTTPArchive: Sendable, Hashable {
     /// Reads an archive of this library or of another tool.
     ///
     /// Fields that are missing or have a type other than HAR's are left out. Custom fields of other tools are dropped
-    /// too, because their contents are unknown.
+    /// too, because the redaction does not cover them.
     ///
     /// - Parameters:
     ///   - data: The archive, as JSON.
-    ///   - redaction: The redaction to apply to it.
+    ///   - redaction: The redaction to apply to the archive.
     /// - Throws: ``HTTPArchiveError`` if the data is not an HTTP archive.
     public init(_ data: Data, redaction: Redaction = .standard) throws(HTTPArchiveError) {
         // Some tools write a byte order mark at the start of their files.
@@ -69,7 +68,7 @@ public struct HTTPArchive: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - redaction: The redaction to apply to it.
+    ///   - redaction: The redaction to apply to the archive.
     /// - Throws: ``HTTPArchiveError`` if the file cannot be read or is not an HTTP archive.
     public init(contentsOf url: URL, redaction: Redaction = .standard) throws(HTTPArchiveError) {
         guard url.isFileURL else { throw .notAFile(url) }
@@ -109,7 +108,7 @@ public struct HTTPArchive: Sendable, Hashable {
     /// Encodes the archive as JSON.
     ///
     /// - Returns: The JSON, in UTF-8.
-    /// - Throws: ``HTTPArchiveError``.
+    /// - Throws: ``HTTPArchiveError`` if the archive cannot be encoded.
     public func encoded() throws(HTTPArchiveError) -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
@@ -188,7 +187,7 @@ extension HTTPArchive: CustomStringConvertible, CustomReflectable {
         "HTTPArchive(\(entryCount) entries)"
     }
 
-    /// A dump with the number of entries only.
+    /// A mirror with only the number of entries, for dumps.
     public var customMirror: Mirror {
         Mirror(self, children: ["entryCount": entryCount])
     }

@@ -1,7 +1,7 @@
 public import FoundationForNetworking
 
 extension NetworkInspector {
-    /// The recorded calls as an HTTP archive, including the calls in progress so far.
+    /// The recorded calls as an HTTP archive, including calls in progress, as recorded so far.
     public var archive: HTTPArchive {
         HTTPArchive(of: shelf.captures, title: title)
     }

@@ -13,7 +13,7 @@ final class LivePage: HTTPHandler {
 
     /// The maximum time that a request of the browser waits for changes.
     private static let maximumWait = Duration.seconds(20)
-    /// The minimum time it waits for more, once there is a change.
+    /// The time that such a request waits for further changes after the first one.
     private static let minimumWait = Duration.milliseconds(100)
     /// The time limit of the server for a response, in seconds; well above the maximum wait.
     static let maximumResponseTime = 60.0
@@ -23,7 +23,7 @@ final class LivePage: HTTPHandler {
     private let inspector: NetworkInspector
     private let clock: NetworkClock
     private let token = RandomToken.make()
-    /// The authorities it is served at; empty until they are known.
+    /// The authorities that the page is served at; empty until they are known.
     private let authorities = Mutex<[String]>([])
 
     init(of inspector: NetworkInspector, on clock: NetworkClock) {
@@ -31,7 +31,7 @@ final class LivePage: HTTPHandler {
         self.clock = clock
     }
 
-    /// Starts accepting requests that name these authorities.
+    /// Starts accepting requests to a port of 127.0.0.1 or localhost, and returns the page's URL.
     func open(at port: UInt16) throws -> URL {
         // Browsers omit the default port of the scheme.
         let suffix = port == 80 ? "" : ":\(port)"
@@ -132,7 +132,7 @@ final class LivePage: HTTPHandler {
         try await shelf.waitForChange(since: revision, of: epoch, until: deadline, on: clock)
         var changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         if revision > 0, !changes.hasMore, clock.now < deadline {
-            // A busy app changes all the time, and each response contains whole calls.
+            // A busy app causes changes all the time, and each response contains whole calls.
             try await clock.sleep(for: Self.minimumWait)
             changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         }

@@ -20,13 +20,13 @@ extension NetworkInspector {
     /// To serve it while an operation runs, use ``withLivePage(port:_:)``.
     ///
     /// Use it during development. Only programs on this machine can reach the page (127.0.0.1), and only if they know
-    /// its URL, which contains 128 random bits. Requests of other pages, or under another host name, are refused. It
-    /// needs the trait `Inspector`.
+    /// its URL, which contains 128 random bits. Requests from other pages, or with another host name, are refused. This
+    /// method needs the trait `Inspector`.
     ///
     /// - Parameters:
     ///   - port: The port; 0, the default, for any free port.
     ///   - onReady: Called with the page's URL, once it can be opened.
-    /// - Throws: ``LivePageError`` if the port is not available, and `CancellationError`.
+    /// - Throws: ``LivePageError`` if the port is not available, and `CancellationError` when the caller is cancelled.
     public func serveLivePage(port: UInt16 = 0, onReady: @Sendable (URL) -> Void) async throws {
         try await withLivePage(port: port) { url in
             onReady(url)

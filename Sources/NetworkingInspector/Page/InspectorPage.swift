@@ -41,7 +41,7 @@ struct InspectorPage {
         return rules.joined(separator: "; ")
     }
 
-    /// Encodes the data of a page: entries with their commands.
+    /// Encodes the data of a page as JSON.
     static func json(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
@@ -100,7 +100,7 @@ extension HTTPArchive {
     ///
     /// - Parameter title: The title of the page; `nil` for the title of the archive.
     /// - Returns: The page, in UTF-8.
-    /// - Throws: ``HTTPArchiveError``.
+    /// - Throws: ``HTTPArchiveError`` if the page cannot be created.
     public func report(title: String? = nil) throws(HTTPArchiveError) -> Data {
         let title = title ?? har.log.pages.first.map(\.title).flatMap { $0.isEmpty ? nil : $0 } ?? "Network"
         let page = InspectorPage(title: title, mode: .report, har: har.withCommands)
@@ -141,7 +141,7 @@ extension HAR.Request {
         if let data = postData?.data {
             request.body = .data(data, contentType: postData?.mimeType ?? "")
         }
-        // Its fields are already redacted.
+        // The fields of the archive are already redacted.
         let command = request.curl(redaction: nil)
         guard let postData, request.body == nil, postData.comment != nil || postData.params != nil else {
             return command

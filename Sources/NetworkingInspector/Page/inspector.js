@@ -1,7 +1,7 @@
 // The inspector's page: reads a HAR archive (or a live feed of its entries) and shows it as calls.
 //
-// Everything in the archive may have been written by strangers. Text reaches the page by textContent only, no address
-// from the data is ever made a link, and a field of the wrong type is treated as missing.
+// Everything in the archive is untrusted. Text is inserted only through textContent, no URL from the data becomes a link,
+// and a field of the wrong type is treated as missing.
 "use strict";
 (() => {
 
@@ -17,7 +17,7 @@ function number(value) {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** A size or a duration: HAR says -1 where it means "unknown". */
+/** A size or a duration; null if it is unknown, which HAR writes as -1. */
 function amount(value) {
   const known = number(value);
   return known !== null && known >= 0 ? known : null;
@@ -28,7 +28,7 @@ function instant(value) {
   return Number.isFinite(time) ? time : null;
 }
 
-// MARK: Text for people
+// MARK: Formatting
 
 const grouped = value => value.toLocaleString("en");
 const counted = (count, one, many = one + "s") => `${grouped(count)} ${count === 1 ? one : many}`;
@@ -54,7 +54,7 @@ function bytes(count) {
 const dateFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const clockFormat = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 
-// Marks that turn the direction of text, and characters without a shape, would let a value pretend to be another one.
+// Marks that change the direction of text, and invisible characters, could make a value look like another one.
 const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 const unseenOnLine = new RegExp(unseen.source + "|[\\t\\n]", "g");
 
@@ -67,16 +67,16 @@ function shape(character) {
 const visibleLine = value => value.replace(unseenOnLine, shape);
 const visibleText = value => value.replace(/\r\n/g, "\n").replace(unseen, shape);
 const clipped = (value, limit) => value.length > limit ? value.slice(0, limit) + "…" : value;
-/** A value of any type and length as it may stand in a line. */
+/** A value of any type as a single line of limited length. */
 const line = (value, limit) => visibleLine(clipped(text(value), limit));
-/** A URL for people: an archive has to encode what stands for hidden values. */
+/** A URL for display: an archive percent-encodes the placeholder of redacted values. */
 const readable = url => url.replaceAll("%3Credacted%3E", "<redacted>");
 
 // MARK: Elements
 
 const $ = id => document.getElementById(id);
 
-/** An element with attributes (`text`, `on` and `class` included) and children; null children are left out. */
+/** Creates an element with attributes (including `text`, `on` and `class`) and children; null children are left out. */
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -89,7 +89,7 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Changes the text only where it differs: a live region must not be read out for nothing. */
+/** Changes a text only if it differs, because screen readers announce every change of a live region. */
 function setText(target, value) {
   if (target.textContent !== value) target.textContent = value;
 }
@@ -103,7 +103,7 @@ function announce(message) {
   $("announcer").textContent = message;
 }
 
-/** Runs `work` at the next frame, once, however often it is asked for until then. */
+/** Returns a function that runs `work` once at the next frame, however often it is called before. */
 function atNextFrame(work) {
   let isAsked = false;
   return () => {
@@ -126,7 +126,7 @@ async function copy(value, button) {
   setTimeout(() => { button.textContent = label; }, 1500);
 }
 
-// A page opened from a file has no clipboard in some browsers.
+// In some browsers, a page that is opened from a file cannot use the clipboard API.
 function copyBySelection(value) {
   const focused = document.activeElement;
   const area = element("textarea", { class: "hidden", "aria-hidden": "true", readonly: true });
@@ -141,7 +141,7 @@ function copyBySelection(value) {
 
 const tag = (look, words, title) => element("span", { class: look, text: words, title });
 const space = () => element("span", { class: "space" });
-/** The outcome's sign: its look comes from the `is-…` class of what it stands in. */
+/** The sign of an outcome; the `is-…` class of an enclosing element determines its look. */
 const shapeSign = () => element("span", { class: "shape", "aria-hidden": "true" });
 
 const button = (words, action, look = "button small") =>
@@ -153,7 +153,7 @@ function kept(key, fallback) {
 }
 
 function keep(key, value) {
-  try { localStorage.setItem("inspector." + key, value); } catch { /* A page from a file may have no storage. */ }
+  try { localStorage.setItem("inspector." + key, value); } catch { /* A page that is opened from a file may have no storage. */ }
 }
 
 // MARK: From entries to calls
@@ -188,7 +188,7 @@ function makeCall(id, entries) {
   call.time = amount(about.time) ?? (isOurs ? null : amount(first.time));
   call.error = errorOf({ _error: about.error }) ?? (isOurs ? null : errorOf(first));
   call.final = object(about.response ?? last.response);
-  // A call of ours says itself what it came to: one that was cancelled has no status, whatever its exchange had.
+  // A call of this library states its own outcome: a cancelled call has no status, even if its exchange had one.
   call.status = amount(about.status) ?? (isOurs && about.state !== "response" ? null : amount(call.final.status) || null);
   call.state = stateOf(call);
   call.isPending = call.state === "pending";
@@ -219,13 +219,13 @@ function stateOf({ about, error, status, isOurs, entries }) {
   return isOurs || amount(object(entries[0]?.response).status) === 0 ? "failure" : "unknown";
 }
 
-/** What a message took on the wire, of an archive that does not say it itself. */
+/** The transferred size of a message, computed from its parts if the archive does not state it. */
 function sizeOf(message) {
   const whole = amount(message._transferSize);
   return whole ?? (amount(message.headersSize) ?? 0) + (amount(message.bodySize) ?? amount(object(message.content).size) ?? 0);
 }
 
-/** The calls of an archive: entries with the same `_call.id` are one, others are one each. */
+/** The calls of an archive: entries with the same `_call.id` form one call, and each other entry is a call. */
 function callsOf(archive) {
   const groups = new Map();
   list(object(object(archive).log).entries).forEach((entry, index) => {
@@ -260,7 +260,7 @@ function spansOfTimings(timings, parent, from = 0) {
   return spans;
 }
 
-/** The spans in the order of a tree, each with its depth. Parents that are missing or go round in a circle are no parents. */
+/** The spans in the order of a tree, each with its depth. Missing parents and cycles of parents are ignored. */
 function spansOf(call) {
   if (call.spans) return call.spans;
   const given = list(call.about.spans).map(object).map((span, index) => ({
@@ -304,10 +304,10 @@ function outcomeOf(call) {
   return call.status >= 400 ? "refused" : call.status >= 300 ? "moved" : "good";
 }
 
-/** What an attempt came to: the last of the exchanges begun within it, for it may have followed redirects. */
+/** The entry with the outcome of an attempt: the last exchange that began within it, because it may have followed redirects. */
 function entryOfAttempt(call, span, index) {
   const inner = call.entries.filter(entry => {
-    // An entry begins with what came before its exchange: a backoff, a limit.
+    // An entry begins with the wait before its exchange, such as a backoff.
     const blocked = Math.max(0, number(object(entry.timings).blocked) ?? 0);
     const at = (instant(entry.startedDateTime) ?? NaN) + blocked - call.start;
     return entry._exchange && at >= span.start - 2 && at <= span.start + span.time + 2;
@@ -315,7 +315,7 @@ function entryOfAttempt(call, span, index) {
   return inner[inner.length - 1] ?? call.entries[index];
 }
 
-/** The parts of a call's bar in the list: its waits, its attempts, or the whole. In milliseconds from the call's start. */
+/** The parts of a call's bar in the list: its waits and attempts, or the whole call. Times are in milliseconds since its start. */
 function partsOf(call) {
   if (call.parts) return call.parts;
   const spans = spansOf(call), attempts = spans.filter(span => span.kind === "attempt"), parts = [];
@@ -327,13 +327,13 @@ function partsOf(call) {
   const succeeded = new Set(parts.filter(part => part.look === "attempt good").map(part => part.id));
   for (const span of spans) {
     if (span.kind === "wait") parts.push({ ...span, look: call.isShared ? "sharing" : "waiting" });
-    // Paler until the first byte; of an attempt that came to nothing the outcome matters more.
+    // A successful attempt is paler until the first byte. For other attempts, the colour shows only the outcome.
     else if (["connecting", "firstByte"].includes(span.kind) && succeeded.has(span.parent)) parts.push({ ...span, look: "veil" });
   }
   if (!attempts.length && !call.isCached) {
     const whole = { start: 0, time: elapsed(call), look: call.isShared ? "sharing" : `attempt ${outcomeOf(call)}` };
     const waited = parts.filter(part => part.look !== "veil").reduce((sum, part) => sum + part.time, 0);
-    // A foreign archive's queueing comes before its exchange; a call of ours without an attempt only waited.
+    // In an archive of another tool, the waits come before the exchange. A call of this library without an attempt only waited.
     if (!call.isOurs || waited === 0) parts.unshift({ ...whole, start: waited, time: Math.max(0, whole.time - waited) });
   }
   if (!call.isPending) call.parts = parts;
@@ -343,18 +343,18 @@ function partsOf(call) {
 function elapsed(call) {
   if (call.time !== null) return call.time;
   if (call.start === null) return 0;
-  // Without word from the app, time stands still for what was under way.
+  // While the app does not respond, the time of pending calls stops.
   const now = !isLive ? store.savedAt ?? call.start : feed.failures > 0 ? feed.heardAt : Date.now();
   return Math.max(0, now - call.start);
 }
 
 const endOf = call => call.start + elapsed(call);
 
-// MARK: What is searched
+// MARK: The text to search
 
 const fieldLimit = 16_384, callLimit = 65_536;
 
-/** Everything that the search looks at, in lower case, made once a call. */
+/** The text of a call for the search, in lower case, built once for each call. */
 function haystackOf(call) {
   if (call.haystack !== undefined) return call.haystack;
   const parts = [call.method, call.url, call.status, call.state, call.cache, call.final.statusText, call.about.label, call.about.title,
@@ -374,7 +374,7 @@ function haystackOf(call) {
   return call.haystack = whole.toLowerCase();
 }
 
-// Made ahead while nothing else is to do, that the first key pressed does not have to wait for 10,000 of them.
+// Builds the texts for the search while the page is idle, so that the first keystroke does not wait for 10,000 of them.
 function prepareSearch() {
   const later = window.requestIdleCallback ?? (work => setTimeout(() => work({ timeRemaining: () => 8 }), 30));
   let next = 0;
@@ -399,7 +399,7 @@ const kinds = {
   retried: ["Retried", "Sent more than once", call => call.isRetried],
   cached: ["Cached", "Served from the cache, or revalidated", call => call.isCached],
   shared: ["Shared", "Shares the response of an identical call in progress", call => call.isShared],
-  pending: ["Pending", "Still under way", call => call.isPending],
+  pending: ["Pending", "Still in progress", call => call.isPending],
 };
 
 const orders = {
@@ -431,12 +431,12 @@ function sorted() {
   return view.sorted = keyed.map(pair => pair[1]);
 }
 
-/** After calls came, changed or went. */
+/** Updates the page after calls were added, changed or removed. */
 function callsChanged() {
   view.sorted = null;
   measureSession();
   const anchor = anchorOfList();
-  // A host that is gone is no longer chosen: before the filter, therefore.
+  // A host without calls is deselected, so this precedes the filter.
   showChoices();
   applyFilter();
   showTotals();
@@ -446,7 +446,7 @@ function callsChanged() {
   if (view.isOpen) showDetailsAgain();
 }
 
-/** After another choice of what to see. */
+/** Updates the page after the filter or the order has changed. */
 const filterChanged = atNextFrame(() => {
   applyFilter();
   showChips();
@@ -514,7 +514,7 @@ function showChoices() {
     for (const call of store.calls) if (call[key]) counts.set(call[key], (counts.get(call[key]) ?? 0) + 1);
     const names = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a)).slice(0, 300).sort();
     const select = $(key), known = names.join("\n");
-    // Options are only made anew where they differ: the list may be open under someone's hand.
+    // Options are replaced only if they differ, because the user may have the list open.
     if (select.known === known) continue;
     select.known = known;
     select.replaceChildren(element("option", { value: "", text: all }),
@@ -536,7 +536,7 @@ function measureSession() {
   }
   if (from === Infinity) [from, to] = [0, 1];
   const end = Math.max(to, from + 1);
-  // Live, the scale grows by steps: bars that move with every response are hard to read.
+  // On a live page the scale grows in steps, because bars that move with every response are hard to read.
   view.whole = { from, end, to: isLive ? from + roundedUp(end - from) : end + (end - from) * 0.01 };
 }
 
@@ -578,7 +578,7 @@ function showDensity() {
     if (call.start === null) continue;
     const first = Math.min(bins - 1, Math.floor((call.start - from) * scale)), last = Math.min(bins - 1, Math.floor((endOf(call) - from) * scale));
     all[first]++; all[last + 1]--;
-    // A failure shows where it was found out, not over all the time that it took.
+    // A failure is shown at its end, not over its whole duration.
     if (call.isFailed) { failed[last]++; }
   }
   let most = 1, running = 0;
@@ -672,7 +672,7 @@ function moveHandle(event, isStart) {
 const rows = new Map();
 let rowHeight = 32;
 
-/** The first row in sight, to keep it in its place; or that the end is in sight, to follow it. */
+/** The position to restore after an update: the first visible row, or the end of the list if that is visible. */
 function anchorOfList() {
   const grid = $("grid");
   const isAtEnd = grid.scrollTop + grid.clientHeight >= grid.scrollHeight - rowHeight;
@@ -707,7 +707,7 @@ function showEmpty() {
   else if (total > 0) say("No call matches", `None of the ${counted(total, "call")} passes the filters.`,
     element("button", { type: "button", class: "button", text: "Clear the filters", on: { click: () => { clearFilters(); $("search").focus(); } } }));
   else if (isLive && store.hasReadFeed) say("Nothing yet", "Calls appear here as the app makes them.");
-  else if (isLive) say("Connecting …", "The calls made so far are on their way.");
+  else if (isLive) say("Connecting …", "The calls so far are being loaded.");
   else say("No calls", "Nothing was recorded in this session.");
 }
 
@@ -724,7 +724,7 @@ function sortBy(order, isDescending) {
   filterChanged();
 }
 
-/** Makes the rows in sight, and only them: the others are but the height of the whole. */
+/** Creates only the visible rows; the height of the container accounts for the others. */
 function showRows() {
   const grid = $("grid"), target = $("rows");
   if (grid.hidden) return;
@@ -739,7 +739,7 @@ function showRows() {
     if (!row) rows.set(call.id, row = element("div", { role: "row", class: "row", "data-call": call.id }));
     if (row === place) place = place.nextElementSibling;
     else target.insertBefore(row, place);
-    // A row that nothing happened to is left as it is.
+    // An unchanged row is not filled again.
     const stamp = `${call.version} ${scale} ${call.isPending ? Math.floor(elapsed(call) / 200) : ""}`;
     if (row.stamp !== stamp) { row.stamp = stamp; fillRow(row, call, span); }
     row.style.top = `${(from + index) * rowHeight}px`;
@@ -766,7 +766,7 @@ function fillRow(row, call, span) {
   if (call.size && !call.received) size.classList.add("unsent");
   size.title = `${grouped(call.received)} bytes received, ${grouped(call.sent)} sent`;
   const time = cell("time", duration(elapsed(call)));
-  time.title = call.time === null ? "still under way" : `${call.time} ms`;
+  time.title = call.time === null ? "still in progress" : `${call.time} ms`;
   row.replaceChildren(cell("status", ...statusOf(call)), cell("method", line(call.method, 12)), url, cell("badges", ...badgesOf(call)),
     size, time, cell("lane", laneOf(call, span)));
 }
@@ -780,7 +780,7 @@ function statusOf(call) {
 
 function badgesOf(call) {
   const badge = (look, label, title) => element("span", { class: "badge " + look, text: label, title });
-  // A redirect's hop is an exchange too, and has a badge of its own.
+  // The hop of a redirect is an exchange too, but it has its own badge.
   const tries = call.attempts - call.redirects;
   return [
     tries > 1 ? badge("attempts", `×${tries}`, counted(tries, "attempt")) : null,
@@ -790,7 +790,7 @@ function badgesOf(call) {
   ];
 }
 
-/** Sets an element on a lane from `start` to `end` (parts of 1), cut where the lane ends. */
+/** Positions an element on a lane from `start` to `end` (fractions of its width), clipped to the lane. */
 function setBar(bar, start, end) {
   const from = Math.min(1, Math.max(0, start)), to = Math.min(1, Math.max(0, end));
   bar.style.left = `${from * 100}%`;
@@ -836,7 +836,7 @@ function moveSelection(event) {
   event.preventDefault();
 }
 
-/** Two lines a row where the list is narrow, and taller rows under fingers. */
+/** Adapts the rows to the list: two lines for a narrow list, and taller rows for touch. */
 function measureList() {
   const narrow = $("list").clientWidth < 560;
   $("list").classList.toggle("two-lines", narrow);
@@ -864,7 +864,7 @@ function startList() {
   }
   $("sort").addEventListener("change", event => sortBy(event.target.value, ["size", "time"].includes(event.target.value)));
   new ResizeObserver(atNextFrame(measureList)).observe($("list"));
-  // What is under way moves on without any news of it.
+  // The bars of pending calls grow between updates.
   setInterval(() => { if (isLive && store.calls.some(call => call.isPending)) tick(); }, 250);
 }
 
@@ -889,7 +889,7 @@ function openDetails() {
   $("splitter").hidden = false;
   document.body.classList.toggle("has-details", true);
   setBackground();
-  try { history.replaceState(null, "", "#call-" + encodeURIComponent(call.id)); } catch { /* Not of importance. */ }
+  try { history.replaceState(null, "", "#call-" + encodeURIComponent(call.id)); } catch { /* The page works without it. */ }
   showDetails(call);
 }
 
@@ -899,19 +899,19 @@ function closeDetails() {
   $("details").hidden = $("splitter").hidden = true;
   document.body.classList.toggle("has-details", false);
   setBackground();
-  try { history.replaceState(null, "", location.pathname + location.search); } catch { /* Not of importance. */ }
+  try { history.replaceState(null, "", location.pathname + location.search); } catch { /* The page works without it. */ }
   $("grid").focus();
 }
 
 const focusDetails = () => $("details").querySelector("button")?.focus();
 
-// Where the details lie over the page, nothing behind them may take the focus.
+// If the details cover the page, no element behind them may receive the focus.
 function setBackground() {
   const isCovered = view.isOpen && isNarrow();
   for (const part of document.querySelectorAll(".top, .totals, .overview, .filters, .list")) part.inert = isCovered;
 }
 
-/** The details of a call that changed, left where the reader was. */
+/** Shows the details of a changed call, and keeps the scroll position and the focus. */
 function showDetailsAgain() {
   const call = store.byID.get(view.selected), pane = $("details");
   if (!call) return closeDetails();
@@ -959,7 +959,7 @@ function showTab(call, name) {
 function headlineOf(call) {
   const close = element("button", { type: "button", class: "button small close", "aria-label": "Close the details", on: { click: closeDetails } },
     tag("close-wide", "Close"), tag("close-narrow", "← Calls"));
-  const words = { pending: "Under way", cancelled: "Cancelled", failure: "Failed" }[call.state] ?? "No status";
+  const words = { pending: "In progress", cancelled: "Cancelled", failure: "Failed" }[call.state] ?? "No status";
   const status = call.status ? `${call.status} ${line(call.final.statusText, 80)}`.trim() : words;
   return element("header", { class: `headline is-${outcomeOf(call)}` },
     element("div", { class: "headline-bar" }, close, space(), copyButton("Copy URL", () => call.url)),
@@ -978,7 +978,7 @@ function problemOf(error) {
 function factsOf(call) {
   const { about } = call;
   const facts = [
-    ["Time", call.time === null ? "under way" : duration(call.time)],
+    ["Time", call.time === null ? "in progress" : duration(call.time)],
     ["Started", call.start === null ? "" : clockFormat.format(call.start)],
     ["Received", call.received || call.isOurs ? bytes(call.received) : ""], ["Sent", call.sent ? bytes(call.sent) : ""],
     ["Saved", call.saved ? bytes(call.saved) : ""],
@@ -991,7 +991,7 @@ function factsOf(call) {
 const factList = facts => element("dl", { class: "facts" }, ...facts.filter(fact => fact[1]).map(([name, value]) =>
   element("div", {}, element("dt", { text: name }), element("dd", {}, element("bdi", { text: line(value, 200) })))));
 
-/** A value of any length: the first of it, and the rest when asked for. */
+/** A value of any length: its beginning, with a button that shows the rest. */
 function longValue(value, limit, look) {
   const shown = element("bdi", { class: look, text: line(value, limit) });
   if (value.length <= limit) return shown;
@@ -1016,7 +1016,7 @@ function timingOf(call) {
   return [bar, treeOf(call, spans, total), table];
 }
 
-/** Where the time went: the own shares of the spans, by kind in one bar with its legend, and by name in a table. */
+/** The own times of the spans: by kind in a bar with a legend, and by name in a table. */
 function sharesOf(spans) {
   const byName = new Map(), byKind = new Map();
   for (const span of spans) {
@@ -1051,7 +1051,7 @@ function sharesOf(spans) {
     })));
   return [
     element("section", { class: "block-plain" }, element("h3", { text: "Where the time went" }), bar, legend),
-    element("section", { class: "block-plain" }, element("h3", { text: "Part by part" }), table),
+    element("section", { class: "block-plain" }, element("h3", { text: "Time of each part" }), table),
   ];
 }
 
@@ -1081,7 +1081,7 @@ function treeOf(call, spans, total) {
   return element("section", { class: "block-plain" }, element("h3", { text: "Timeline" }),
     element("table", { class: "tree" }, element("caption", { class: "hidden", text: "Spans of the call" }),
       element("thead", {}, element("tr", {}, element("th", { scope: "col", text: "Span" }),
-        element("th", { scope: "col" }, tag("hidden", "Course"), scale), element("th", { scope: "col", text: "Time" }))),
+        element("th", { scope: "col" }, tag("hidden", "Timeline"), scale), element("th", { scope: "col", text: "Time" }))),
       element("tbody", {}, ...lines, ...ticks)));
 }
 
@@ -1092,10 +1092,10 @@ function exchangesOf(call) {
   const final = object(call.about.response);
   if (Object.keys(final).length) {
     made.push(element("section", { class: "exchange final" },
-      element("h3", {}, element("span", { text: "What the caller got" }), tag("dim", [text(final.status), line(final.statusText, 60)].join(" ").trim())),
+      element("h3", {}, element("span", { text: "Response to the caller" }), tag("dim", [text(final.status), line(final.statusText, 60)].join(" ").trim())),
       ...messageBlocks("final", "Response", final, object(final.content))));
   }
-  return made.length ? made : [element("p", { class: "note", text: "Nothing is known about an exchange." })];
+  return made.length ? made : [element("p", { class: "note", text: "No exchange was recorded." })];
 }
 
 function exchangeOf(call, entry, index, isOpen) {
@@ -1104,7 +1104,7 @@ function exchangeOf(call, entry, index, isOpen) {
   const isSent = !call.isOurs || entry._exchange;
   const unsent = call.isShared ? "Shared with another call" : call.isCached ? "Served from the cache" : "Not sent";
   const name = isSent ? `Exchange ${text(exchange.number) || index + 1}` : unsent;
-  const outcome = status ? `${status} ${line(response.statusText, 60)}`.trim() : error ? "failed" : call.isPending ? "under way" : "no response";
+  const outcome = status ? `${status} ${line(response.statusText, 60)}`.trim() : error ? "failed" : call.isPending ? "in progress" : "no response";
   const body = object(request.postData);
   const content = () => [
     problemOf(error),
@@ -1118,7 +1118,7 @@ function exchangeOf(call, entry, index, isOpen) {
   const made = element("details", { class: `exchange is-${outcomeOfEntry(entry) || outcomeOf(call)}` },
     element("summary", {}, element("h3", {}, element("span", { text: name }), element("span", { class: "outcome" }, shapeSign(), outcome),
       tag("dim", isSent ? duration(amount(entry.time)) : ""))));
-  // What is closed is made when it is opened: a call may have had a hundred exchanges.
+  // A closed block is filled when it is opened, because a call may have a hundred exchanges.
   const fill = () => { if (made.open && made.children.length === 1) made.append(...content()); };
   made.addEventListener("toggle", fill);
   made.open = isOpen;
@@ -1126,7 +1126,7 @@ function exchangeOf(call, entry, index, isOpen) {
   return made;
 }
 
-/** Blocks of a request or a response; a block that has nothing in it is left out. */
+/** The blocks of a request or a response; empty blocks are left out. */
 function messageBlocks(key, title, message, body) {
   const kind = [text(body.mimeType).split(";")[0], body.size > 0 ? bytes(amount(body.size)) : ""].filter(Boolean).join(" · ");
   return [
@@ -1188,7 +1188,7 @@ function decoded(value) {
 function imageBody(value, mime) {
   const facts = element("span", { class: "dim" }), image = element("img", { class: "image", alt: "The body as an image" });
   image.addEventListener("load", () => { facts.textContent = `${image.naturalWidth} × ${image.naturalHeight}`; });
-  image.addEventListener("error", () => { image.replaceWith(element("p", { class: "note", text: "The image cannot be shown: it is damaged or not complete." })); });
+  image.addEventListener("error", () => { image.replaceWith(element("p", { class: "note", text: "The image cannot be shown: it is damaged or incomplete." })); });
   image.src = `data:${mime};base64,${value}`;
   return element("div", { class: "body" }, element("div", { class: "body-bar" }, facts, space(), copyButton("Copy base64", () => value)), image);
 }
@@ -1230,7 +1230,7 @@ function textBody(value, mime) {
   return element("div", { class: "body" }, bar, pre, more);
 }
 
-/** Long text in segments, cut at line ends: the browser then lays out only those in sight. */
+/** Long text in segments, split at line ends, so that the browser lays out only the visible ones. */
 function plainText(value, limit) {
   const shown = value.length > limit ? value.slice(0, limit) : value, children = [];
   for (let from = 0; from < shown.length;) {
@@ -1242,7 +1242,7 @@ function plainText(value, limit) {
   return { children, isWhole: shown.length === value.length };
 }
 
-// Numbers such as 12345678901234567890 and keys given twice would not survive JSON.parse: the text is only laid out anew.
+// Only the layout of the text changes, because JSON.parse would lose large numbers such as 12345678901234567890 and duplicate keys.
 function jsonTokens(value) {
   try { JSON.parse(value); } catch { return null; }
   return value.match(/"[^"\\]*(?:\\[^][^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+/g);
@@ -1273,7 +1273,7 @@ function prettyJSON(tokens, limit) {
 
 // MARK: Details: cURL
 
-const hiddenNote = "Values that are hidden here are written as <redacted>. Put the real ones in their place before you run it.";
+const hiddenNote = "Redacted values are shown as <redacted>. Replace them with the real values before you run the command.";
 
 function curlOf(call) {
   const commands = new Map();
@@ -1303,7 +1303,7 @@ function curlFor(request) {
   return parts.join(" \\\n  ");
 }
 
-// Control characters are written out: what is pasted into a terminal must not be able to press a key.
+// Control characters are escaped, because a terminal could interpret them as keys when the command is pasted.
 function quoted(value) {
   if (!/[\u0000-\u001f\u007f]/.test(value)) return `'${value.replace(/'/g, "'\\''")}'`;
   return `$'${value.replace(/[\\']/g, "\\$&").replace(/[\u0000-\u001f\u007f]/g, character => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`)}'`;
@@ -1313,7 +1313,7 @@ function quoted(value) {
 
 const feed = { epoch: "", revision: 0, failures: 0, isPaused: false, heardAt: 0 };
 
-/** Asks again and again, one question at a time. */
+/** Requests the changes repeatedly, one request at a time. */
 async function followFeed() {
   for (;;) {
     try {
@@ -1348,7 +1348,7 @@ function takeNews(news) {
   const isFirst = !store.hasReadFeed;
   Object.assign(feed, { epoch, revision: number(news.revision) ?? 0, isPaused: news.isPaused === true });
   store.hasReadFeed = true;
-  // What came before the oldest that is kept has made room.
+  // The app has removed the calls before the oldest one.
   const oldest = number(news.oldest) ?? 0;
   for (const id of [...store.byID.keys()]) if (Number(id) < oldest) store.byID.delete(id);
   for (const each of list(news.calls).map(object)) {
@@ -1385,7 +1385,7 @@ async function send(command) {
     const response = await fetch(command, { method: "POST", cache: "no-store" });
     if (!response.ok) throw new Error(String(response.status));
   } catch {
-    announce(`The app did not take “${command}”.`);
+    announce(`The app did not carry out “${command}”.`);
   }
 }
 
@@ -1476,12 +1476,12 @@ function startSplitter() {
   });
 }
 
-/** `#call-17` in the address selects that call. */
+/** Selects the call that the URL names, such as `#call-17`. */
 function openLinkedCall() {
   const match = /^#call-(.+)$/.exec(location.hash);
   if (!match) return;
   let id = match[1];
-  try { id = decodeURIComponent(id); } catch { /* Taken as it stands. */ }
+  try { id = decodeURIComponent(id); } catch { /* A malformed id is used unchanged. */ }
   if (store.byID.has(id)) selectCall(id, { opens: true });
 }
 
@@ -1490,12 +1490,12 @@ function readArchive() {
   try {
     store.archive = JSON.parse(store.archiveText);
   } catch (error) {
-    store.problem = `Its JSON is broken: ${line(error.message, 300)}`;
+    store.problem = `Its JSON is malformed: ${line(error.message, 300)}`;
     return;
   }
   if (!Array.isArray(object(object(store.archive).log).entries)) store.problem = isLive ? null : "It has no list of entries.";
   store.calls = callsOf(store.archive);
-  // Calls that were under way when the archive was made are drawn to the last that is known.
+  // The bars of calls that were pending when the archive was written end at the last known time.
   store.savedAt = store.calls.reduce((latest, call) => Math.max(latest, (call.start ?? 0) + (call.time ?? 0)), 0) || null;
   store.byID = new Map(store.calls.map(call => [call.id, call]));
 }

@@ -10,7 +10,7 @@ extension CallMetrics {
     ///   attempt 2                                        ████████  12.0 ms
     /// ```
     ///
-    /// A modifier has a line if it took at least a hundredth of the time itself. Phases have lines if a transport
+    /// A modifier has a line if its own time is at least a hundredth of the total. Phases have lines if a transport
     /// reported more than one.
     ///
     /// - Parameter width: The number of columns for the bars.
@@ -74,7 +74,7 @@ extension SessionInstrument {
     ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
     /// ```
     ///
-    /// Queries are redacted, and long ones are shortened.
+    /// Queries are redacted, and long paths are shortened in the middle.
     ///
     /// - Parameter width: The number of columns for the bars.
     /// - Returns: The lines.

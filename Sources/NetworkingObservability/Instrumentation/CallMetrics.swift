@@ -14,8 +14,9 @@ public import NetworkingResilience
 /// }
 /// ```
 ///
-/// The metrics cover the components upstream of `instrument`. Times are those of the environment's clock. The metrics
-/// contain no secrets: of the request, they keep the method, URL, route and label, and print them redacted.
+/// The metrics cover the components upstream of `instrument`. Times are those of the environment's clock. Of the
+/// request, the metrics keep only the method, URL, route and label. They print these redacted; the properties of
+/// ``request`` are not redacted.
 public struct CallMetrics: Sendable {
     /// The result of a call.
     @nonexhaustive
@@ -96,7 +97,7 @@ public struct CallMetrics: Sendable {
     /// The approximate size of the metrics in memory, in bytes, without their request.
     package var byteCount: Int { log.byteCount }
 
-    /// A single reference, because responses carry it.
+    /// A class, so that a response carries a single reference.
     private final class Content: Sendable {
         let log: CallLog
         let request: HTTPRequestData

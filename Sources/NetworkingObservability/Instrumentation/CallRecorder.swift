@@ -7,7 +7,7 @@ import Synchronization
 /// therefore costs only two readings of the clock.
 final class CallRecorder: CallRecording {
     let clock: NetworkClock
-    /// Whether the clock is the system's, which is read directly: a call through the clock takes as long as the rest.
+    /// Whether the clock is the system's, which is read directly: a call through the clock would double the overhead.
     private let isSystem: Bool
     private let log: Mutex<CallLog>
 

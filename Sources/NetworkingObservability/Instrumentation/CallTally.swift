@@ -9,7 +9,7 @@ struct CallTally: Sendable, Hashable {
     var shared = 0
     var sentBytes: Int64 = 0
     var receivedBytes: Int64 = 0
-    /// The last result of the cache; a response that was missing may be stored for the next attempt.
+    /// The last result of the cache; after a miss, a later attempt may be a hit.
     var cache: CallMetrics.Mark?
     /// The number of results of the cache.
     var cacheWords = 0

@@ -2,7 +2,8 @@ import NetworkingCore
 
 /// The distribution of durations, accurate to within 2 %.
 ///
-/// It counts durations in classes that become wider with the duration, so its size does not depend on their number.
+/// It counts durations in classes that become wider with the duration. Its size does not depend on the number of
+/// durations.
 public struct DurationDistribution: Sendable {
     /// The number of durations.
     public private(set) var count = 0
@@ -95,7 +96,7 @@ public struct DurationDistribution: Sendable {
         classes.append(contentsOf: repeatElement(0, count: index + 1 - classes.count))
     }
 
-    /// Returns the class of a duration, from its doubling of a nanosecond and the step within that.
+    /// Returns the class of a duration, from its power of two in nanoseconds and the step above that power.
     private static func `class`(of nanoseconds: UInt64) -> Int {
         guard nanoseconds >= UInt64(steps) else { return Int(nanoseconds) }
         let doubling = 63 - nanoseconds.leadingZeroBitCount

@@ -19,7 +19,7 @@ public final class SessionInstrument: Sendable {
 
     /// Creates an instrument without measurements.
     ///
-    /// - Parameter recent: The maximum number of calls in ``recent``.
+    /// - Parameter recent: The maximum number of calls in ``recent``; 20 by default.
     /// - Precondition: `recent` is not negative.
     public init(keeping recent: Int = 20) {
         precondition(recent >= 0, "recent must not be negative (is \(recent))")

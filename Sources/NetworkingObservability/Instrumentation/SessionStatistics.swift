@@ -12,7 +12,7 @@ public struct SessionStatistics: Sendable {
         /// The template of the path (``HTTPRequestData/route``); `nil` if the request has none.
         public let template: String?
 
-        /// `GET api.example.com/users/{id}`.
+        /// The route as text: `GET api.example.com/users/{id}`.
         public var description: String {
             "\(method) \(host ?? "*")\(template ?? "")"
         }

@@ -19,9 +19,9 @@ extension HTTPRequestData {
     /// sends the same method, URL, header fields and body. If the request has no `User-Agent` or `Accept`, curl adds
     /// its own, and it applies its own rules for redirects, proxies and cookies.
     ///
-    /// The command contains text as it is, creates other bytes with `printf`, and refers to a file by name. A body that
-    /// is longer than 64 KiB, or that comes from a stream, is not included: a comment before the command says where to
-    /// put it.
+    /// A text body is part of the command, other bytes are created with `printf`, and a file is referenced by its path.
+    /// A body that is longer than 64 KiB, or that comes from a stream, is not included: a comment before the command
+    /// says where to put it.
     ///
     /// - Parameter redaction: The secrets to redact, in addition to texts that ``markSecret(_:)`` marks;
     ///   ``Redaction/standard`` by default. With `nil`, the command contains all secrets.
@@ -35,7 +35,7 @@ private struct CURLCommand {
     let request: HTTPRequestData
     let redaction: Redaction?
 
-    /// The maximum body in a command; a longer one is impractical to paste.
+    /// The maximum size of a body in a command, in bytes; a longer one is impractical to paste.
     private static let maximumBody = 64 << 10
 
     var text: String {

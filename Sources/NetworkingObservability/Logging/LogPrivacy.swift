@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// The visibility of values in a log: those of query items and header fields, and bodies.
+/// The visibility of bodies, and of the values of query items and header fields, in a log.
 ///
 /// Method, scheme, host, path, status, sizes and times are always public. Secrets that a ``Redaction`` or
 /// ``HTTPRequestData/markSecret(_:)`` covers are always redacted.

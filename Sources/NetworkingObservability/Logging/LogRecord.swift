@@ -41,7 +41,7 @@ public struct LogRecord: Sendable {
         case success
         /// The request failed or was cancelled.
         case failure
-        /// Something happened in between.
+        /// An event occurred between the start and the end.
         case event
     }
 
@@ -56,7 +56,7 @@ public struct LogRecord: Sendable {
     public let requestID: HTTPRequestData.ID
     /// The request's number, if the stack has `numbered`.
     public let requestNumber: Int?
-    /// The number of one passage of a request through one `logged`: only its start and its end share it.
+    /// The number of one passage of a request through one `logged`; all records of the passage have it.
     public let passage: UInt64
     /// The text.
     public let segments: [Segment]

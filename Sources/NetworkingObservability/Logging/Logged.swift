@@ -282,7 +282,7 @@ private struct EventLog: NetworkEventObserver {
         case DeduplicationEvent.shared: "sharing the exchange of an identical request"
         case TimeoutEvent.expired(let limit): "timed out after \(limit)"
         case DeadlineEvent.exceeded(let limit): "deadline of \(limit) exceeded"
-        // A package may forget that a value was marked as secret.
+        // An event of another package may contain a value that the request marks as secret.
         default: redaction.hidingSecrets(of: request).shown(event.description)
         }
     }

@@ -33,8 +33,8 @@ public struct UnifiedLog: LogDestination {
     ///   - subsystem: The subsystem of the lines, often the app's bundle identifier.
     ///   - category: The category within the subsystem.
     ///   - logLevel: The minimum level of the records to write.
-    ///   - signposts: Whether to emit signposts for Instruments too. An interval appears only if the lines of `logged`
-    ///     have `logLevel` or above.
+    ///   - signposts: Whether to emit signposts for Instruments too; `false` by default. An interval appears only if
+    ///     the lines of `logged` have `logLevel` or above.
     public init(
         subsystem: String,
         category: String,

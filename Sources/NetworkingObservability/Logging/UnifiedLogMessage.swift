@@ -1,7 +1,8 @@
 import NetworkingCore
 
-/// A record as a message of the unified log, which accepts only literals: four arguments, of which the first and the
-/// third are public.
+/// A record as a message of the unified log: four arguments, of which the first and the third are public.
+///
+/// The unified log accepts only literal messages, so their number of arguments is fixed.
 struct UnifiedLogMessage: Hashable {
     /// Public text.
     private(set) var opening = ""

@@ -24,7 +24,7 @@ extension HTTPRequestData {
             return "REDACTED:REDACTED\(authority[at...])"
         }
         let shown = redaction.hidingSecrets(of: self).hidingValues(in: origin ?? "")
-        // The convention's placeholder, which a real URL may contain too.
+        // The placeholder of OpenTelemetry's conventions, which a real URL may contain too.
         let url = "\(scheme ?? "https")://\(shown)\(target == "*" ? "" : target)"
         return PrintableText.singleLine(url.replacing(Redaction.placeholder, with: "REDACTED"))
     }
@@ -36,7 +36,7 @@ extension HTTPRequestData {
 }
 
 extension Redaction {
-    /// Returns the value of a field that is not redacted itself, with the secrets of URLs in it redacted.
+    /// Returns the value of a field that may be shown, with the secrets of URLs in it redacted.
     package func shownValue(of field: HTTPField) -> String {
         PrintableText.singleLine(value(of: field))
     }

@@ -49,8 +49,8 @@ public struct TraceContext: Sendable, Hashable {
 extension HTTPRequestData {
     /// The trace that the request declares in its header fields; `nil` if there is none or it is invalid.
     ///
-    /// Set it, and `traced` propagates it. Because it is in the header fields, the request as it was sent
-    /// (``HTTPResponseData/sentRequest``) has the trace that `traced` created.
+    /// If it is set, `traced` propagates it. The request as it was sent (``HTTPResponseData/sentRequest``) has the
+    /// trace that `traced` created.
     public var traceContext: TraceContext? {
         get { TraceContext(headerFields: headerFields.httpFields) }
         set {
@@ -62,12 +62,12 @@ extension HTTPRequestData {
         }
     }
 
-    /// The id of the request's trace.
+    /// The id of the request's trace; `nil` if the request declares none.
     public var traceID: TraceParent.TraceID? {
         traceContext?.parent.traceID
     }
 
-    /// The id of the request's step in the trace.
+    /// The id of the request's step in the trace; `nil` if the request declares none.
     public var parentID: TraceParent.ParentID? {
         traceContext?.parent.parentID
     }
@@ -90,7 +90,7 @@ extension RequestOptionKey {
 }
 
 extension NetworkEnvironment {
-    /// The trace of calls without a trace in their request, for `traced`; with `nil`, each call starts its own trace.
+    /// The trace that `traced` continues for requests without their own; with `nil`, each call starts a new trace.
     ///
     /// A server that handles a request sets it from the header fields of that request
     /// (``TraceContext/init(headerFields:)``).

@@ -84,7 +84,7 @@ public struct TraceParent: Sendable, Hashable {
 extension TraceParent: LosslessStringConvertible {
     /// Reads the value of a `traceparent` field; `nil` if it is invalid.
     ///
-    /// Of a value with a later version, only the parts that this version defines are read, because it may have more.
+    /// If the value has a later version, only the parts of version 00 are read, and further parts are ignored.
     ///
     /// - Parameter text: The value, without surrounding white space.
     public init?(_ text: String) {
@@ -128,7 +128,7 @@ extension TraceParent.TraceID: LosslessStringConvertible {
 
     /// Creates a random id.
     static func random(_ source: SecureRandomSource) -> Self {
-        // A test's source may return only zeros, and a loop would never end.
+        // A random source for tests may return only zeros, and a loop until a valid id would never end.
         let bytes = source.bytes(16)
         return Self(high: UInt64(bytes: bytes.prefix(8)), low: UInt64(bytes: bytes.dropFirst(8))) ?? Self(
             high: 0,

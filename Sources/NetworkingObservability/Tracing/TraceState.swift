@@ -27,7 +27,7 @@ public struct TraceState: Sendable, Hashable {
             (self.key, self.value) = (key, value)
         }
 
-        /// `key=value`.
+        /// The member as text: `key=value`.
         public var description: String {
             "\(key)=\(value)"
         }
@@ -67,8 +67,8 @@ public struct TraceState: Sendable, Hashable {
     /// Setting a value moves the member to the front, and removes the last member if there are more than 32. Setting
     /// `nil` removes the member. An invalid key or value changes nothing.
     ///
-    /// - Parameter key: The key of the system: up to 256 of `a` to `z`, `0` to `9`, and, except as the first, `_`, `-`,
-    ///   `*`, `/`, `@`.
+    /// - Parameter key: The key of the system: up to 256 characters. They are `a` to `z` and `0` to `9`, and after the
+    ///   first character also `_`, `-`, `*`, `/` and `@`.
     public subscript(key: String) -> String? {
         get { members.first { $0.key == key }?.value }
         set {

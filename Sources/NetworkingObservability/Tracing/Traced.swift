@@ -2,8 +2,8 @@ import HTTPTypes
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Gives each exchange the fields `traceparent` and `tracestate`, so that servers can correlate the exchanges of a
-    /// call.
+    /// Adds the fields `traceparent` and `tracestate` to each exchange, so that servers can correlate the exchanges of
+    /// a call.
     ///
     /// All exchanges of a call belong to one trace: attempts, redirects, and requests that are sent again with renewed
     /// credentials. Each exchange is a separate step with its own parent id. Place it outside all components that send
@@ -83,7 +83,7 @@ extension HTTPRequestData {
     }
 
     fileprivate mutating func trace(by trace: ExchangeTrace, sampling ratio: Double) {
-        // A cache would take the fields into account.
+        // A cache would treat the fields as part of the request.
         traceContext = nil
         markAsTraced(trace.context.parent.traceID, sampling: ratio)
         addObserver(trace)

@@ -4,7 +4,7 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Sends identical concurrent requests once and returns the response to every caller.
     ///
-    /// It belongs under `cached` and outside `retry`, `redirected` and `throttled`, so that the whole call is shared.
+    /// It belongs inside `cached` and outside `retry`, `redirected` and `throttled`, so that the whole call is shared.
     /// Two requests are identical if they would get the same response: same method, URL, header fields, body and
     /// options, and the same principal. Requests with a sink are never shared, because a sink has a single writer.
     ///
@@ -26,7 +26,8 @@ extension NetworkingComponent {
     ///     identical orders become one.
     ///   - excluding: Header fields in which identical requests may differ, in addition to those for tracing. Fields
     ///     that hold credentials, such as Authorization and Cookie, are always compared.
-    ///   - waitersRetryOnFailure: Whether the callers that joined share one more exchange when the first one fails.
+    ///   - waitersRetryOnFailure: Whether the callers that joined share one more exchange when the first one fails;
+    ///     `false` by default.
     ///   - inFlight: The exchanges in flight. Stacks that use the same object share their exchanges.
     /// - Returns: A component that shares exchanges and throws their errors.
     public func deduplicated(
@@ -48,8 +49,8 @@ extension NetworkingComponent {
 
     /// Sends identical concurrent requests once and returns the response to every caller.
     ///
-    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name in
-    /// the guide of danthorpe/swift-networking.
+    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name that
+    /// the guide of danthorpe/swift-networking uses.
     ///
     /// - Returns: A component that shares exchanges and throws their errors.
     public func removeDuplicates() -> some NetworkingComponent {
@@ -58,8 +59,8 @@ extension NetworkingComponent {
 
     /// Sends identical concurrent requests once and returns the response to every caller.
     ///
-    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name in
-    /// the code of danthorpe/swift-networking.
+    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name that
+    /// the code of danthorpe/swift-networking uses.
     ///
     /// - Returns: A component that shares exchanges and throws their errors.
     public func duplicatesRemoved() -> some NetworkingComponent {
@@ -86,14 +87,14 @@ extension RequestOptionKey {
 }
 
 struct Deduplicated: NetworkingModifier, CustomStringConvertible {
-    // Arrays, because comparing with a few elements costs less than hashing, which takes 290 instructions.
+    // Arrays, because comparing with a few elements takes less time than hashing, which takes 290 instructions.
     static let sharedMethods: [HTTPRequest.Method] = [.get, .head, query]
 
-    // A valid name, so there is a value.
+    // The name is valid, so the initializer returns a value.
     private static let query = HTTPRequest.Method("QUERY")!
     static let reads: [HTTPRequest.Method] = [.get, .head, .options, .trace, query]
 
-    /// Fields that identify the caller or the trace do not affect the response.
+    /// Fields that identify the caller or the trace, and do not affect the response.
     static let excludedFields: Set<String> = ["traceparent", "tracestate", "baggage", "x-request-id", "user-agent"]
 
     let methods: [HTTPRequest.Method]
@@ -124,7 +125,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
         else { return try await sendAlone(request, upstream: upstream) }
 
-        // The exchange runs in its own task, which would not notice a cancellation that came first.
+        // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
         try Task.checkCancellation()
         let (exchange, waiter) = inFlight.join(key)
         let listener = exchange.audience?.add(request)
@@ -159,13 +160,13 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         request.sink == nil && methods.contains(request.method) && request.isDeduplicated
     }
 
-    /// Sends a request whose exchange is not shared.
+    /// Sends a request without sharing its exchange.
     private func sendAlone(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         guard let limit = request.exchangeLimit else { return try await upstream.send(request) }
-        // The task would not notice a cancellation that came first.
+        // The new task would not notice an earlier cancellation of the caller.
         try Task.checkCancellation()
         var request = request
         request.exchangeLimit = nil
@@ -187,7 +188,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         // The exchange must not end with its creator's timeout while other callers wait.
         shared.state.remove(.hasSilenceLimited)
         shared.exchangeLimit = nil
-        // The exchange may outlive the call whose recorder this is, so it records into a branch.
+        // The exchange may outlive the creator's call, so it records into a branch of the creator's recorder.
         shared.recorder = branch
         exchange.work.start { [inFlight, shared] in
             // Removed before any caller receives the result, so that a caller that then repeats the request starts
@@ -211,7 +212,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
                 try await exchange.work.value(for: waiter, limit: request.exchangeLimit)
             }
-            // Another user has signed in since this request joined, and the response belongs to that user.
+            // If another user has signed in since this request joined, the response may belong to that user.
             guard response.principal == nil || response.principal == key.principal else {
                 return try await sendAlone(request, upstream: upstream)
             }

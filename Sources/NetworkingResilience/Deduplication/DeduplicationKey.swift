@@ -11,7 +11,9 @@ final class DeduplicationKey: Hashable, Sendable {
     private let body: RequestBody?
     let principal: Principal?
     private let options: Options?
-    /// Whether the request has listeners; such requests are shared only with each other, so that others avoid the cost.
+    /// Whether the request has listeners.
+    ///
+    /// Such requests share exchanges only with each other, so that requests without listeners avoid the cost of events.
     let hasListeners: Bool
     private let hash: Int
 
@@ -61,7 +63,7 @@ final class DeduplicationKey: Hashable, Sendable {
         private let authenticationMethod: AuthenticationMethod?
         private let allowsPlaintextCredentials, isThrottled: Bool
         private let isIdempotent: Bool?
-        /// An urgent request must not join an exchange of low priority, which lets other requests pass.
+        /// An urgent request must not join an exchange of low priority, because other requests may overtake that.
         private let priority: RequestPriority
         private let identities: [ObjectIdentifier: Identity]
 

@@ -16,7 +16,7 @@ public final class InFlightRequests: Sendable {
         state.withLock { $0.count }
     }
 
-    /// The number of requests that wait for an exchange.
+    /// The number of requests that wait for an exchange, including the requests that started one.
     public var waiting: Int {
         state.withLock { $0.values.reduce(0) { $0 + $1.work.waiters } }
     }
@@ -70,7 +70,7 @@ struct InFlightRequest: Sendable {
 
 /// The listeners of a shared exchange.
 ///
-/// While its caller waits, each listener receives the events as events of its request.
+/// Each listener receives the events with its request in place of the shared one, as long as its caller waits.
 final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]
@@ -106,7 +106,7 @@ final class Audience: NetworkEventObserver {
         }
 
         private func listenerRequest(for shared: HTTPRequestData) -> HTTPRequestData {
-            // The listener gets the message that the exchange sent, with the observers of its own request.
+            // The result has the message that the exchange sent, and the observers of the listener's request.
             var request = request
             request.takeMessage(of: shared)
             return request
@@ -122,7 +122,7 @@ final class Audience: NetworkEventObserver {
 
     private let state = Mutex(State())
 
-    /// Adds a request's handler and observers, and reports the current progress to them.
+    /// Adds a request's progress handler and observers, and reports the current progress to the handler.
     func add(_ request: HTTPRequestData) -> Listener {
         let (listener, progress, number) = state.withLock { state in
             state.joined += 1

@@ -128,8 +128,8 @@ extension Attempt: CustomStringConvertible, CustomReflectable {
 extension HTTPResponseData {
     /// The attempts before the attempt that returned this response, oldest first; empty if it was the first.
     ///
-    /// They include exchanges that the transport repeated itself because a kept connection closed before the response.
-    /// If there are more than 100, the first 10 and the last 90 are kept, and ``Attempt/number`` shows the gap.
+    /// They include exchanges that the transport repeated because a reused connection closed before the response. If
+    /// there are more than 100, the first 10 and the last 90 are kept, and ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] {
         get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
         set {

@@ -17,7 +17,7 @@ public struct Backoff: Sendable, Hashable {
         case full
         /// A random time between half the delay and the delay.
         case equal
-        /// A random time between the base and three times the previous delay, which grows only by chance.
+        /// A random time between the base and three times the previous delay, so that the delay grows only by chance.
         case decorrelated
         /// An exponential curve without steps, with random spread.
         ///
@@ -52,7 +52,8 @@ public struct Backoff: Sendable, Hashable {
     ///   - delay: The delay.
     ///   - jitter: The random spread of the delay.
     /// - Returns: The backoff.
-    /// - Precondition: `delay` is not negative, nor is the fraction or duration of the jitter.
+    /// - Precondition: `delay` is not negative, nor is the fraction or duration of the jitter. The fraction of
+    ///   ``Jitter/proportional(_:)`` is at most 1.
     public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
         precondition(delay >= .zero, "delay must not be negative (is \(delay))")
         jitter.check()
@@ -64,11 +65,11 @@ public struct Backoff: Sendable, Hashable {
     /// - Parameters:
     ///   - base: The first delay.
     ///   - multiplier: The factor by which the delay grows.
-    ///   - cap: The longest delay, including its jitter.
+    ///   - cap: The maximum delay, including its jitter.
     ///   - jitter: The random spread of the delay.
     /// - Returns: The backoff.
     /// - Precondition: `base` and `cap` are not negative, `multiplier` is at least 1, and the fraction or duration of
-    ///   the jitter is not negative.
+    ///   the jitter is not negative. The fraction of ``Jitter/proportional(_:)`` is at most 1.
     public static func exponential(
         base: Duration = .milliseconds(200),
         multiplier: Double = 2,
@@ -138,7 +139,7 @@ extension Backoff.Jitter {
         }
     }
 
-    /// The longest delay after jitter.
+    /// Returns the maximum delay after jitter.
     fileprivate func maximum(for delay: Duration) -> Duration {
         switch self {
         case .none, .full, .equal: delay

@@ -66,9 +66,10 @@ extension NetworkingComponent {
     }
 }
 
-/// Changes requests before each attempt and decides whether to retry failures, as interceptors of other libraries do.
+/// A type that changes requests before each attempt and decides whether failed attempts are retried.
 ///
-/// A ``NetworkingModifier`` can do the same and more. An interceptor knows nothing about the components upstream.
+/// It resembles the interceptors of other libraries. A ``NetworkingModifier`` can do the same and more, because it has
+/// access to the components upstream.
 public protocol RequestInterceptor: RequestOptionReader, Sendable {
     /// Changes a request before an attempt; by default it returns the request unchanged.
     ///

@@ -401,7 +401,8 @@ private struct AttemptHistory {
     }
 
     mutating func append(_ attempt: Attempt) {
-        // The current attempt is added to the stored ones.
+        // An attempt between the first and the last ones makes room, unless its status is retried only once: a later
+        // decision has to find it.
         if attempts.count >= Self.allKept,
             let index = attempts.indices.dropFirst(Self.firstKept).first(where: { !attempts[$0].isRetriedOnce })
         {

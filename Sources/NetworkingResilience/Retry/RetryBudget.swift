@@ -39,7 +39,7 @@ public final class RetryBudget: Sendable {
     ///
     /// - Parameter model: The rule that decides how many retries an account allows.
     /// - Precondition: Ratios and counts are not negative; ratios are at most 1 for the models that allow a share of
-    ///   the calls; the window is greater than zero.
+    ///   the calls; `tokens` and the window are greater than zero.
     public init(_ model: Model = .ratio()) {
         model.check()
         self.model = model
@@ -226,7 +226,7 @@ public final class RetryBudget: Sendable {
             let permit = Permit(isFirst: isFirst, cost: cost(after: failure), bucket: bucket, account: number)
             switch model {
             case .ratio:
-                // Sums of tenths are not whole: 5 × 0.2 is meant to be a retry.
+                // Floating-point sums are inexact, and 5 × 0.2 must allow one retry.
                 guard balance + buckets.reduce(0, +) + 1e-9 >= 1 else { return nil }
                 buckets[currentBucket] -= 1
             case .throttle(let tokens, _):
@@ -289,9 +289,9 @@ extension RetryBudget: CustomStringConvertible {
         switch model {
         case nil: "unlimited"
         case .ratio(let part, let reserve, let window): "\(part) of the calls of \(window), and \(reserve)"
-        case .throttle(let tokens, let part): "\(tokens) tokens, \(part) a success"
-        case .concurrency(let part, let floor): "\(part) of the calls under way, at least \(floor)"
-        case .quota(let stock, let cost, let timeoutCost): "a stock of \(stock), \(cost) or \(timeoutCost) a retry"
+        case .throttle(let tokens, let part): "\(tokens) tokens, \(part) per success"
+        case .concurrency(let part, let floor): "\(part) of the calls in flight, at least \(floor)"
+        case .quota(let stock, let cost, let timeoutCost): "a stock of \(stock), \(cost) or \(timeoutCost) per retry"
         }
     }
 }

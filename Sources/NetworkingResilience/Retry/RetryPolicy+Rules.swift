@@ -44,7 +44,8 @@ extension Attempt {
         return error.kind == .status || error.kind == .unauthorized
     }
 
-    /// Whether the server cannot have processed the request: it never received it, or refused its credentials.
+    /// Whether the server cannot have processed the request: the request never reached it, or was not sent because its
+    /// credentials could not be renewed.
     var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
         guard !error.isRefreshFailure else { return true }

@@ -45,7 +45,7 @@ public struct RetryPolicy: Sendable {
     /// They are: no such host, no connection, offline, a lost connection, a truncated body, an attempt that timed out.
     public var retriesNetworkFailures = true
 
-    /// The longest `Retry-After` that a retry waits for.
+    /// The maximum `Retry-After` that a retry waits for.
     ///
     /// The default is 60 s. If the server asks for more, the request is not retried, and its response is returned at
     /// once.
@@ -65,12 +65,12 @@ public struct RetryPolicy: Sendable {
         }
     }
 
-    /// The longest time that a retry waits for a network, in place of its backoff; `nil` does not wait for one.
+    /// The maximum time that a retry waits for a network, in place of its backoff; `nil` for no such wait.
     ///
     /// If an attempt failed without a response and ``NetworkEnvironment/connectivity`` reports no network that the
     /// request may use, the next attempt starts as soon as there is one, or when this time is over. `whenOffline` sets
-    /// the connectivity for the `retry` inside of it; without one the backoff applies, and the diagnostics of the stack
-    /// report it. The default is `nil`.
+    /// the connectivity for the `retry` inside it. Without connectivity, the backoff applies, and the diagnostics of
+    /// the stack report it. The default is `nil`.
     public var connectivityWait: Duration? {
         didSet {
             precondition(
@@ -86,10 +86,12 @@ public struct RetryPolicy: Sendable {
     /// The default is `false`, because a server that does not support it would act twice.
     public var addsIdempotencyKeys = false
 
-    /// Whether a final failed response is thrown as ``NetworkingError/Kind/status`` instead of returned.
+    /// Whether a final failed response is thrown as ``NetworkingError/Kind/status`` instead of returned; `false` by
+    /// default.
     public var throwsOnExhaustion = false
 
-    /// The header field that numbers each attempt after the first: `attempt=2; max=4`; `nil` for none.
+    /// The header field that numbers each attempt after the first, such as `attempt=2; max=4`; `nil`, the default, for
+    /// none.
     public var attemptHeaderField: HTTPField.Name?
 
     var strategy: (any RetryStrategy)?
@@ -101,7 +103,7 @@ public struct RetryPolicy: Sendable {
         self.statuses = statuses
     }
 
-    /// Never retries.
+    /// A policy that never retries.
     public static let never = RetryPolicy(maximumRetries: 0, backoff: .immediate)
 
     /// Retries at once.
@@ -141,7 +143,7 @@ public struct RetryPolicy: Sendable {
     /// - Parameters:
     ///   - base: The first delay.
     ///   - multiplier: The factor by which the delay grows.
-    ///   - cap: The longest delay, including its jitter.
+    ///   - cap: The maximum delay, including its jitter.
     ///   - jitter: The random spread of the delay.
     ///   - maximumRetries: The maximum number of retries.
     ///   - statuses: The statuses that are retried.

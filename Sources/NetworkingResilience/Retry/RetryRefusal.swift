@@ -21,7 +21,7 @@ public enum RetryRefusal: String, Sendable, Hashable {
     case decision
     /// Retries are switched off in the environment.
     case switchedOff
-    /// Another user has signed in since.
+    /// Another user has signed in since the failed attempt.
     case anotherUser
 }
 

@@ -3,9 +3,9 @@ public import NetworkingCore
 
 /// A strategy that returns the delay before the next attempt, or `nil` to stop.
 ///
-/// It has the shape of the strategies of danthorpe's swift-networking, so that a type of an app that moves here compiles
-/// as it is. ``RetryPolicy/delayed(by:maximumRetries:calendar:)`` makes a policy of it. New code writes a
-/// ``RetryStrategy``, which can also leave a decision to the policy.
+/// It has the same requirement as the strategies of danthorpe/swift-networking, so that a strategy written for that
+/// library compiles unchanged. ``RetryPolicy/delayed(by:maximumRetries:calendar:)`` creates a policy from it. In new
+/// code, implement ``RetryStrategy``, which can also leave a decision to the policy.
 ///
 /// ```swift
 /// struct WorkingHours: RetryingStrategy {
@@ -29,8 +29,8 @@ public protocol RetryingStrategy: Sendable {
     ///   - request: The request.
     ///   - attempts: The results of the attempts so far, oldest first. If there are more than 100, they are the first 10
     ///     and the last ones.
-    ///   - date: The current date, of the clock of the environment.
-    ///   - calendar: The calendar to interpret the date with.
+    ///   - date: The current date, from the environment's clock.
+    ///   - calendar: The calendar in which to interpret the date.
     /// - Returns: The delay; `nil` if the request is not sent again.
     func retryDelay(
         request: HTTPRequestData,
@@ -43,9 +43,9 @@ public protocol RetryingStrategy: Sendable {
 extension RetryPolicy {
     /// Retries after the delays that a strategy returns.
     ///
-    /// The strategy is asked after each attempt that failed with an error or with a status that is not a success. It
-    /// decides whatever the method is. The retry budget, the deadline and the check that the body and the sink can be
-    /// reused still apply.
+    /// The strategy is asked after each attempt that failed with an error or with a status that is not a success. Its
+    /// decision applies to requests of every method. The retry budget, the deadline and the check that the body and the
+    /// sink can be reused still apply.
     ///
     /// ```swift
     /// request.retryPolicy = .delayed(by: WorkingHours())
@@ -53,7 +53,7 @@ extension RetryPolicy {
     ///
     /// - Parameters:
     ///   - strategy: The strategy.
-    ///   - maximumRetries: The maximum number of retries, for a strategy that never stops by itself.
+    ///   - maximumRetries: The maximum number of retries, for a strategy that never returns `nil`.
     ///   - calendar: The calendar that the strategy receives; the user's by default.
     /// - Returns: The policy.
     /// - Precondition: `maximumRetries` is not negative.

@@ -14,7 +14,7 @@ protocol RateCell {
 ///
 /// Adding a key examines only a few of the others, so it takes the same time however many there are.
 struct RateCells<Cell: RateCell> {
-    /// More keys than an app is likely to use.
+    /// The maximum number of keys, which is more than an app is likely to use.
     private let limit: Int
     /// The number of keys to examine for each new key.
     private let steps = 8

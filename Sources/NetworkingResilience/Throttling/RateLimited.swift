@@ -13,18 +13,18 @@ extension NetworkingComponent {
     /// Waiting requests are served in the order of ``HTTPRequestData/priority``, and in the order of arrival within one
     /// priority. Whatever its priority, a request waits no longer than `maximumWait` and the time until its deadline.
     /// If more urgent requests would delay a waiting request beyond that, the queue is served in the order of arrival
-    /// until that request is sent. A request that would exceed its maximum wait behind all requests that already wait
-    /// is refused at once. It takes no permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
+    /// until that request is sent. If a new request would exceed its maximum wait even in the order of arrival, it is
+    /// refused at once. It takes no permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
     ///
     /// A cancelled caller gets `CancellationError` at once, and the requests behind it move up.
-    /// ``HTTPRequestData/isThrottled`` lets one request pass uncounted, and ``HTTPRequestData/rateLimitWeight`` makes
-    /// one count as several.
+    /// If ``HTTPRequestData/isThrottled`` is `false`, a request passes uncounted. ``HTTPRequestData/rateLimitWeight``
+    /// makes a request count as several.
     ///
     /// - Parameters:
-    ///   - count: The number of requests in each period.
+    ///   - count: The number of requests that are allowed in each period.
     ///   - period: The length of the period.
     ///   - burst: The number of requests that may be sent at once after a quiet time; the same as `count` by default.
-    ///   - maximumWait: The maximum time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
+    ///   - maximumWait: The maximum time that a request of any priority waits. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
     ///   - key: The rule that groups requests; by default all requests are counted together.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
@@ -49,7 +49,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
-    ///   - maximumWait: The maximum time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
+    ///   - maximumWait: The maximum time that a request of any priority waits. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.

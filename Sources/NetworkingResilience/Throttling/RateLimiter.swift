@@ -50,7 +50,7 @@ public final class RateLimiter: Sendable {
     /// Creates a limiter.
     ///
     /// - Parameters:
-    ///   - count: The number of requests in each period.
+    ///   - count: The number of requests that are allowed in each period.
     ///   - period: The length of the period.
     ///   - burst: The number of requests that may be sent at once after a quiet time; the same as `count` by default.
     ///   - key: The rule that groups requests.

@@ -15,13 +15,13 @@ extension NetworkingComponent {
     /// ```
     ///
     /// A cancelled caller gets `CancellationError` at once and leaves the queue; a permit that it has just received
-    /// goes to the next request. ``HTTPRequestData/isThrottled`` lets one request pass without a permit.
+    /// goes to the next request. If ``HTTPRequestData/isThrottled`` is `false`, a request passes without a permit.
     ///
     /// - Parameters:
     ///   - max: The maximum number of requests in flight.
     ///   - queue: The maximum number of waiting requests. When the queue is full, a new request displaces the last
     ///     waiting request of the lowest priority if its own priority is higher; otherwise the new request is refused.
-    ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
+    ///   - maximumWait: The maximum time that a request waits; `nil` for no limit.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
     ///   that the queue or `maximumWait` does not allow.
     /// - Precondition: `max` is greater than zero, and neither `queue` nor `maximumWait` is negative.
@@ -37,7 +37,7 @@ extension NetworkingComponent {
     ///   - maxPerHost: The maximum number of requests in flight to each authority. Only hosts with requests in flight
     ///     or waiting take up memory.
     ///   - queue: The maximum number of waiting requests for each host.
-    ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
+    ///   - maximumWait: The maximum time that a request waits; `nil` for no limit.
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maxPerHost` is greater than zero, and neither `queue` nor `maximumWait` is negative.
     public func throttled(
@@ -61,7 +61,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
-    ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
+    ///   - maximumWait: The maximum time that a request waits; `nil` for no limit.
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
     public func throttled(by limiter: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
@@ -91,7 +91,7 @@ struct Throttled: LimitingModifier {
         return try await send(request, to: sink, upstream: upstream, releasing: host)
     }
 
-    /// Sends a request whose body its reader paces, and releases its permit when the head has arrived.
+    /// Sends a request with a reader-paced sink, and releases its permit when the head has arrived.
     private func send(
         _ request: HTTPRequestData,
         to sink: any ResponseSink,
@@ -101,7 +101,7 @@ struct Throttled: LimitingModifier {
         let hold = PermitHold(limiter: limiter, host: host)
         defer { hold.giveBack() }
         var request = request.holdingPermit(of: limiter.held)
-        // The reader may take any amount of time, and other requests need not wait for it.
+        // The reader may take any amount of time, and other requests must not wait for it.
         request.sink = ObservedSink(sink: sink) { decision in
             if case .take = decision {
                 hold.giveBack()

@@ -2,7 +2,7 @@ import DequeModule
 import HeapModule
 import NetworkingCore
 
-/// A place in a queue, and how its owner is notified that its turn has come.
+/// A place in a queue, with the suspension that is resumed when its turn comes.
 struct WaitPlace: Sendable {
     let priority: RequestPriority
     let number: UInt64
@@ -12,9 +12,9 @@ struct WaitPlace: Sendable {
 
 /// The numbers of the places in all queues of a limiter.
 ///
-/// A limiter forgets the queue of a host or key that is idle, while a caller that was cancelled may still hold a place
-/// in it. Numbers that started over with each queue would then name another caller's place, so one counter serves the
-/// limiter's whole life.
+/// A limiter discards the queue of an idle host or key, although a cancelled caller may still hold a place in it. If
+/// numbers restarted with each queue, that place could have the same number as another caller's place in a new queue.
+/// Therefore one counter numbers all places of a limiter.
 struct WaitNumbers {
     private(set) var last: UInt64 = 0
 
@@ -28,7 +28,7 @@ struct WaitNumbers {
 ///
 /// The time to enter, leave or be served does not depend on the number of callers.
 ///
-/// A place that is left keeps its entry until it reaches the front, or until such entries outnumber the others.
+/// An abandoned place keeps its entry until it reaches the front, or until such entries outnumber the others.
 struct WaitQueue {
     private var lines = Array(repeating: Line(), count: RequestPriority.allCases.count)
 
@@ -41,7 +41,7 @@ struct WaitQueue {
     /// The weight that was served ahead of an earlier place since the queue was last empty.
     private var overtaken = 0
 
-    /// For places that may be overtaken only to a limit: the maximum of ``overtaken`` while they wait.
+    /// The maximum of ``overtaken`` for each place that may be overtaken only to a limit.
     private var limits = Heap<OvertakingLimit>()
 
     /// Adds a place at the end of its priority.
@@ -107,7 +107,7 @@ struct WaitQueue {
         return (urgent.line, true)
     }
 
-    /// The number of limits in memory, including those of places that were left.
+    /// The number of limits in memory, including those of abandoned places.
     var limitCount: Int {
         limits.count
     }
@@ -146,7 +146,8 @@ struct WaitQueue {
             overtaken = 0
             limits = Heap()
         } else if limits.count > 2 * count + 64 {
-            // Limits of places that are gone leave the heap at its top, or here once they outnumber the others.
+            // The limit of an abandoned place is removed at the top of the heap, or here once such limits outnumber the
+            // others.
             limits = Heap(limits.unordered.filter { lines[$0.priority.rawValue].isWaiting($0.number) })
         }
     }
@@ -165,7 +166,7 @@ struct WaitQueue {
     /// The places of one priority.
     private struct Line {
         var places: Deque<WaitPlace> = []
-        /// The numbers of the places that were left but still have entries.
+        /// The numbers of the abandoned places that still have entries.
         private var gone: Set<UInt64> = []
 
         mutating func leave(_ number: UInt64) -> Bool {

@@ -1,7 +1,7 @@
 public import NetworkingCore
 
 extension HTTPRequestData {
-    /// The maximum time that an attempt may take to connect; `nil` leaves it to the stack's `timeout`.
+    /// The maximum time that an attempt may take to connect; `nil`, the default, leaves it to the stack's `timeout`.
     ///
     /// It needs a `timeout` modifier in the stack, as do `headTimeout` and `idleTimeout`. The documentation of that
     /// modifier says which of these limits a transport supports.
@@ -10,7 +10,7 @@ extension HTTPRequestData {
         set { self[option: ConnectTimeout.self] = newValue }
     }
 
-    /// The maximum time until the head of a response arrives; `nil` leaves it to the stack's `timeout`.
+    /// The maximum time until the head of a response arrives; `nil`, the default, leaves it to the stack's `timeout`.
     public var headTimeout: Duration? {
         get { self[option: HeadTimeout.self] }
         set { self[option: HeadTimeout.self] = newValue }

@@ -149,7 +149,7 @@ final class PhaseWatch: Sendable {
             case .headReceived:
                 enterBody(at: now)
             case .ended, .failed:
-                // Until the next attempt, only the limit for the whole attempt applies.
+                // Until the next exchange, only the limit for the whole attempt applies.
                 phase = nil
             case .connectionMeasured, .responseReceived:
                 break

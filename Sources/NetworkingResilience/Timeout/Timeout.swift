@@ -3,7 +3,7 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Limits the time of each attempt until its whole body has arrived, and the time of each of its phases.
     ///
-    /// It belongs next to the transport, under `retry` and `throttled`, so that it measures a single attempt without
+    /// It belongs next to the transport, inside `retry` and `throttled`, so that it measures a single attempt without
     /// any time in a queue. When the time is up, the work upstream is cancelled and awaited. A cancelled caller gets
     /// `CancellationError`.
     ///
@@ -13,9 +13,9 @@ extension NetworkingComponent {
     /// ```
     ///
     /// The phases depend on the events that the transport reports:
-    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient report it only if the request has a
-    ///   body. Without a body, `connect` and `head` are one limit, their sum, and `connect` alone limits the time until
-    ///   the head.
+    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient report the connection only for requests
+    ///   with a body. For other requests, the sum of `connect` and `head` limits the time until the head arrives. If
+    ///   only `connect` is given, it limits that time.
     /// - `head`: from the connection, or from the last byte of the request's body, until the head of the response.
     /// - `idle`: between two chunks of a body, sent or received. The time in which a sink processes a chunk is not
     ///   counted.
