@@ -39,7 +39,10 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
         .apiKey
     }
 
-    /// Sets the field or the query item.
+    /// Sets the field or the query item, unless the request already has it.
+    ///
+    /// - Throws: ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if a key in the query would be
+    ///   sent over plain http to another machine (``HTTPRequestData/allowsPlaintextCredentials``).
     public func apply(to request: inout HTTPRequestData) throws {
         switch place {
         case .header(let name):

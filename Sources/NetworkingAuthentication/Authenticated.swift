@@ -19,29 +19,31 @@ extension NetworkingComponent {
     /// servers, such as absolute URLs or a second `server` further out, are sent without them, and
     /// ``CredentialsEvent/withheld(_:)`` reports it.
     ///
-    /// When the server returns 401, also as the response in an error, the request is sent again with refreshed
-    /// credentials. If the credentials have been renewed in the meantime, it is sent again without another refresh. All
-    /// other responses and errors are passed on unchanged. So is a 401 that new credentials cannot fix, because
-    /// - its challenges are for other schemes, or say that the token is valid but its scope is too small
-    ///   (`insufficient_scope`),
+    /// When the server returns 401, as a response or in an error, the request is sent again with refreshed credentials.
+    /// If the credentials have been renewed in the meantime, it is sent again without another refresh. All other
+    /// responses and errors are passed on unchanged. A 401 is passed on, too, if
+    /// - its challenges are only for other schemes,
+    /// - it says that the token is valid but its scope is too small (`insufficient_scope`),
     /// - the body can be sent only once,
     /// - the sink has received a body and cannot restart,
     /// - the user has signed out, or another user has signed in.
     ///
-    /// It belongs inside `retry`, `cached` and `deduplicated`, which learn from it which user a response belongs to,
-    /// and outside `timeout`, which then limits each attempt. A cancelled caller gets `CancellationError` at once, even
+    /// Place it inside `retry`, `cached` and `deduplicated`, so that they know which user a response belongs to, and
+    /// outside `timeout`, which then limits each attempt. A cancelled caller gets `CancellationError` at once, even
     /// while it waits for a refresh. The refresh continues for the other callers.
     ///
     /// - Parameters:
     ///   - store: The store of the credentials.
-    ///   - authorities: Hosts that receive the credentials in addition to that server, with their ports if those are
-    ///     not the default of the scheme.
-    ///   - preemptive: Whether the credentials are sent at once. If `false`, each request is first sent without them.
-    ///     After a 401, the strongest scheme is used that the server names and the stack has credentials for.
+    ///   - authorities: Hosts that receive the credentials in addition to that server, each with its port unless that
+    ///     is the default of the scheme.
+    ///   - preemptive: Whether the credentials are sent at once; `true` by default. If `false`, each request is first
+    ///     sent without them. After a 401, it is sent again with the strongest scheme that the server names and the
+    ///     stack has credentials for.
     ///   - isExempt: Returns `true` for requests that are sent without credentials. It must not have side effects.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` if there
     ///   are no credentials or the delegate cannot refresh them. If the refresh failed because of the network or
     ///   because a server was down, the error has the kind of that failure. The delegate's error is the underlying one.
+    ///   In a stack that names no server, without `authorities`, the kind is ``NetworkingError/Kind/invalidRequest``.
     public func authenticated<Credentials>(
         with store: TokenStore<Credentials>,
         at authorities: [String] = [],
@@ -86,7 +88,7 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Otherwise it works like the form with a store, except that a 401 is returned without a refresh.
+    /// It works like the overload with a store, except that a 401 is returned without a refresh.
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
@@ -105,7 +107,7 @@ extension NetworkingComponent {
 
     /// Sends requests with credentials that a delegate fetches for the first request and renews later.
     ///
-    /// Otherwise it works like the form with a store, and creates its own store.
+    /// It works like the overload with a store, and creates the store itself.
     ///
     /// - Parameters:
     ///   - delegate: The delegate that fetches and renews credentials.
@@ -128,9 +130,10 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The closure is called when the first request is sent, and again when the server refuses the token. If the token
-    /// is a JSON Web Token, the closure is also called in the background half a minute before the token expires.
-    /// Otherwise it works like the form with a store.
+    /// The closure is called for the first request, and after the server has refused the token. If the token is a JSON
+    /// Web Token, its expiration date counts, too: the first request within the last 30 seconds before it calls the
+    /// closure in the background, and a request with an expired token waits for a new one. In all other respects, it
+    /// works like the overload with a store.
     ///
     /// - Parameters:
     ///   - token: Returns a token that is currently valid.
@@ -247,8 +250,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         with grant: TokenStore<Credentials>.Grant,
         upstream: some NetworkingComponent
     ) async throws -> Result<HTTPResponseData, any Error> {
-        // The wait for the grant may have been long. If the app has changed the server since, the credentials may be
-        // those of the other server.
+        // The app may have changed the server while the request waited, and the credentials may belong to the new
+        // server.
         guard scope.admits(request) else {
             try scope.withhold("\(method.rawValue) credentials are", from: request)
             return try await upstream.outcome(of: request)

@@ -50,7 +50,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 }
 
 extension HTTPResponseData {
-    /// The challenges of a response with status 401, in the order of its WWW-Authenticate fields.
+    /// The challenges in the WWW-Authenticate fields of the response, in order. A server sends them with status 401.
     public var challenges: [AuthenticationChallenge] {
         headerFields[values: .wwwAuthenticate].flatMap { AuthenticationChallenge.challenges(in: $0) }
     }
@@ -58,7 +58,7 @@ extension HTTPResponseData {
 
 /// Parses a list in which commas separate both challenges and their parameters (RFC 9110 section 11.6.1).
 ///
-/// An equals sign after the first word marks a parameter.
+/// A word before an equals sign names a parameter, and any other word starts a challenge.
 private struct ChallengeReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -107,7 +107,9 @@ private struct ChallengeReader {
         return AuthenticationChallenge(scheme: scheme, token: nil, parameters: parameters)
     }
 
-    /// Reads a word of letters, digits and a few marks, up to the next comma; `nil`, without moving, if there is none.
+    /// Reads a token68 that ends at a comma or at the end of the text (RFC 9110 section 11.2).
+    ///
+    /// Without one, it returns `nil` and keeps the position.
     private mutating func readToken68() -> String? {
         let start = position
         var end = start

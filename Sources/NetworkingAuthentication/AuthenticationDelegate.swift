@@ -34,10 +34,10 @@ public protocol AuthenticationDelegate<Credentials>: Sendable {
     ///
     /// - Parameter network: The components upstream of `authenticated`, for requests with a complete URL.
     /// - Returns: The credentials.
-    /// - Throws: The reason why there are none. Every waiting request fails with this as the underlying error, and the
-    ///   next request tries again. A `NetworkingError` keeps its kind if it reports a network failure, a server that is
-    ///   down or a body that does not decode, and so does a `DecodingError`. The kind for any other error is
-    ///   ``NetworkingError/Kind/unauthorized``.
+    /// - Throws: The reason why there are none. Every waiting request fails with it as the underlying error, and the
+    ///   next request tries again. If it is a `NetworkingError`, such as a network failure or a server that is down,
+    ///   the requests fail with its kind, and for a `DecodingError` with ``NetworkingError/Kind/decoding``. For any
+    ///   other error, and for a status other than 429 and 5xx, the kind is ``NetworkingError/Kind/unauthorized``.
     func authorize(over network: any NetworkingComponent) async throws -> Credentials
 
     /// Renews credentials; by default it fetches new ones.
@@ -109,7 +109,7 @@ extension NetworkingError: ReasonedError {
 
     package var kindOfRefusedRequests: NetworkingError.Kind {
         switch kind {
-        // A status of 400, 401 or 403 refuses to renew the session.
+        // A status that reports no outage, such as 400 or 401, is a refusal to renew the session.
         case .status: response?.status.isOutage == true ? .status : .unauthorized
         default: kind
         }

@@ -120,7 +120,7 @@ extension HTTPRequestData {
             kind,
             request: self,
             // With a 401 response, a network failure would look like a refusal. The response of a token server that is
-            // down has the time of the next try.
+            // down says when to try again.
             response: kind == .unauthorized ? response : kind == .status ? cause?.response : nil,
             underlying: failure.underlying,
             reason: "\(consequence): \(failure.explanation)\(further)",

@@ -13,7 +13,7 @@ public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {
     /// - Parameters:
     ///   - token: The token.
     ///   - expirationDate: The date at which the token expires, if it is known. ``JSONWebToken/expirationDate(of:)``
-    ///     reads it from a token that has it.
+    ///     reads it from a JSON Web Token.
     public init(token: String, expirationDate: Date? = nil) {
         self.token = token
         self.expirationDate = expirationDate

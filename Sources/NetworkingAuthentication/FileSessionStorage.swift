@@ -1,10 +1,11 @@
 public import FoundationForNetworking
 import NetworkingCore
 
-/// Stores sessions in files that only the current user of the machine can read, one for each user of the app.
+/// Stores the session of each user in a file that only the current account of the machine can read.
 ///
-/// A new version of a file is written and synchronised before it replaces the old one, so that a crash leaves one of
-/// the two intact. A file that cannot be read as a session is renamed and reported once.
+/// A new version of a file is written to disk (`fsync`) before it replaces the old one, so that a crash leaves one of
+/// the two intact. A file that contains no valid session is renamed when it is read. That read throws
+/// ``SessionStorageError/damaged(movedTo:)``, and the next one returns `nil`.
 ///
 /// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock. The
 /// lock is an advisory lock of the system (`flock`) on a file next to the session's file, and ends with the process.
@@ -24,7 +25,7 @@ public struct FileSessionStorage: SharedSessionStorage {
 
     /// Returns the session of a user.
     ///
-    /// - Parameter userID: The id of the user.
+    /// - Parameter userID: The id of the user; empty for a session without an id.
     /// - Returns: The session; `nil` if there is none.
     /// - Throws: ``SessionStorageError``.
     public func session(for userID: String) throws -> Session? {
@@ -94,6 +95,7 @@ public struct FileSessionStorage: SharedSessionStorage {
     /// Returns the IDs of the users with stored sessions, in order.
     ///
     /// - Returns: The IDs.
+    /// - Throws: ``SessionStorageError/unusable(reason:)`` if the directory cannot be read.
     public func userIDs() throws -> [String] {
         try fileNames().compactMap { Self.userID(of: $0) }.sorted()
     }

@@ -3,8 +3,8 @@ import NetworkingCore
 
 /// Reads claims of a JSON Web Token without trusting it (RFC 7519).
 ///
-/// Only the server can check the signature. A client may read the expiration date, so that it can renew the token in
-/// time, and nothing else.
+/// The signature is not verified, so the claims are not trustworthy. Only the expiration date is read, so that a token
+/// can be renewed in time.
 public enum JSONWebToken {
     /// Returns the expiration date in a token.
     ///

@@ -64,7 +64,7 @@ public struct KeychainSessionStorage: SessionStorage {
 
     /// Returns the session of a user.
     ///
-    /// An item that is not a session is removed and reported once.
+    /// An item that is not a session is removed, and this call throws ``SessionStorageError/unusable(reason:)``.
     public func session(for userID: String) throws -> Session? {
         guard let data = try sessions.data(for: userID) else { return nil }
         guard let session = try? JSONDecoder().decode(Session.self, from: data) else {

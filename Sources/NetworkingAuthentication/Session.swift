@@ -7,9 +7,9 @@ public import NetworkingCore
 /// let session = Session(userID: "emily", accessToken: access, refreshToken: refresh, expirationDate: expiry)
 /// ```
 ///
-/// It is sent as `Authorization: Bearer`. A session that has expired keeps its refresh token. The response of a login
-/// decodes to a session (``init(from:)``). Encode a session only to store it, because the encoded form holds the
-/// tokens.
+/// The access token is sent as `Authorization: Bearer`. After it has expired, the refresh token can still renew the
+/// session. The response to a login decodes to a session (``init(from:)``). Encode a session only to store it, because
+/// the encoded form contains the tokens.
 public struct Session: AuthenticatingCredentials, Hashable {
     /// The id of the user, which is not a secret and stays the same for as long as the user exists.
     public var userID: String?
@@ -21,13 +21,14 @@ public struct Session: AuthenticatingCredentials, Hashable {
     public var expirationDate: Date?
     /// The scope of the access token as in OAuth, separated by spaces; `nil` if it is unknown.
     public var scope: String?
-    /// The claims of an OpenID provider about the user, as a JSON Web Token for the app to check; `nil` if there are
-    /// none.
+    /// The claims of an OpenID provider about the user, as a JSON Web Token; `nil` if there are none.
+    ///
+    /// The library does not verify the token.
     public var idToken: String?
     /// The time before expiry from which the session is renewed; `nil` for the ``TokenStore``'s leeway.
     ///
-    /// A ``TokenStore`` refreshes the session in the background within this window. A session that a delegate returns
-    /// without a window takes over the one of the session that it replaces.
+    /// A ``TokenStore`` refreshes the session in the background within this window. If a delegate returns a session
+    /// without a window, the store keeps the window of the session that it replaces.
     public var refreshWindow: Duration?
 
     /// Creates a session.

@@ -149,8 +149,7 @@ extension TokenStore where Credentials == Session {
     ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
     ///     ``Session/refreshWindow``; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of refreshes in a row that return a session the server does not accept; five
-    ///     within 30 seconds by default.
+    ///   - limit: The maximum number of unsuccessful refreshes in an interval; five within 30 seconds by default.
     ///   - onStorageFailure: Receives the errors of changes that could not be stored; `nil` logs them as errors.
     public convenience init(
         _ session: Session?,
@@ -188,8 +187,7 @@ extension TokenStore where Credentials == Session {
     ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
     ///     ``Session/refreshWindow``; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of refreshes in a row that return a session the server does not accept; five
-    ///     within 30 seconds by default.
+    ///   - limit: The maximum number of unsuccessful refreshes in an interval; five within 30 seconds by default.
     ///   - onStorageFailure: Receives the errors of sessions that could not be read or stored; `nil` logs them as
     ///     errors.
     public convenience init(

@@ -24,7 +24,7 @@ public protocol SharedSessionStorage: SessionStorage {
     /// ``SessionStorage/save(_:)``, ``SessionStorage/removeSession(for:)`` and ``SessionStorage/session(for:)`` do not
     /// wait for it.
     ///
-    /// The wait needs no time limit, because the store cancels it.
+    /// The wait needs no time limit, because the store cancels it after the store's `timeout`.
     ///
     /// - Parameter userID: The id of the user; empty for a session without an id.
     /// - Returns: The lock.

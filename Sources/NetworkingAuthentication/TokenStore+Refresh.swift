@@ -114,8 +114,8 @@ extension TokenStore {
                 guard state.isUnderWay(renewal, generation) else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
-                // longer valid. If they are valid for less than the leeway, a refresh ahead of time would follow at
-                // each request.
+                // longer valid. If they are valid for less than the leeway, each request would start another refresh
+                // ahead of time.
                 state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .untilLeeway
                 return true
             }

@@ -10,7 +10,7 @@ extension TokenStore {
         let signIn: UInt64
         /// Whether the request with these credentials has waited for a refresh, which it does only once.
         var isRenewal = false
-        /// Whether refreshes count towards the limit until the server accepts these credentials.
+        /// Whether earlier refreshes count towards the limit until the server accepts these credentials.
         let isUnproven: Bool
 
         func isOfSameUser(as other: Grant) -> Bool {

@@ -39,11 +39,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///   - credentials: The credentials; `nil` if no user is signed in.
     ///   - delegate: The delegate that fetches and renews credentials. Without one, a refusal by the server is final.
     ///   - leeway: The time before expiry at which credentials are refreshed in the background, unless they have a
-    ///     ``AuthenticatingCredentials/refreshWindow``; 30 seconds by default. Credentials that are valid for less than
-    ///     that when they arrive are refreshed after they have expired.
+    ///     ``AuthenticatingCredentials/refreshWindow``; 30 seconds by default. If a refresh returns credentials that
+    ///     are valid for less than that, they are used until they expire.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of refreshes in a row that return credentials the server does not accept; five
-    ///     within 30 seconds by default.
+    ///   - limit: The maximum number of unsuccessful refreshes in an interval; five within 30 seconds by default.
     public convenience init(
         _ credentials: Credentials? = nil,
         delegate: (any AuthenticationDelegate<Credentials>)? = nil,
@@ -113,7 +112,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    /// Replaces the credentials by newer ones of the same user that were renewed elsewhere.
+    /// Replaces the credentials with newer ones of the same user that were renewed elsewhere.
+    ///
+    /// A refresh in progress is cancelled, and requests that wait for it continue with these credentials.
     ///
     /// - Parameter credentials: The credentials.
     public func update(_ credentials: Credentials) {
@@ -124,8 +125,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Signs out.
     ///
-    /// A refresh in progress is cancelled, and requests that wait for it fail. Later requests ask the delegate to
-    /// authorize them, and fail if it does not.
+    /// A refresh in progress is cancelled, and requests that wait for it fail. The next request asks the delegate for
+    /// credentials (``AuthenticationDelegate/authorize(over:)``), and fails if the delegate throws or there is none.
     public func remove() {
         _ = takeOut()
     }
@@ -165,7 +166,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// The changes of the credentials from now on, for any number of subscribers.
     ///
-    /// Each subscriber receives every change, in order. The sequence does not end.
+    /// Each subscriber receives every change, in order. The sequence ends only if the task that iterates it is
+    /// cancelled.
     public var changes: AsyncStream<CredentialChange<Credentials>> {
         AsyncStream { continuation in
             let id = publishing.withLock { $0.add(continuation) }

@@ -9,19 +9,19 @@ import NetworkingCore
 ///
 /// Neither its description nor a dump contains the value.
 public struct Cookie: Sendable, Hashable, Codable {
-    /// The requests from other sites that a cookie is sent with.
+    /// The cross-site requests that a cookie is sent with.
     ///
-    /// A request of the app comes from no other site. A request that follows a redirect does, if an earlier URL of the
-    /// call belongs to another site.
+    /// A request of the app is same-site. A request that follows a redirect is cross-site if an earlier URL of the call
+    /// belongs to another site.
     @nonexhaustive
     public enum SameSite: String, Sendable, Hashable, Codable {
-        /// None.
+        /// No cross-site requests.
         case strict
-        /// Those with a safe method: GET, HEAD, OPTIONS and TRACE.
+        /// Cross-site requests with a safe method: GET, HEAD, OPTIONS and TRACE.
         case lax
-        /// All of them.
+        /// All cross-site requests.
         case none
-        /// The server has not said which. The cookie is sent as with ``lax``.
+        /// The server has sent no valid `SameSite` attribute. The cookie is sent as with ``lax``.
         case unspecified
     }
 
@@ -48,7 +48,7 @@ public struct Cookie: Sendable, Hashable, Codable {
     public let isSecure: Bool
     /// Whether the cookie is inaccessible to scripts in a page.
     public let isHTTPOnly: Bool
-    /// The requests from other sites that the cookie is sent with.
+    /// The cross-site requests that the cookie is sent with.
     public let sameSite: SameSite
     /// The date when the cookie was first set.
     public let created: Date
@@ -66,7 +66,7 @@ public struct Cookie: Sendable, Hashable, Codable {
     ///   - expires: The date when the cookie expires; `nil` if it lasts as long as the session.
     ///   - isSecure: Whether the cookie is sent only over https, or to this machine.
     ///   - isHTTPOnly: Whether the cookie is inaccessible to scripts in a page.
-    ///   - sameSite: The requests from other sites that the cookie is sent with.
+    ///   - sameSite: The cross-site requests that the cookie is sent with.
     ///   - created: The date when the cookie was set. Older cookies are sent first.
     public init(
         name: String,
@@ -195,7 +195,7 @@ public struct Cookie: Sendable, Hashable, Codable {
             && (!isSecure || url.isSecure) && !isExpired(at: now)
     }
 
-    /// Whether a text keeps within its part of a `Cookie` field.
+    /// Whether a text has no character that would end its part of a `Cookie` field, or the field.
     static func isSendable(_ text: String) -> Bool {
         text.utf8.allSatisfy { ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7F && $0 != 0x3B }
     }

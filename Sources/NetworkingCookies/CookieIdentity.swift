@@ -1,7 +1,7 @@
 /// The identity of the cookies of one owner, which represents the user in principals.
 ///
-/// It stays the same while servers change, remove and set cookies, and when the app is restarted. It changes when the
-/// app removes cookies, and is never used again.
+/// It stays the same while servers change, remove and set cookies, and when the app is restarted. When the app removes
+/// cookies, a new identity replaces it, and the former one is never used again.
 struct CookieIdentity: Sendable, Hashable, Codable {
     /// The identity for all sites that have no other.
     private var id: String
@@ -24,7 +24,7 @@ struct CookieIdentity: Sendable, Hashable, Codable {
     ///
     /// - Parameters:
     ///   - host: The host.
-    ///   - site: Its site; `nil` if it is a public suffix, below which there are many.
+    ///   - site: Its site; `nil` if the host is a public suffix, which has many sites below it.
     ///   - knownSites: The sites with cookies.
     ///   - id: An identity that was never used.
     mutating func renew(for host: String, site: String?, knownSites: [String], id: String) {

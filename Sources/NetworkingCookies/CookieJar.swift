@@ -14,9 +14,9 @@ import Synchronization
 /// Stacks that use the same jar share their cookies. The cookies of each principal are separate. A jar without a
 /// storage keeps its cookies in memory.
 ///
-/// A jar contains at most 3,000 cookies, and at most 180 for the hosts of one site and one principal. Beyond that,
-/// expired cookies are removed first, then those without `Secure` of a site with too many, then the least recently
-/// used ones.
+/// A jar contains at most 3,000 cookies, and at most 180 for the hosts of one site and one principal. Beyond these
+/// limits, expired cookies are removed first, then the least recently used ones. If a site has too many, cookies
+/// without `Secure` are removed before the others.
 public final class CookieJar: Sendable {
     private struct State {
         var table = CookieTable()
@@ -24,7 +24,7 @@ public final class CookieJar: Sendable {
         /// The calls that wait until everything is saved.
         var waiters: [Suspension<Void>] = []
 
-        /// Returns the calls that no longer wait.
+        /// Ends the saving, and returns its waiters, which the caller must resume.
         mutating func stopSaving() -> [Suspension<Void>] {
             isSaving = false
             defer { waiters = [] }
@@ -90,7 +90,7 @@ public final class CookieJar: Sendable {
         state.withLock { $0.table.count }
     }
 
-    /// Returns the cookies that a GET request for a URL would be sent with, in their order.
+    /// Returns the cookies that a GET request for a URL would be sent with, in the order of the Cookie field.
     ///
     /// - Parameters:
     ///   - url: The URL.
@@ -117,7 +117,7 @@ public final class CookieJar: Sendable {
 
     /// Stores a cookie of the app.
     ///
-    /// It replaces a cookie with the same name, domain and path. A cookie that has expired removes it.
+    /// It replaces a cookie with the same name, domain and path. An expired cookie only removes that one.
     ///
     /// - Parameters:
     ///   - cookie: The cookie.
@@ -146,15 +146,16 @@ public final class CookieJar: Sendable {
 
     /// Removes all cookies.
     ///
-    /// The cookies of responses to earlier requests are not stored, which ``CookieRejection/removed`` reports.
+    /// A response to a request that was sent before this call stores no cookies, and ``CookieRejection/removed`` is
+    /// reported.
     public func removeAll() {
         remove(.all)
     }
 
     /// Removes the cookies of a principal, for example when the user signs out.
     ///
-    /// A request that is retried afterwards is not sent with the cookies of the next user, and the cookies of responses
-    /// to earlier requests of the principal are not stored.
+    /// A request that is retried afterwards is not sent with the cookies of the next user. A response to a request of
+    /// the principal that was sent before this call stores no cookies.
     ///
     /// - Parameter principal: The principal; `nil` for the cookies of requests without one.
     public func removeAll(of principal: Principal?) {
@@ -163,7 +164,8 @@ public final class CookieJar: Sendable {
 
     /// Removes the cookies of a host and of its subdomains, for all principals.
     ///
-    /// Cookies of a domain above the host are kept. Responses to earlier requests set no cookies of the host.
+    /// Cookies of a domain above the host are kept. A response to a request that was sent before this call stores no
+    /// cookies of the host.
     ///
     /// - Parameter host: The host, such as `example.com`.
     public func removeAll(at host: String) {
@@ -313,7 +315,7 @@ public final class CookieJar: Sendable {
 
     private func startSaving() {
         let clock = NetworkEnvironment.current.clock
-        // It belongs to no caller, and retains the jar until everything is written.
+        // The task belongs to no caller, and retains the jar until everything is written.
         _ = OwnedTask.detached { await self.saveChanges(at: clock) }
     }
 

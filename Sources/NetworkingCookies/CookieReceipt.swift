@@ -46,7 +46,7 @@ final class CookieReceipt: Sendable {
         guard response.headerFields.contains(.setCookie) else { return }
         let fields = response.headerFields[values: .setCookie]
         guard early.withLock({ $0 != fields }) else { return }
-        // The response is from another URL if something further in has followed a redirect.
+        // The response is from another URL if a component further in has followed a redirect.
         let source = response.sentRequest.authority == nil ? request : response.sentRequest
         guard let user = response.principal?.withoutCookies, user != owner.principal else {
             return store(fields, from: source, for: owner)
@@ -71,9 +71,9 @@ final class CookieReceipt: Sendable {
     }
 }
 
-/// A sink that shows each head before the wrapped sink decides about it.
+/// A sink that passes each head to a closure, before the wrapped sink decides about it.
 ///
-/// The body of a stream may take hours, and may end with an error.
+/// The cookies of a head do not wait for the body, which may take hours and end with an error.
 final class CookieSink: ForwardingSink {
     let sink: any ResponseSink
     private let onHead: Mutex<(@Sendable (HTTPResponse) -> Void)?>

@@ -1,7 +1,7 @@
 /// The reason why a cookie is not stored.
 @nonexhaustive
 public enum CookieRejection: String, Error, Sendable, Hashable {
-    /// The field has no name and value, or contains a control character.
+    /// The field has no name or no equals sign, or a part of the cookie contains a character that is not allowed.
     case malformed
     /// The name and the value, or the path, are too long.
     case tooLong

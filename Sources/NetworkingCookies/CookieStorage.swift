@@ -88,14 +88,15 @@ extension CookieArchive: CustomStringConvertible, CustomReflectable {
 /// let jar = try await CookieJar(in: FileCookieStorage(file: folder.appending(path: "cookies.json")))
 /// ```
 ///
-/// A new version of the file is written and synchronised before it replaces the old one, so that a crash leaves one of
-/// the two intact. A file that cannot be read as cookies is renamed and reported once. The file is not encrypted. The
-/// last process that writes it replaces the cookies of the others.
+/// A new version of the file is written to disk (`fsync`) before it replaces the old one, so that a crash leaves one of
+/// the two intact. A file that contains no valid cookies is renamed when it is loaded. That call throws
+/// ``CookieStorageError/damaged(movedTo:)``, and the next one returns `nil`. The file is not encrypted. The last
+/// process that writes it replaces the cookies of the others.
 public struct FileCookieStorage: CookieStorage {
     /// The file.
     public let file: URL
 
-    // The cookies of a full jar have 25 MiB.
+    // The cookies of a full jar take up 25 MiB.
     private static let sizeLimit = 64 << 20
 
     /// Creates a storage.

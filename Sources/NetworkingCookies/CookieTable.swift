@@ -32,7 +32,7 @@ struct CookieQuery: Sendable {
     }
 }
 
-/// The cookies of a jar, which is the state under its lock.
+/// The cookies of a jar: the state that its lock protects.
 ///
 /// No function calls code of the app: the sites and the checks that need the list of public suffixes are arguments.
 struct CookieTable {
@@ -41,14 +41,14 @@ struct CookieTable {
     /// The maximum number of cookies of a jar.
     static let maximumCount = 3_000
 
-    /// A cookie with the moments of its creation and of its last use.
+    /// A cookie with its number in the order of creation, and the `clock` at its last use.
     fileprivate struct Entry {
         var cookie: Cookie
         let number: UInt64
         var lastUse: UInt64
     }
 
-    /// The maximum number of owners whose cookies are all gone and whose identities are still known.
+    /// The maximum number of owners without cookies that keep their identities.
     static let maximumEmptyCount = 1_000
 
     /// The cookies of one owner.
@@ -65,7 +65,7 @@ struct CookieTable {
     private(set) var count = 0
     /// The removals by the app.
     private(set) var removals = CookieRemovals()
-    /// The number of uses and of cookies so far.
+    /// A counter that increases with each use and each stored cookie.
     private var clock: UInt64 = 0
     /// Whether anything that an archive contains has changed since the last archive.
     var isDirty = false
@@ -194,9 +194,9 @@ struct CookieTable {
         isDirty = isDirty || removed.cookie.expires != nil
     }
 
-    /// Removes the expired cookies of the whole jar, or the tenth that was used longest ago.
+    /// Removes the expired cookies of the whole jar and, if too many are left, the tenth that was used longest ago.
     ///
-    /// A tenth at a time, so that a full jar is not searched for each new cookie.
+    /// It removes a tenth at a time, so that a full jar is not searched for each new cookie.
     private mutating func removeSurplus(at now: Date) {
         for owner in sessions.keys {
             removeEntries(of: owner) { $0.cookie.isExpired(at: now) }
@@ -211,9 +211,9 @@ struct CookieTable {
 
     // MARK: Removing
 
-    /// Removes cookies for the app, and gives the owners that are concerned other identities.
+    /// Removes cookies on behalf of the app, and gives new identities to the owners that it concerns.
     ///
-    /// A server may have removed the cookies before, so an owner without any gets another identity, too.
+    /// A server may have removed the cookies before, so an owner without any gets a new identity, too.
     ///
     /// - Parameters:
     ///   - removal: The cookies.
@@ -250,10 +250,10 @@ struct CookieTable {
 
     // MARK: Archives
 
-    /// The cookies that are written to a storage: those with an expiry date, without owners that are secret.
+    /// The cookies that are written to a storage: those with an expiry date, except for owners with credentials.
     ///
-    /// The identities of owners without such cookies are written too. Otherwise a user would be another one after a
-    /// restart.
+    /// The identities of owners without such cookies are written too. Otherwise a user would have another identity
+    /// after a restart.
     func archived(at now: Date) -> [CookieArchive.Session] {
         sessions.compactMap { owner, session in
             guard owner.credentials == nil else { return nil }

@@ -18,7 +18,7 @@ package struct CookieURL: Sendable, Hashable {
         self.init(scheme: url.scheme ?? "", host: host, path: url.path(percentEncoded: true))
     }
 
-    /// Creates the value for the URL of a request, as a jar sees it; `nil` if the authority is open.
+    /// Creates the value for the URL of a request; `nil` if the request has no authority yet.
     ///
     /// Plain http to this machine counts as secure, because no other machine can read it.
     init?(_ request: HTTPRequestData) {
@@ -68,7 +68,7 @@ package struct CookieURL: Sendable, Hashable {
         let (bytes, suffix) = (host.utf8, domain.utf8)
         if bytes.elementsEqual(suffix) { return true }
         let labels = bytes.count - suffix.count
-        // An escape may stand for a character that ends the host for other software.
+        // Other software may decode a percent escape to a character that ends the host.
         guard !suffix.isEmpty, labels > 0, bytes.dropFirst(labels).elementsEqual(suffix), !isAddress(host),
             !bytes.contains(UInt8(ascii: "%"))
         else { return false }

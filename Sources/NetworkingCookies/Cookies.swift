@@ -69,8 +69,9 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         // A transport that follows redirects would use one Cookie field for all hops of an origin.
         let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
-        // Read once, because a redirect may continue the login of a user who has signed out meanwhile. And read before
-        // the user and the cookies, which belong together only if the app removes no cookies between the two.
+        // Read once for all hops, because a redirect may continue the login of a user that has signed out meanwhile.
+        // Read before the user and the cookies, because a removal between the two means that they do not belong
+        // together.
         let removalCount = jar.removalCount
         return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
             try await exchange(hop, since: removalCount, upstream: upstream)

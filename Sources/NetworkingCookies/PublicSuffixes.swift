@@ -17,8 +17,8 @@ public struct PublicSuffixes: Sendable {
     /// Creates a list from a closure.
     ///
     /// - Parameter isPublicSuffix: Returns `true` for a public suffix. The domain is in lower case, in ASCII, and
-    ///   without a leading dot. Names of a single label, such as `com`, are public suffixes without asking. The closure
-    ///   must be fast, because it is called for each request.
+    ///   without a leading dot. Names of a single label, such as `com`, are always public suffixes, and are not passed
+    ///   to the closure. It must be fast, because it is called for each request.
     public init(_ isPublicSuffix: @escaping @Sendable (_ domain: String) -> Bool) {
         isListed = isPublicSuffix
     }
@@ -53,7 +53,7 @@ public struct PublicSuffixes: Sendable {
         return String(site)
     }
 
-    /// Whether a domain has two labels: a country, after a label that countries reserve.
+    /// Whether a domain consists of a label that countries reserve and a country, such as `co.uk`.
     private static func isOfCountry(_ domain: String) -> Bool {
         let labels = domain.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return labels.count == 2 && labels[1].count == 2 && secondLabels.contains(Substring(labels[0]))

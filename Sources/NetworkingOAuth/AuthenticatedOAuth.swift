@@ -13,8 +13,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// In all other respects it behaves like `authenticated(with:)`: its place in a stack, the requests that get a
-    /// token, and the handling of a 401. Requests with an authentication method get the token only if it is the
-    /// system's method.
+    /// token, and the handling of a 401. A request that names an authentication method gets the token only if the
+    /// method is ``OAuthSystem/authenticationMethod``.
     ///
     /// - Parameters:
     ///   - client: The client that manages the tokens.

@@ -82,11 +82,11 @@ public struct OAuthAuthorization: Sendable {
         return URL(string: page + separator + query.joined(separator: "&")) ?? endpoint
     }
 
-    /// Returns the same authorization, redirecting to the port that a loopback receiver listens on (RFC 8252 section
-    /// 7.3).
+    /// Returns this authorization with another port in its redirect URI, for a receiver on this machine (RFC 8252
+    /// section 7.3).
     ///
-    /// - Parameter port: The port.
-    /// - Returns: The authorization, whose page redirects the user to that port.
+    /// - Parameter port: The port on which the receiver listens.
+    /// - Returns: The authorization. Its page redirects the user to that port.
     public func redirecting(toPort port: Int) -> OAuthAuthorization {
         guard var components = URLComponents(url: redirectURI, resolvingAgainstBaseURL: true) else { return self }
         components.port = port

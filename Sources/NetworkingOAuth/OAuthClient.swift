@@ -40,8 +40,8 @@ public final class OAuthClient: Sendable {
     ///   - storage: The storage for the sessions of this client; `nil` to keep them in memory only.
     ///   - grant: The way requests obtain tokens if no user is signed in; `nil` if those requests fail. It is also the
     ///     default grant of `signIn`.
-    ///   - leeway: The time before its expiration at which an access token is renewed.
-    ///   - signInTimeout: The maximum time a user may take to sign in.
+    ///   - leeway: The time before its expiration at which an access token is renewed; 30 seconds by default.
+    ///   - signInTimeout: The maximum time a user may take to sign in; ten minutes by default.
     ///   - onStorageFailure: Called when a session cannot be stored or deleted; `nil` logs the failure as an error.
     public init(
         _ system: OAuthSystem,
@@ -80,7 +80,8 @@ public final class OAuthClient: Sendable {
 
     /// The changes of the session from now on, for any number of subscribers.
     ///
-    /// Each subscriber receives every change, in order. The sequence does not end.
+    /// Each subscriber receives every change, in order. The sequence ends only if the task that iterates it is
+    /// cancelled.
     public var changes: AsyncStream<CredentialChange<Session>> {
         tokens.changes
     }

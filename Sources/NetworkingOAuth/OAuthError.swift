@@ -89,7 +89,7 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         }
     }
 
-    /// The same as ``description``.
+    /// The kind and the reason.
     public var debugDescription: String {
         "OAuthError(\(kind)): \(reason)"
     }

@@ -75,7 +75,7 @@ public struct OAuthProxy: Sendable {
     /// The session is renewed if necessary, as for a request.
     ///
     /// - Returns: The session.
-    /// - Throws: The error of a request that cannot obtain a token.
+    /// - Throws: `NetworkingError`, as for a request that cannot obtain a token, and `CancellationError`.
     public func validSession() async throws -> Session {
         try await withEnvironment(network.environmentOfCredentials) {
             let request = HTTPRequestData(method: .get, path: "/")

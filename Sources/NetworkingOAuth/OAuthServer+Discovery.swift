@@ -12,17 +12,18 @@ extension OAuthServer {
     ///
     /// A system with an issuer does this automatically.
     ///
-    /// The metadata of an issuer on another machine may not name endpoints on this one: anything that listens on the
-    /// port would receive the app's codes and tokens. Endpoints that the app itself passes to the initialiser may be on
-    /// this machine.
+    /// If the issuer is on another machine, its metadata may not name endpoints on this machine: any program that
+    /// listens on the port would receive the app's codes and tokens. Endpoints that the app passes to the initialiser
+    /// may be on this machine.
     ///
     /// - Parameters:
     ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine.
     ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The provider's endpoints.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to
-    ///   another issuer, or if it names an endpoint that is neither https nor, for an issuer on this machine, on this
-    ///   machine; `NetworkingError` if the provider cannot be reached or is down.
+    ///   another issuer, or if it names an endpoint that is not https (an issuer on this machine may name endpoints on
+    ///   this machine); of the kind ``OAuthError/Kind/misconfigured`` if the issuer is not such a URL;
+    ///   `NetworkingError` if the provider cannot be reached or is down.
     public static func discovered(
         from issuer: String,
         over network: some NetworkingComponent

@@ -27,7 +27,7 @@ public protocol OAuthUserAgent: Sendable {
     func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback
 }
 
-/// The callback of a page.
+/// The URL that a provider redirected the user to, and the authorization that it belongs to.
 public struct OAuthCallback: Sendable {
     let url: URL
     let authorization: OAuthAuthorization
@@ -36,7 +36,7 @@ public struct OAuthCallback: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL that the provider redirected the user to.
-    ///   - authorization: The authorization whose page was shown, with the port assigned to it.
+    ///   - authorization: The authorization of the page that was shown, with the port of the receiver.
     public init(_ url: URL, to authorization: OAuthAuthorization) {
         self.url = url
         self.authorization = authorization
@@ -80,6 +80,8 @@ public final class ExternalUserAgent: OAuthUserAgent {
     }
 
     /// Opens the page, and waits for ``handle(_:)``.
+    ///
+    /// A cancelled caller gets `CancellationError`; the page stays open in the browser.
     public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
         let end = Suspension<URL>()
         let former = wait.withLock { wait in

@@ -18,7 +18,7 @@ public struct ProofKey: Sendable, Hashable {
 
     /// Creates a proof key from the environment's source of secrets.
     ///
-    /// - Parameter length: The number of characters of the verifier, with 6 random bits each.
+    /// - Parameter length: The number of characters of the verifier, with 6 random bits each; 43 by default.
     /// - Precondition: The length is from 43 to 128 (RFC 7636 section 4.1).
     public init(length: Int = 43) {
         precondition((43...128).contains(length), "a verifier has 43 to 128 characters (is \(length))")

@@ -51,7 +51,8 @@ struct TokenEndpoint {
         }
         var request = HTTPRequestData(method: .post, url: url, body: .form(fields))
         request.headerFields[.accept] = "application/json"
-        // The provider may quote the secrets. A shorter value is likely to be part of other words.
+        // The provider may quote the secrets. Values under six bytes are not redacted, because they are likely to be
+        // part of other words.
         for secret in secrets(among: fields) where secret.utf8.count >= 6 {
             request.markSecret(secret)
         }

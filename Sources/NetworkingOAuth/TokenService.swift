@@ -250,9 +250,9 @@ final class TokenService: Sendable {
         TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
     }
 
-    /// Returns the provider's endpoints; metadata is loaded once.
+    /// Returns the provider's endpoints.
     ///
-    /// Two concurrent callers may both load it.
+    /// Loaded metadata is kept. Two concurrent callers may both load it.
     private func server(over network: AnyNetworkingComponent) async throws -> OAuthServer {
         switch system.source {
         case .known(let server):

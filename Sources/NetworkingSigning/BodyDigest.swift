@@ -10,14 +10,14 @@ extension HTTPRequestData {
     /// let digest = try await request.bodyDigest(using: SHA256.self)
     /// ```
     ///
-    /// It is the digest of the bytes that will be sent; without a body, the digest of no bytes. Files and streams are
+    /// It is the digest of the bytes that will be sent; without a body, the digest of zero bytes. Files and streams are
     /// read in chunks, off the caller's actor, and read again when they are sent. A body that can be read only once
     /// therefore has no digest. A cancelled caller gets `CancellationError`.
     ///
     /// - Parameter function: The hash function.
     /// - Returns: The digest.
-    /// - Throws: `NetworkingError.Kind.bodyNotReplayable`, and the errors of a body that cannot be sent:
-    ///   `NetworkingError.Kind.unencodableBody` and `NetworkingError.Kind.storage`.
+    /// - Throws: `NetworkingError.Kind.bodyNotReplayable` if the body can be read only once, and the errors of a body
+    ///   that cannot be sent: `NetworkingError.Kind.unencodableBody` and `NetworkingError.Kind.storage`.
     @concurrent
     public func bodyDigest<Function: HashFunction & SendableMetatype>(
         using function: Function.Type

@@ -27,8 +27,9 @@ public import Networking
 ///
 /// By default, descriptions, dumps and mirrors of a signer are redacted.
 public protocol RequestSigner: RequestOptionReader, Sendable, RedactedDescription {
-    /// The name of the key or of its owner, which is not secret; responses fetched with one key are not shared with
-    /// another.
+    /// The name of the key or of its owner, which is not secret.
+    ///
+    /// Caches and deduplication do not share the responses of one key with another.
     var keyID: String { get }
 
     /// The scheme of the Authorization field that contains the signature (RFC 9110 section 11.4); `nil`, the default,

@@ -25,8 +25,8 @@ extension NetworkingComponent {
     ///   - authorities: Hosts that get signed requests in addition to the stack's server, each with its port unless
     ///     that is the default of the scheme.
     ///   - isExempt: Returns `true` for requests that are sent unsigned. It must not have side effects.
-    /// - Returns: A component that throws the errors of the signer, and `NetworkingError.Kind.invalidRequest` in a
-    ///   stack that names no server.
+    /// - Returns: A component that throws the errors of the signer, and `NetworkingError.Kind.invalidRequest` if
+    ///   neither the stack nor `authorities` names a server.
     public func signed(
         with signer: some RequestSigner,
         at authorities: [String] = [],

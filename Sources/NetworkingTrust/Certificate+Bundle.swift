@@ -13,7 +13,7 @@ extension Certificate {
     ///
     /// - Parameters:
     ///   - name: The name without its extension.
-    ///   - bundle: The bundle; by default that of the app.
+    ///   - bundle: The bundle; the app's main bundle by default.
     /// - Returns: The certificates, at least one.
     /// - Throws: ``ServerTrustError`` if there is no such file, or it has no valid certificate.
     public static func bundled(_ name: String, in bundle: Bundle = .main) throws(ServerTrustError) -> [Certificate] {

@@ -89,7 +89,8 @@ public struct Certificate: Sendable, Hashable {
             throw ServerTrustError("The file \(url.lastPathComponent) cannot be read, or is too large.")
         }
         do throws(ServerTrustError) {
-            // DER starts with the tag of a SEQUENCE and two bytes of length, where text has other characters.
+            // The second byte distinguishes DER from PEM: the length of a certificate has several bytes, and the first
+            // of them is not ASCII.
             if data.first == DERReader.sequence, data.dropFirst().first ?? 0 >= 0x80 {
                 return [try Certificate(der: data)]
             }

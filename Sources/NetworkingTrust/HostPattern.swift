@@ -44,13 +44,15 @@ public struct HostPattern: Sendable, Hashable {
         return !label.isEmpty && (reach == .anyDepth || !label.contains("."))
     }
 
-    /// Whether the pattern is more specific than another one: a host before `*.`, and a longer name before a shorter
-    /// one.
+    /// Whether the pattern is more specific than another one.
+    ///
+    /// A host is more specific than `*.`, and `*.` than `**.`. Between two patterns of the same form, the longer name
+    /// is.
     func isMoreSpecific(than other: HostPattern) -> Bool {
         reach == other.reach ? name.count > other.name.count : reach.rawValue > other.reach.rawValue
     }
 
-    /// Returns the pattern of a set that describes a host best.
+    /// Returns the index of the entry with the most specific pattern that matches a host; `nil` if none matches.
     static func bestMatch<Entry>(
         for host: String,
         in entries: [Entry],

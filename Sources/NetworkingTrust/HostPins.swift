@@ -16,7 +16,7 @@ public import FoundationForNetworking
 /// One of the pins must match. A server has one key, so a second pin is the backup for the day on which the key
 /// changes; the stack's `diagnostics` warn if there is none.
 public struct HostPins: Sendable, Hashable {
-    /// What happens if no pin matches.
+    /// The reaction if no pin matches.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// The connection is closed and the request fails, before any of it was sent.
         case enforced
@@ -43,7 +43,7 @@ public struct HostPins: Sendable, Hashable {
     public let exceptions: [HostPattern]
     /// The date from which the pins are not enforced; `nil` if they do not expire.
     public let expiration: Date?
-    /// What happens if no pin matches.
+    /// The reaction if no pin matches.
     public let mode: Mode
     /// The certificates that are compared with the pins.
     public let scope: Scope
@@ -55,10 +55,10 @@ public struct HostPins: Sendable, Hashable {
     ///     specific one applies alone.
     ///   - pins: The pins, at least one, of which one must match.
     ///   - exceptions: Hosts that match `host`, but have no pins.
-    ///   - expiration: The date from which the pins are not enforced, so that an app that is never updated keeps
-    ///     working. The date is that of the stack's clock.
-    ///   - mode: What happens if no pin matches.
-    ///   - scope: The certificates that are compared with the pins.
+    ///   - expiration: The date from which the pins are not enforced, by the environment's clock. An app that is never
+    ///     updated then keeps working. By default, the pins do not expire.
+    ///   - mode: The reaction if no pin matches; the request fails by default.
+    ///   - scope: The certificates that are compared with the pins; the server's own by default.
     public init(
         _ host: HostPattern,
         pins: [CertificatePin],
@@ -83,8 +83,8 @@ public struct HostPins: Sendable, Hashable {
     ///   - certificates: The certificates, at least one. One of their public keys must match.
     ///   - exceptions: Hosts that match `host`, but have no pins.
     ///   - expiration: The date from which the pins are not enforced.
-    ///   - mode: What happens if no pin matches.
-    ///   - scope: The certificates that are compared with the pins.
+    ///   - mode: The reaction if no pin matches; the request fails by default.
+    ///   - scope: The certificates that are compared with the pins; the server's own by default.
     public init(
         _ host: HostPattern,
         certificates: [Certificate],

@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// It is also a key for connections: a connection may serve exactly the requests with an equal value. A connection that
-/// was made for another value was not compared with these pins, or presented another identity.
+/// A transport also uses it as a key for connections: a connection may serve only requests with an equal value. A
+/// connection for another value was not compared with these pins, or presented another identity.
 public struct HostTrust: Sendable, Hashable {
     /// The host of the connection, in lower case and without port and brackets.
     public let host: String
@@ -34,7 +34,9 @@ public struct HostTrust: Sendable, Hashable {
         pins?.mismatch(with: certificates, of: host)
     }
 
-    /// Hashes the host alone, because hashing all pins would cost more than the comparison of equal values.
+    /// Hashes the host and whether there are pins.
+    ///
+    /// Hashing all pins would cost more than the comparison of equal values.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(pins == nil)

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// A mismatch of a server's certificate, which the platform trusts, and the pins of its host.
+/// A mismatch between a server's certificates, which the platform trusts, and the pins of the host.
 public struct PinMismatch: Sendable, Hashable, CustomStringConvertible {
     /// The host of the connection.
     public let host: String
@@ -30,7 +30,7 @@ public struct PinMismatch: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension NetworkingError {
-    /// The mismatch because of which the request failed with ``Kind/tls``; `nil` for any other failure.
+    /// The mismatch that made the request fail with ``Kind/tls``; `nil` for any other failure.
     ///
     /// ```swift
     /// do {

@@ -3,18 +3,19 @@ public import NetworkingCore
 extension ServerTrust {
     /// Returns the pins and the identity that apply to the connection of a request.
     ///
-    /// Reports pins that have expired (``TrustEvent/pinsExpired(host:)``); they do not apply.
+    /// Expired pins do not apply, and ``TrustEvent/pinsExpired(host:)`` reports them.
     ///
     /// ```swift
-    /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: ["sha256/…", "sha256/…"])])
+    /// let trust = ServerTrust(pins: [HostPins("api.example.com", pins: [currentKey, backupKey])])
     /// let host = try trust.hostTrust(for: request)
     /// ```
     ///
     /// - Parameter request: The request, resolved.
     /// - Returns: The parts of the trust; `nil` if the host has neither pins nor an identity, or the request is sent
     ///   without TLS.
-    /// - Throws: ``NetworkingError`` if the host has enforced pins and the request would be sent without TLS, or if the
-    ///   host is not ASCII, because the transport would then connect to the host of another name.
+    /// - Throws: ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the host has enforced pins and
+    ///   the request would be sent without TLS, or if the host is not ASCII. The transport would connect to the ASCII
+    ///   form of such a host, for which other pins may apply.
     public func hostTrust(for request: HTTPRequestData) throws -> HostTrust? {
         guard !pins.isEmpty || !clientIdentities.isEmpty, let authority = request.authority else { return nil }
         let host = HostPattern.normalized(PercentEncoding.decode(Authority(authority).host))

@@ -49,12 +49,12 @@ public struct ServerTrust: Sendable {
     public var clientIdentities: [ClientIdentity]
     /// The oldest version of TLS that is accepted.
     ///
-    /// A configuration of the transport that requires a later version has precedence.
+    /// If the configuration of the transport requires a later version, that version applies.
     public var minimumTLSVersion: TLSVersion
     /// The versions of HTTP to offer.
     public var applicationProtocols: ApplicationProtocols
 
-    /// Creates a value; without arguments, that of the platform with TLS 1.2 or later.
+    /// Creates the trust of a transport; by default, that of the platform, over TLS 1.2 or later.
     ///
     /// - Parameters:
     ///   - roots: The authorities that may issue the certificates of servers.

@@ -157,7 +157,7 @@ extension Socket {
             try? close()
             throw error
         }
-        // Closes the socket itself when it fails.
+        // If it fails, it closes the socket.
         try listen()
     }
 
@@ -198,7 +198,7 @@ extension AsyncSocket {
 
 extension Actor {
     fileprivate func finishCurrentJob() {
-        // A call that needs the actor: the optimiser removes a hop that nothing needs.
+        // Without a call that needs the actor, the optimiser would remove the switch to the actor.
         preconditionIsolated()
     }
 }
@@ -211,13 +211,13 @@ private enum LoopbackEventLoop {
     typealias Pool = SocketPool<ePoll>
     #endif
 
-    /// The pool, once it is ready to be waited on.
+    /// The pool of the process, which is prepared on first use.
     static var pool: Pool {
         get async throws { try await starting.value }
     }
 
-    /// Unstructured because it serves the whole process: a pool for each sign-in would leak a file descriptor with
-    /// each.
+    /// A detached task, because the pool serves the whole process. A pool for each sign-in would leak a file descriptor
+    /// each time.
     private static let starting = Task.detached {
         #if canImport(Darwin)
         let pool = Pool.kQueue()

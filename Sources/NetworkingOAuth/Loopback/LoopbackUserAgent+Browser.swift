@@ -18,8 +18,8 @@ extension LoopbackUserAgent {
 
     /// Opens a page in the user's browser, with `open` on macOS and `xdg-open` on Linux.
     ///
-    /// Returns when the browser has taken over the page; with some browsers that is when they are closed. If it is
-    /// cancelled, it returns at once and the page stays open.
+    /// Returns when the browser has taken over the page; with some browsers, only after the user has closed the
+    /// browser. A cancelled caller gets `CancellationError` at once, and the page stays open.
     ///
     /// - Parameter url: The page: http or https.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` if the page cannot be opened, and

@@ -27,7 +27,7 @@ import Networking
 /// each on a separate port.
 ///
 /// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former: `localhost` may lead to another
-/// program that listens on `::1` (section 8.3). It needs the trait `LoopbackRedirect`.
+/// program that listens on `::1` (section 8.3). This type needs the trait `LoopbackRedirect`.
 public struct LoopbackUserAgent: OAuthUserAgent {
     private let texts: Texts
     private let open: @Sendable (URL) async throws -> Void
@@ -37,7 +37,7 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     /// - Parameters:
     ///   - texts: The texts of the final page.
     ///   - open: Opens a page in the browser, or prints its URL. If the callback arrives while the closure runs, the
-    ///     closure is cancelled and not awaited. If it throws, the wait ends.
+    ///     closure is cancelled and not awaited. If it throws, the sign-in fails with its error.
     public init(texts: Texts = Texts(), open: @escaping @Sendable (URL) async throws -> Void) {
         self.texts = texts
         self.open = open

@@ -22,8 +22,9 @@ import Networking
 /// closure's error is the underlying error. The next request tries again. If newer credentials cannot be fetched, the
 /// current ones are used until they expire. They are also renewed if AWS reports that they have expired.
 ///
-/// Failed fetches are limited as in `RefreshLimit`. AWS rejects credentials with 400 and 403 too, so these statuses do
-/// not count as acceptance.
+/// The standard `RefreshLimit` applies: the closure is called at most five times within 30 seconds if it fails or if
+/// AWS accepts none of its credentials. AWS rejects credentials with 400 and 403 too, so a response with one of these
+/// statuses is not an acceptance.
 ///
 /// Requests that the closure sends over the waiting stack are not signed. Several signers may share a provider.
 public struct AWSCredentialProvider: Sendable {
@@ -41,8 +42,8 @@ public struct AWSCredentialProvider: Sendable {
     /// - Parameters:
     ///   - keyID: The name of the owner of the credentials, for caches that outlive the process; a random name by
     ///     default.
-    ///   - leeway: The time before their expiration at which credentials are renewed.
-    ///   - timeout: The maximum duration of the closure.
+    ///   - leeway: The time before their expiration at which credentials are renewed; 60 seconds by default.
+    ///   - timeout: The maximum duration of the closure; 60 seconds by default.
     ///   - fetch: Fetches credentials.
     public init(
         keyID: String? = nil,
@@ -105,7 +106,7 @@ public struct AWSCredentialProvider: Sendable {
         return try await store.grant(after: grant, response, for: request, over: Self.nowhere) != nil
     }
 
-    /// The closure uses a separate network.
+    /// A network that the store does not use, because the closure has its own.
     private static var nowhere: UnimplementedTransport {
         UnimplementedTransport("the network of AWS credentials")
     }

@@ -32,7 +32,7 @@ extension AWSSigner {
         }
         var request = request
         try await signQuery(of: &request, for: lifetime)
-        // This signer does not sign it again when it is sent.
+        // The signer does not renew this signature, so a refusal must not lead to another attempt.
         request[option: ClockReading.self] = nil
         return request
     }

@@ -15,9 +15,9 @@ public import Networking
 /// ```
 ///
 /// The signature covers the method, path, query, body and header fields, except fields that transports and proxies
-/// change. Repeated fields are sent as one. A request with an Authorization field or an `X-Amz-Signature` in its query
-/// is not signed, unless a redirect has brought back the signer's own signature. Its `X-Amz-Date` is replaced, and its
-/// `X-Amz-Content-Sha256` is used as the digest of the body.
+/// change. Repeated fields are sent as one. An existing `X-Amz-Date` is replaced. The value of an existing
+/// `X-Amz-Content-Sha256` is signed as the digest of the body. A request with an Authorization field or an
+/// `X-Amz-Signature` in its query is not signed, unless a redirect has brought back the signer's own signature.
 ///
 /// If the service rejects a signature and its clock differs by four minutes or more, the signer uses that clock for
 /// this host from then on. The request is signed and sent again. Credentials of a provider are renewed if the service
@@ -73,7 +73,8 @@ public struct AWSSigner: RequestSigner {
     /// Signs the request.
     ///
     /// - Parameter request: The request.
-    /// - Throws: `NetworkingError.Kind.invalidRequest` if the credentials, the region or the lifetime are invalid;
+    /// - Throws: `NetworkingError.Kind.invalidRequest` if the credentials, the region or the lifetime are invalid, or
+    ///   if a signature in the query would be sent over plain http to another machine;
     ///   `NetworkingError.Kind.bodyNotReplayable` if the body can be read only once; the errors of a body that cannot
     ///   be sent; and the reason why there are no credentials.
     public func sign(_ request: inout HTTPRequestData) async throws {

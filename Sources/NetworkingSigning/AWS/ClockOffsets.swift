@@ -4,7 +4,7 @@ import HTTPTypes
 import Networking
 import Synchronization
 
-/// The differences between the clocks of hosts and the environment's clock, where a request failed because of them.
+/// The differences from the environment's clock, for hosts that refused a signature because their clock differs.
 final class ClockOffsets: Sendable {
     /// The offsets in seconds, by authority.
     private let offsets = Mutex<[String: TimeInterval]>([:])
@@ -48,7 +48,7 @@ final class ClockOffsets: Sendable {
     }
 }
 
-/// The clock that a request was signed with; `nil` if no such signer has signed it.
+/// The clock that a request was signed with; `nil` if no ``AWSSigner`` has signed it.
 struct ClockReading: LibraryRequestOption {
     let clocks: ClockOffsets
     /// The offset from the environment's clock.

@@ -4,7 +4,7 @@ import Networking
 /// A server's Digest challenge (RFC 7616 section 3.3).
 struct DigestChallenge: Sendable {
     let realm: String
-    /// The server's nonce, which the next one may replace.
+    /// The server's nonce, which `nextnonce` in a response replaces.
     var nonce: String
     let opaque: String?
     let algorithm: DigestAlgorithm
@@ -16,7 +16,7 @@ struct DigestChallenge: Sendable {
     let hidesUser: Bool
     /// Whether only the nonce has expired.
     let isStale: Bool
-    /// The protection space in addition to the requested URL.
+    /// The URLs of the protection space, separated by spaces; `nil` for the whole origin.
     let domain: String?
 
     /// The maximum number of characters to send back with each request.
@@ -40,8 +40,7 @@ struct DigestChallenge: Sendable {
         domain = challenge["domain"]
     }
 
-    /// Returns the supported challenges, the strongest first; equally strong ones in the order of the
-    /// server.
+    /// Returns the supported challenges, the strongest first, and equally strong ones in the order of the server.
     static func byStrength(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
         // The sort is stable.
         challenges.compactMap { DigestChallenge($0) }.sorted { $0.algorithm.strength > $1.algorithm.strength }

@@ -13,7 +13,7 @@ final class DigestSessions: Sendable {
     /// The sessions, in the order in which they started.
     private let sessions = Mutex<[DigestSession]>([])
 
-    /// Starts a session with the challenge to a request, replacing the session for the same requests.
+    /// Starts a session with the challenge to a request, and replaces the session with the same protection space.
     func begin(_ challenge: DigestChallenge, to request: HTTPRequestData) {
         let session = DigestSession(challenge, to: request)
         sessions.withLock { sessions in

@@ -16,7 +16,7 @@ public import Networking
 /// The first request is sent unsigned, and sent again with a signature for the server's challenge. The challenge
 /// defines a protection space: the origin, or the URLs in its `domain`. Later requests to that space are signed at once,
 /// each with its own count, until the server sends a new challenge. A rejected password is not tried again: the 401 is
-/// the response. The same applies to an invalid or unsupported challenge.
+/// the response. So is a 401 with an invalid or unsupported challenge.
 ///
 /// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered but used
 /// by some servers. The strongest algorithm that a server offers is used. The user and the password are always sent in
@@ -28,8 +28,9 @@ public import Networking
 /// request requires `HTTPRequestData.allowsPlaintextCredentials`.
 ///
 /// With `coversBody`, every signature covers the body (`auth-int`). Challenges that do not allow this are rejected,
-/// because an attacker could have removed `auth-int`. The call then fails with `NetworkingError.Kind.unauthorized` if
-/// there is no other challenge, and with `.bodyNotReplayable` if the body can be read only once.
+/// because an attacker could have removed `auth-int`. If there is no other challenge, the call fails with
+/// `NetworkingError.Kind.unauthorized`. Once the challenge is known, a body that can be read only once fails with
+/// `.bodyNotReplayable`.
 public struct DigestSigner: RequestSigner {
     private let user: String
     private let password: String
@@ -84,7 +85,7 @@ public struct DigestSigner: RequestSigner {
 
     /// Stores the server's challenge, and verifies the server's proof.
     ///
-    /// - Throws: `NetworkingError.Kind.invalidResponse` if the server does not know the password, and
+    /// - Throws: `NetworkingError.Kind.invalidResponse` if the server's proof is wrong, and
     ///   `NetworkingError.Kind.unauthorized` if the signature must cover the body and no challenge allows that.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         let authorization = DigestAuthorization(in: response.sentRequest)
@@ -132,7 +133,7 @@ public struct DigestSigner: RequestSigner {
         }
     }
 
-    /// Returns whether the server knows the password; `true` if it sends no proof.
+    /// Returns whether the server's proof is correct; `true` if it sends none.
     private func proves(
         _ info: AuthenticationChallenge,
         _ response: HTTPResponseData,
@@ -167,8 +168,8 @@ extension HTTPField.Name {
 }
 
 extension HTTPResponseData {
-    /// Has no response, because an `authenticated` further out would treat the 401 as a challenge for its own
-    /// credentials.
+    /// The error contains no response, because an `authenticated` further out would treat the 401 as a challenge for
+    /// its own credentials.
     fileprivate var leavesBodyUncovered: NetworkingError {
         NetworkingError(
             .unauthorized,

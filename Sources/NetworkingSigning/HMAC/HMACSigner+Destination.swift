@@ -21,7 +21,7 @@ extension HMACSigner {
             _ name: HTTPField.Name,
             _ text: (@Sendable (Signature) -> String)? = nil
         ) -> Destination {
-            // Whatever the scheme is called, there is only one Authorization field.
+            // The scheme is a placeholder. It marks the Authorization field, of which a request has only one, as used.
             Destination(scheme: name == .authorization ? "HMAC" : nil, name: name, text: text ?? { $0.hexadecimal })
         }
 
@@ -47,9 +47,9 @@ extension HMACSigner {
     public struct Signature: Sendable, RedactedDescription {
         /// The name of the key.
         public let keyID: String
-        /// The time, in the format of the first part that has it; `nil` without such a part.
+        /// The time, in the format of the first part with a timestamp; `nil` without such a part.
         public let timestamp: String?
-        /// The 128 random bits of ``HMACSigner/Part/nonce(in:)``.
+        /// The 128 random bits of ``HMACSigner/Part/nonce(in:)``, in hexadecimal digits.
         public let nonce: String
         private let code: [UInt8]
 

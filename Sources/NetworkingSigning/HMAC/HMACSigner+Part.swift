@@ -67,7 +67,7 @@ extension HMACSigner {
         ///
         /// - Parameters:
         ///   - format: The format of the time.
-        ///   - field: A header field that also contains it; `nil` for none, if the signature itself contains it.
+        ///   - field: A header field that also contains it; `nil` if the ``Destination`` sends it.
         /// - Returns: The part.
         public static func timestamp(_ format: TimestampFormat = .seconds, in field: HTTPField.Name?) -> Part {
             Part(.timestamp(format), in: field)
@@ -75,8 +75,7 @@ extension HMACSigner {
 
         /// A nonce of 128 random bits in hexadecimal digits, so that all signatures are different.
         ///
-        /// - Parameter field: A header field that also contains it; `nil` for none, if the signature itself contains
-        ///   it.
+        /// - Parameter field: A header field that also contains it; `nil` if the ``Destination`` sends it.
         /// - Returns: The part.
         public static func nonce(in field: HTTPField.Name?) -> Part {
             Part(.nonce, in: field)
@@ -118,7 +117,7 @@ extension HMACSigner {
         }
     }
 
-    /// The format of bytes.
+    /// The text format of a digest.
     public enum DigestFormat: Sendable {
         /// Hexadecimal digits, in lower case.
         case hexadecimal
@@ -162,7 +161,7 @@ extension HMACSigner {
     struct Values: Sendable {
         let date = NetworkEnvironment.current.clock.date
         let nonce = NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal
-        /// The time, in the format of the first part that has it.
+        /// The time, in the format of the first part with a timestamp.
         var timestamp: String?
         var bodyDigest: [UInt8] = []
     }

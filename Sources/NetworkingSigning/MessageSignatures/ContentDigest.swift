@@ -33,8 +33,8 @@ extension HTTPRequestData {
 
     /// Compares the body with the Content-Digest field (RFC 9530).
     ///
-    /// - Throws: `NetworkingError.Kind.checksumMismatch` if they differ, and `NetworkingError.Kind.invalidRequest` if
-    ///   the field is missing or unreadable.
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` if they differ, `NetworkingError.Kind.invalidRequest` if the
+    ///   field is missing or unreadable, and the errors of ``bodyDigest(using:)``.
     public func verifyContentDigest() async throws {
         do {
             try await SignableMessage.request(self).checkContentDigest()

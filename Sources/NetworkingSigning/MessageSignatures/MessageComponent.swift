@@ -116,7 +116,7 @@ extension MessageComponent {
         with("bs", .bool(true))
     }
 
-    /// The part of the request that the response belongs to: `"@method";req`.
+    /// This component of the request, for the signature of its response: `"@method";req`.
     public var ofRequest: MessageComponent {
         with("req", .bool(true))
     }

@@ -20,7 +20,7 @@ public struct MessageSignature: Sendable, Hashable {
     /// The maximum number of components in a received signature, because each takes time to verify.
     static let maximumComponents = 64
 
-    /// Parses a received signature, and rejects it according to RFC 9421.
+    /// Parses a received signature, and throws if it violates RFC 9421.
     init(label: String, input: InnerList) throws {
         guard input.bareInnerList.count <= Self.maximumComponents else {
             throw SignatureFault(
@@ -74,12 +74,12 @@ public struct MessageSignature: Sendable, Hashable {
 }
 
 extension MessageSignature {
-    /// The creation date, in whole seconds.
+    /// The creation date, in whole seconds, if it is stated.
     public var created: Date? {
         date("created")
     }
 
-    /// The expiration date, in whole seconds.
+    /// The expiration date, in whole seconds, if it is stated.
     public var expires: Date? {
         date("expires")
     }

@@ -45,8 +45,8 @@ public struct MessageSigner: RequestSigner {
     ///   - hasNonce: Whether the signature has a nonce of 128 random bits, so that the server can detect replays.
     ///   - namesAlgorithm: Whether the algorithm is sent as `alg`; the server should know it from the key.
     ///   - tag: The purpose of the signature, as defined by an application's protocol.
-    ///   - label: The label that distinguishes the signature from others of the message: small letters, digits and
-    ///     `_-.*`.
+    ///   - label: The label that distinguishes the signature from others of the message: lower-case letters, digits and
+    ///     `_-.*`, starting with a letter; `sig1` by default.
     ///   - digest: The algorithm for the digest of the body.
     public init(
         _ key: some MessageSigningKey,
@@ -70,7 +70,7 @@ public struct MessageSigner: RequestSigner {
         self.digest = digest
     }
 
-    /// Adds the signature, and the digest of the body if that is covered.
+    /// Adds the signature, and a missing digest of the body if the signature covers it.
     public func sign(_ request: inout HTTPRequestData) async throws {
         do {
             try await add(to: &request)
@@ -135,7 +135,7 @@ public struct MessageSigner: RequestSigner {
 extension HTTPRequestData {
     /// The components that are covered by default.
     ///
-    /// Not @target-uri: a proxy that ends TLS in front of the server changes it.
+    /// They exclude @target-uri, because a proxy that terminates TLS in front of the server changes it.
     fileprivate var standardComponents: [MessageComponent] {
         var components: [MessageComponent] = [.method, .authority, .path, .query]
         if body != nil || headerFields.contains(.contentDigest) {

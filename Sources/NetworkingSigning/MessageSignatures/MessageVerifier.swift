@@ -14,11 +14,11 @@ public import Networking
 /// let signature = try await verifier.verify(response)
 /// ```
 ///
-/// A signature is valid if it covers the required components, was created with the key, and is neither too old, expired
-/// nor dated in the future by the environment's clock. If it covers the digest of the body, the digest is compared with
-/// the body. The app must check itself whether a nonce is repeated. A message with more than eight signatures is
-/// rejected, and so is a signature that covers more than 64 components. Verification runs off the caller's actor, and a
-/// cancelled caller gets `CancellationError`.
+/// A signature is valid if it covers the required components and was created with the key. By the environment's clock,
+/// it must not be too old, expired or dated in the future. If it covers the digest of the body, the digest is compared
+/// with the body. Repeated nonces are not detected; the app must check them itself. A message with more than eight
+/// signatures is rejected, and so is a signature that covers more than 64 components. Verification runs off the
+/// caller's actor, and a cancelled caller gets `CancellationError`.
 public struct MessageVerifier: Sendable {
     private let required: [MessageComponent]
     private let maximumAge: Duration?
@@ -32,12 +32,14 @@ public struct MessageVerifier: Sendable {
     /// - Parameters:
     ///   - required: The components that a signature must cover. A signature that covers nothing fits any message. The
     ///     digest of the body is required only if there is a body.
-    ///   - maximumAge: The maximum age of a signature; `nil` also accepts signatures without a date.
-    ///   - leeway: The maximum difference between the clocks of the two sides.
+    ///   - maximumAge: The maximum age of a signature, five minutes by default; `nil` accepts any age, and signatures
+    ///     without a date.
+    ///   - leeway: The maximum difference between the clocks of the two sides; 30 seconds by default.
     ///   - tag: The required tag; `nil` accepts any.
     ///   - checksBody: Whether the digest, if it is covered, is compared with the body.
     ///   - key: Returns the key of a signature, usually by its ``MessageSignature/keyID``; `nil` rejects the signature.
-    ///     It must not trust the other metadata of the signature, which is not verified yet.
+    ///     It must not trust the other metadata of the signature, which is not verified yet. The verification fails
+    ///     with an error that it throws.
     public init(
         requiring required: [MessageComponent],
         maximumAge: Duration? = .seconds(300),

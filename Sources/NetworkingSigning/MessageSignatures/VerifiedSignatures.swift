@@ -2,7 +2,7 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Accepts only responses with a valid signature (RFC 9421), and fails the others.
+    /// Accepts only responses with a valid signature (RFC 9421), and throws an error for all others.
     ///
     /// ```swift
     /// let network = URLSession.shared
