@@ -11,7 +11,8 @@ extension RequestMatcher {
     /// Matches requests that pass a custom check.
     ///
     /// - Parameters:
-    ///   - label: The name of the check in the message about a failing request: `"a request of the first page"`.
+    ///   - label: The name of the check in the message about a request that does not match, such as
+    ///     `"a request of the first page"`.
     ///   - check: The check.
     /// - Returns: The matcher.
     public static func `where`(
