@@ -55,7 +55,8 @@ extension MockBoard {
             }
     }
 
-    /// Describes the earlier stub that responded to requests which a stub matches, too; empty if there is none.
+    /// Describes the earlier stub that responded to requests that the stub at an index matches, too; empty if there is
+    /// none.
     private func shadow(over index: Int) -> String {
         var shadows: [Int: [HTTPRequestData]] = [:]
         for (request, source) in zip(requests, sources) {

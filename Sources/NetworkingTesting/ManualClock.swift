@@ -15,8 +15,8 @@ import Synchronization
 /// ```
 ///
 /// A test with this clock is deterministic: ``waitForSleepers(_:)`` returns as soon as the given number of waits are in
-/// progress. A timeout counts as a wait until it fires or is cancelled. Use ``run(isolation:_:)`` in a test that does not check when
-/// something happens.
+/// progress. A timeout counts as a wait until it fires or is cancelled. Use ``run(isolation:_:)`` in a test that does
+/// not check when something happens.
 public final class ManualClock: Clock {
     /// An instant of a ``ManualClock``.
     public struct Instant: InstantProtocol {

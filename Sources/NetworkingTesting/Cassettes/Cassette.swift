@@ -21,8 +21,8 @@ import Synchronization
 /// anything is stored, while the caller still receives the real response. Bodies are stored decoded: as text if they
 /// are text, otherwise as base64. Each redirect is a separate interaction. Failures without a response and cancelled
 /// calls are not recorded. A stream is recorded up to the point where it was read, even if it is still open in
-/// ``finish()``; a stream of events is recorded up to its last complete event. A response that had already arrived when its caller
-/// was cancelled is recorded, too.
+/// ``finish()``; a stream of events is recorded up to its last complete event. A response that had already arrived when
+/// its caller was cancelled is recorded, too.
 ///
 /// Each interaction is replayed once, in the recorded order, and only for the principal it was recorded for. The
 /// principals of a stack are numbered in the order in which they first appear, and their ids are not written. If two of

@@ -57,8 +57,9 @@ extension Cassette.Matcher {
     ///
     /// A body from a file or a stream is read before it is sent. A body longer than
     /// ``Cassette/Options/maximumBodyBytes`` equals any other of the same length, or, if its length is not known in
-    /// advance, any other such body. A body that can be read only once equals any other such body. A body with a redacted part that cannot be replaced, such as a redacted form part,
-    /// equals none: its request is not recorded, and ``Cassette/finish()`` reports it.
+    /// advance, any other such body. A body that can be read only once equals any other such body. A body with a
+    /// redacted part that cannot be replaced, such as a redacted form part, equals none: its request is not recorded,
+    /// and ``Cassette/finish()`` reports it.
     public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true, needsBody: true) {
         recorded,
         request in
