@@ -70,7 +70,7 @@ extension RequestMatcher {
                 }
                 guard let nearest else { return [RequestMiss("It matches no request.")] }
                 let sentences = nearest.map(\.sentence).joined(separator: " ")
-                let others = matchers.count == 1 ? "" : " The other alternatives differ more."
+                let others = matchers.count == 1 ? "" : " The other alternatives are no closer."
                 return [RequestMiss(sentences + others, weight: nearest.weight)]
             }
         )
