@@ -18,8 +18,8 @@ import Synchronization
 /// ```
 ///
 /// Request and response bodies are streamed at the same time, and a slow sink slows down the server. Over TLS it uses
-/// HTTP/2 if the server supports it. The client neither follows redirects nor decompresses bodies, because the stack
-/// and this library do that: the transport requests gzip and deflate, and decodes them within
+/// HTTP/2 if the server supports it. The client itself neither follows redirects nor decompresses bodies: the library
+/// follows redirects, and the transport requests gzip and deflate, and decodes them within
 /// `HTTPRequestData.decompressionLimit`.
 ///
 /// If the server is silent for 60 seconds, or for the stack's `timeout` if that is longer, the exchange fails with
@@ -74,8 +74,8 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// mismatch fails with `NetworkingError.Kind.tls` and a `NetworkingError.pinMismatch`. A request without TLS to
     /// a host with enforced pins fails with `NetworkingError.Kind.invalidRequest`.
     ///
-    /// Each host that has pins or an identity has connections of its own, in a client of its own. The clients of the 64
-    /// hosts that were used last are kept; those of other hosts are shut down when they have no request.
+    /// Each host with pins or an identity has a separate client with separate connections. The clients of the 64 most
+    /// recently used hosts are kept; those of other hosts are shut down when they have no request.
     ///
     /// - Parameters:
     ///   - configuration: The client's configuration. `trust` replaces the roots, the verification and the
@@ -210,7 +210,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 }
 
 extension AsyncHTTPClientTransport: ConnectionCounting {
-    /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
+    /// Returns why a request may have waited for a connection, if open streams occupy all of them; `nil` if they do not.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         streams.shortage(for: request)
     }

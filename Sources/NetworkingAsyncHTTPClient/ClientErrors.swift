@@ -114,8 +114,8 @@ private struct ClientFault {
                 error == .failedToValidateHostname ? "the certificate names another host" : "\(error)"
             )
         case is BoringSSLError:
-            // An error on a secure connection. An alert is the server's refusal of this client, which TLS 1.3 sends
-            // after the handshake.
+            // An error after the handshake. An alert means that the server refuses this client, which it reports only
+            // after the handshake with TLS 1.3.
             let reason = Self.reasonOfBoringSSL(error)
             self = reason?.contains("ALERT") == true ? Self.unsecured(reason) : ClientFault(.connectionLost)
         case let error as NIOSSLError:

@@ -13,7 +13,7 @@ import NIOHTTP1
 ///
 /// It is a class because each step would otherwise copy the request.
 final class ClientExchange: Sendable {
-    /// Ten years, which are added to the current time without an overflow.
+    /// Ten years: in effect no limit, and short enough to add to the current time without an overflow.
     private static let farthest = Duration.seconds(10 * 365 * 86_400)
 
     private let request: HTTPRequestData
@@ -49,7 +49,7 @@ final class ClientExchange: Sendable {
         // A file that cannot be read needs no connection.
         if let failure = upload?.failure { throw failure }
         if upload != nil {
-            // AsyncHTTPClient reads the body only once it is connected, which is the only sign of the connection.
+            // AsyncHTTPClient starts to read the body when it is connected, which is the only sign of the connection.
             request.emit(ExchangeEvent.connecting)
         }
         watch.report()
@@ -72,7 +72,7 @@ final class ClientExchange: Sendable {
         }
     }
 
-    /// Returns when the wait for the head ends, and whether the time limit of the stack ends it, or silence.
+    /// Returns the deadline for the head, and whether it is the time limit of the stack or the limit of silence.
     private func headDeadline() -> (moment: NIODeadline, isLimit: Bool) {
         let limit = request.exchangeLimit.map { $0.deadline - $0.clock.now }
         let silence = request.isSilenceLimited ? nil : request.allowedSilence
@@ -134,7 +134,7 @@ final class ClientExchange: Sendable {
         watch.receive(body.head, expecting: body.expected)
         var bytes = ReceivedBytes(response.body)
         var isRefused = true
-        // The sink may take its time to accept the response and to finish the body.
+        // The time that the sink needs to accept the response and to finish the body does not count as silence.
         setSinkBusy(true)
         let response = try await request.deliver(body.head) { delivery in
             setSinkBusy(false)
@@ -211,7 +211,7 @@ final class ClientExchange: Sendable {
 }
 
 extension HTTPRequestData {
-    /// The maximum size of a body that is passed as a whole.
+    /// The maximum size of a body that is passed as a whole, in bytes.
     private static let maximumAtOnce = 32 << 10
 
     /// The body if it must be read while it is sent, because it is long or its progress is observed.

@@ -10,7 +10,7 @@ import NIOHTTP1
 /// - A reused connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so
 ///   that the request can be sent again.
 /// - A status below 100 is rejected. AsyncHTTPClient treats it as an interim status and traps at the next part.
-/// - A response that ends before its request does is reported as ``EarlyResponse``.
+/// - A response with a status of 300 or more that ends before its request is reported as ``EarlyResponse``.
 final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -103,7 +103,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
         }
         if !boundary.isExact {
             isBroken = true
-            // AsyncHTTPClient closes the connection of a response that ends when it has not asked for more.
+            // AsyncHTTPClient closes the connection if a response ends while it has not requested more bytes.
             context.fireChannelReadComplete()
         }
         context.fireChannelRead(data)

@@ -12,7 +12,7 @@ struct EarlyResponse: Error, CustomStringConvertible {
     /// The last bytes of the body, which AsyncHTTPClient had not passed on.
     let rest: [ByteBuffer]
 
-    /// The length of the body, with the rest.
+    /// The number of bytes of the complete body, including the rest.
     let byteCount: Int
 
     var description: String {
@@ -44,7 +44,7 @@ struct UnforwardedBytes {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Returns the error that stands for the end of the response.
+    /// The error that represents the end of the response.
     var earlyResponse: EarlyResponse {
         EarlyResponse(rest: bytes, byteCount: count)
     }

@@ -12,7 +12,7 @@ struct ReceivedBody {
     /// The content codings that this type decodes, for Accept-Encoding.
     static let codings = "gzip, deflate"
 
-    /// The head, without the fields that describe the coded body when it is decoded.
+    /// The head; if the body is decoded, without the fields that describe the encoded body.
     private(set) var head: HTTPResponse
     private let request: HTTPRequestData
     private let limit: DecompressionLimit
@@ -40,7 +40,7 @@ struct ReceivedBody {
         guard let coding else { return }
         decoder = Decoder(coding)
         if decoder != nil {
-            // They describe the encoded bytes, which the caller never sees.
+            // These fields describe the encoded bytes, which the caller never sees.
             head.headerFields[.contentEncoding] = nil
             head.headerFields[.contentLength] = nil
         }
@@ -108,7 +108,7 @@ struct ReceivedBody {
 /// The handler holds the state of the stream. A new channel is created for each chunk, because a channel may be used
 /// from only one thread, and the chunks of a body arrive on any thread.
 private final class Decoder {
-    /// The limit is checked after each chunk of this size, which may expand a thousandfold.
+    /// The limit is checked after each chunk of this size in bytes, which may expand a thousandfold.
     private static let chunk = 4 << 10
 
     private let handler = NIOHTTPResponseDecompressor(limit: .none)

@@ -5,10 +5,10 @@ import NIOHTTP1
 /// Finds the end of each response in the bytes of an HTTP/1.1 connection (RFC 9112 section 6.3).
 ///
 /// The decoder joins all bytes that it gets: bytes after a response become the start of the next response. This type
-/// cuts incoming bytes into slices for the decoder. A response ends with the last byte of a slice, or in the middle of
-/// a slice that ``isExact`` rejects, so bytes after a response never go unnoticed.
+/// cuts incoming bytes into slices for the decoder. A response ends with the last byte of a slice, or within a slice for
+/// which ``isExact`` is `false`. Bytes after a response therefore never go unnoticed.
 ///
-/// The decoder decides where a response ends. If that is another byte than this type expects, ``isExact`` is `false`.
+/// The decoder decides where a response ends. If this type expects another end, ``isExact`` is `false`.
 struct ResponseBoundary {
     /// The handling of bytes that have arrived.
     enum Slice: Equatable {

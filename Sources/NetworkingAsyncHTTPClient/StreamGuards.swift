@@ -34,7 +34,8 @@ final class StatusGuard: ChannelInboundHandler {
 /// Delays the end of a response until its request has ended, on a stream of HTTP/2.
 ///
 /// AsyncHTTPClient releases the request at the end of its response, and traps on any event of the stream while the
-/// request's body is still being sent. A reset that stops the body, which is legal (RFC 9113 section 8.1), is enough.
+/// request's body is still being sent. A server may cause such an event: a reset that stops the body is legal (RFC 9113
+/// section 8.1).
 ///
 /// After a status of 300 or more the request never ends, so the end of such a response is reported as an
 /// ``EarlyResponse``.

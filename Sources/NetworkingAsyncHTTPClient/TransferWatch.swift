@@ -17,8 +17,8 @@ final class TransferWatch: Sendable {
 
     /// Creates the watch of an exchange.
     ///
-    /// It takes an event loop only when it needs one. AsyncHTTPClient takes one for each request, in turns, so it would
-    /// otherwise use only half of them.
+    /// It takes an event loop only when it needs one. AsyncHTTPClient takes the next event loop for each request. If each
+    /// watch took one as well, AsyncHTTPClient would use only every second event loop.
     init(of request: HTTPRequestData, on group: any EventLoopGroup) {
         self.request = request
         self.group = group
@@ -185,7 +185,7 @@ final class TransferWatch: Sendable {
 }
 
 extension TimeAmount {
-    /// Converts a duration to NIO's type, limited because a long one could overflow.
+    /// Converts a duration to NIO's type, limited to one day because a long duration could overflow.
     static func upToADay(_ duration: Duration) -> TimeAmount {
         TimeAmount(min(duration, .seconds(86_400)))
     }

@@ -11,8 +11,8 @@ import Synchronization
 /// host.
 ///
 /// A connection does not know the host that it was made for, so the client of a host with pins makes connections to
-/// that host alone. All clients share the event loops. A pattern can match any number of hosts, so clients without a
-/// request are limited, and the one that has been unused longest is shut down.
+/// that host alone. All clients share the event loops. A pattern can match any number of hosts, so the number of clients
+/// without a request is limited, and the least recently used client is shut down.
 final class TrustedClients: Sendable {
     /// The maximum number of clients kept for hosts without a request in progress.
     static let maximumIdle = 64
@@ -41,7 +41,7 @@ final class TrustedClients: Sendable {
 
     /// Creates the clients.
     ///
-    /// - Throws: `ServerTrustError` if this transport cannot enforce the value.
+    /// - Throws: `ServerTrustError` if this transport cannot enforce `trust`, or an identity cannot be read.
     init(
         _ configuration: HTTPClient.Configuration,
         trust: ServerTrust,
@@ -68,7 +68,7 @@ final class TrustedClients: Sendable {
         common = HTTPClient(eventLoopGroup: group, configuration: self.configuration)
     }
 
-    /// The number of hosts with a client of their own.
+    /// The number of hosts with a separate client.
     var hostCount: Int {
         state.withLock { $0.entries.resources.count }
     }
@@ -269,13 +269,13 @@ extension HTTPClient.Configuration {
         of host: HostTrust,
         reporting report: @escaping @Sendable (PinMismatch) -> Void
     ) {
-        // A mismatch does not go away, and each attempt would report it.
+        // A mismatch is permanent, and each attempt would report it again.
         connectionPool.retryConnectionEstablishment = false
         let check: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
             let compare: @Sendable () -> EventLoopFuture<Void> = {
                 channel.compare(with: host, reporting: report)
             }
-            // At once, so that the guards after it see the first byte of a response.
+            // Compare synchronously, so that the guards after it see the first byte of a response.
             return channel.eventLoop.inEventLoop ? compare() : channel.eventLoop.flatSubmit(compare)
         }
         http1_1ConnectionDebugInitializer = Self.checking(check, before: http1_1ConnectionDebugInitializer)
@@ -294,7 +294,7 @@ extension HTTPClient.Configuration {
 
 extension Channel {
     /// Compares the server's certificate with pins, on the event loop of the channel, and closes the channel if none
-    /// of enforced pins matches.
+    /// of the enforced pins matches.
     fileprivate func compare(
         with host: HostTrust,
         reporting report: (PinMismatch) -> Void

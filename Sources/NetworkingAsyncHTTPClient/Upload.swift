@@ -27,8 +27,10 @@ final class Upload: AsyncSequence, Sendable {
     private let readerEnd = Suspension<Void>()
     private let failureBox: FailureBox
 
-    /// Starts reading a body; a body that can be read only once is not read before there is a connection, so that a
-    /// failed connection does not consume it.
+    /// Starts reading a body.
+    ///
+    /// A body that can be read only once is not read before there is a connection, so that a failed connection does not
+    /// consume it.
     init(of body: RequestBody, over eventLoops: any EventLoopGroup, _ watch: TransferWatch) {
         self.eventLoops = Array(eventLoops.makeIterator())
         let failureBox = FailureBox()

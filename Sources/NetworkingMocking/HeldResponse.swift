@@ -22,7 +22,7 @@ public final class HeldResponse: Sendable {
         var result: Result<MockResponse, any Error>?
     }
 
-    /// Creates a held response that is not determined yet.
+    /// Creates a held response without a result.
     public init() {}
 
     /// The requests that have waited for the response, in order.

@@ -2,7 +2,7 @@ import FoundationForNetworking
 import NetworkingCore
 
 extension HTTPRequestData {
-    /// Reads the body as a server would, and reports its progress.
+    /// Reads the body into memory, as a server would, and reports the upload progress.
     mutating func arrive() async throws -> TransferProgress {
         var progress = TransferProgress(sent: bytesToSend)
         progressHandler?(progress)

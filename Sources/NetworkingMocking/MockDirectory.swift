@@ -12,7 +12,7 @@ extension MockTransport {
         serve(directory)
     }
 
-    /// Responds with the files of a directory to all requests that only the fallback closure would handle.
+    /// Responds with the files of a directory to requests that no stub, script or expectation handles.
     ///
     /// ```swift
     /// let backend = MockTransport(serving: URL(filePath: "Fixtures"))
@@ -29,9 +29,9 @@ extension MockTransport {
     /// | `POST /users` | `users.post.json`, `users/index.post.json` |
     ///
     /// `HEAD` is handled like `GET`. The query is ignored. Files are read for each request, so that they can be edited
-    /// while a preview runs, and their content type follows from their extension. A missing file leads to the next
-    /// directory, then to the closure, and finally to a 404 response. The same applies to paths with `.`, `..`, and
-    /// names that begin with a dot.
+    /// while a preview runs, and their content type follows from their extension. If the file is missing, the next
+    /// directory is searched, then the fallback closure responds, and without a closure the response is a 404. A path
+    /// with an empty segment, a backslash, or a name that begins with a dot is treated as a missing file.
     ///
     /// - Parameters:
     ///   - directory: The directory.
@@ -47,7 +47,7 @@ extension MockTransport {
     }
 }
 
-/// A directory of files that are responses.
+/// A directory with response files, and the path that it is served at.
 struct MockDirectory: Sendable {
     let path: String
     let prefix: [String]
@@ -63,7 +63,7 @@ struct MockDirectory: Sendable {
         return nil
     }
 
-    /// The possible names of the file, with its subdirectories.
+    /// The paths within the directory at which the file may be, in the order in which they are tried.
     private func names(for request: HTTPRequestData) -> [String] {
         var segments = PathPattern.segments(of: request.path ?? "/")
         if segments.last == "" { segments.removeLast() }

@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// Holds a response in the middle of its body until a test opens the gate.
+/// A gate that holds a response in the middle of its body until a test opens it.
 ///
 /// ```swift
 /// let gate = MockGate()

@@ -62,7 +62,7 @@ extension MockResponse {
             Chunk(.gate(gate))
         }
 
-        /// A pause without end, until the caller is cancelled or a timeout occurs.
+        /// A pause that lasts until the caller is cancelled or a timeout occurs.
         public static let hang = Chunk(.hang)
 
         /// An error that ends the exchange.
@@ -104,7 +104,7 @@ extension MockResponse {
         .chunks(chunks, headerFields: [.contentType: "text/event-stream; charset=utf-8"])
     }
 
-    /// Delivers the body in a number of equal steps, and reports the progress of each.
+    /// Returns this response with its body in a number of equal steps, each with a progress report.
     ///
     /// The head arrives immediately, and an interval precedes each step, so the body takes `steps` intervals in total.
     /// A body that consists of chunks keeps them, with the interval before each chunk.

@@ -13,7 +13,7 @@ public import NetworkingCore
 /// ```
 ///
 /// Delays use the environment's clock and end when the caller is cancelled. If a request has a sink, a response in
-/// steps or chunks is written to it as it arrives, and waits for it.
+/// steps or chunks writes each chunk to the sink as it arrives, and waits for the sink before the next chunk.
 public struct MockResponse: Sendable {
     var outcome: Outcome
     var delay: Duration?

@@ -1,7 +1,7 @@
 import NetworkingCore
 import Synchronization
 
-/// Counts that tasks can wait for until they reach a condition.
+/// A set of counts, with tasks that wait until the counts meet a condition.
 final class MockTally<Counts: Sendable>: Sendable {
     private struct Watch {
         let isReached: @Sendable (Counts) -> Bool

@@ -36,8 +36,8 @@ extension MockBoard {
         guard let index = stubs.firstIndex(where: { $0.matcher.test(&reading) }) else { return nil }
         let (stub, uses) = (stubs[index], uses[index])
         let last = sources.lastIndex(of: .stub(index))
-        let user = last.map { ", the last time \(requests[$0])" } ?? ""
-        return "The stub \(stub.matcher) matches, but it may be used \(stub.uses), and has been\(user). Give it uses: "
+        let user = last.map { ", and was last used for \(requests[$0])" } ?? ""
+        return "The stub \(stub.matcher) matches, but it may be used \(stub.uses)\(user). Give it uses: "
             + ".exactly(\(uses + 1)) or .any to use it again, or add another stub after it."
     }
 
@@ -49,12 +49,12 @@ extension MockBoard {
             let misses = stub.matcher.misses(in: &reading)
             if misses.weight < nearest?.misses.weight ?? .infinity { nearest = (stub, misses) }
         }
-        let script = expectations.isEmpty ? "" : ", and its script is used"
+        let script = expectations.isEmpty ? "" : ", and its script is used up"
         guard let nearest else {
             return expectations.isEmpty
                 ? "MockTransport has no responses. Add one with on(_:uses:respond:), or to its script."
-                : "MockTransport has no response left: all \(expectations.count) of its script are used. Add one to "
-                    + "it, or one for several requests with on(_:uses:respond:)."
+                : "MockTransport has no response left: all responses of its script (\(expectations.count)) are used. "
+                    + "Add one to the script, or add a stub for several requests with on(_:uses:respond:)."
         }
         let others = stubs.count == 1 ? "Its only stub" : "The closest of its \(stubs.count) stubs"
         let why = nearest.misses.map(\.sentence).joined(separator: " ")

@@ -26,7 +26,7 @@ extension MockTransport {
         board.read { $0.cancelled }
     }
 
-    /// The number of body chunks that have reached the requests' sinks or memory.
+    /// The number of body chunks delivered: to the sinks of requests, or to memory.
     public var deliveredChunks: Int {
         board.read { $0.delivered }
     }

@@ -69,7 +69,7 @@ extension MockTransport {
         on(.request(method, path), uses: uses) { _ in response }
     }
 
-    /// Adds a stub for requests that equal a given one in method, URL, header fields and body.
+    /// Adds a stub for requests that equal a given one; see ``RequestMatcher/equal(to:)``.
     ///
     /// - Parameters:
     ///   - request: The request as it arrives, with its authority and everything that the stack adds.
@@ -120,8 +120,8 @@ extension MockTransport {
     /// transport.expect(.request(.get, "/me") && .header(.authorization)) { _ in .json(emily) }
     /// ```
     ///
-    /// Each expectation is used once. If no stub handles a request and it is not the next expected one, it fails with
-    /// ``NetworkingError/Kind/unimplemented`` and uses no expectation.
+    /// Each expectation is used once. A request that no stub handles and that does not match the next expectation fails
+    /// with ``NetworkingError/Kind/unimplemented``, and leaves the expectation unused.
     ///
     /// - Parameters:
     ///   - matcher: The condition that the request must match.
@@ -139,7 +139,7 @@ extension MockTransport {
         expect(matcher) { _ in response }
     }
 
-    /// Adds an expected method and path after the existing requests, and a closure that responds to it.
+    /// Adds an expected request with a method and a path after the existing ones, and a closure that responds to it.
     ///
     /// - Parameters:
     ///   - method: The method.
@@ -149,7 +149,7 @@ extension MockTransport {
         expect(.request(method, path), respond: respond)
     }
 
-    /// Adds an expected method and path after the existing requests, and its response.
+    /// Adds an expected request with a method and a path after the existing ones, and its response.
     ///
     /// - Parameters:
     ///   - method: The method.

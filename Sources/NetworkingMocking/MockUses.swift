@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// How often a stub of a ``MockTransport`` must and may be used.
+/// The minimum and maximum number of uses of a ``MockTransport`` stub.
 ///
 /// A stub that has reached its maximum leaves matching requests to later stubs. ``MockTransport/verifyAllUsed()``
 /// reports a stub that has not reached its minimum.
@@ -20,8 +20,8 @@ public struct MockUses: Sendable, Hashable {
 
     /// Exactly a given number of times.
     ///
-    /// - Parameter count: The number of uses.
-    /// - Returns: The number of uses.
+    /// - Parameter count: The required number of uses.
+    /// - Returns: The requirement.
     /// - Precondition: `count` is greater than zero.
     public static func exactly(_ count: Int) -> MockUses {
         precondition(count > 0, "count must be greater than zero (is \(count))")

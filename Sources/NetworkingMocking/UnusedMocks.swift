@@ -28,7 +28,8 @@ extension MockTransport {
     /// ```
     ///
     /// It checks stubs (``MockUses``), the script, the expectations, and requests without a response, because the app
-    /// may have ignored their error. Exchanges in flight count as used.
+    /// may have ignored their error. A stub or expectation counts as used as soon as a request has selected it, even if
+    /// the exchange is still in flight.
     ///
     /// - Throws: ``UnusedMocks``.
     public func verifyAllUsed() throws {
@@ -54,7 +55,8 @@ extension MockBoard {
             }
     }
 
-    /// Describes the earlier stub that responded to requests for a later one; empty if there is none.
+    /// Describes the earlier stub that responded to requests that the stub at an index matches, too; empty if there is
+    /// none.
     private func shadow(over index: Int) -> String {
         var shadows: [Int: [HTTPRequestData]] = [:]
         for (request, source) in zip(requests, sources) {

@@ -8,7 +8,7 @@ struct Connection: Sendable {
     let number: Int
     let switchboard: Switchboard
     var httpVersion = "HTTP/1.1"
-    /// The number of requests that came on the same connection before; streams of HTTP/2 share one.
+    /// The number of earlier requests on the same connection, counted over all of its HTTP/2 streams.
     var earlierRequests = 0
 
     /// Serves until the client disconnects, an exchange ends the connection, or the task is cancelled.
@@ -119,7 +119,7 @@ extension Connection {
             return try await breakOff(disconnect, exchange)
         }
         if response.body.isEcho { return try await echo(response, to: exchange, from: &inbox) }
-        // A client that waits for `100 Continue` has its final response now and can no longer be asked for the body.
+        // A client that waits for `100 Continue` gets its final response now and can no longer be asked for the body.
         let isRefused = inbox.parser.takeExpectation()
         let encoded = EncodedResponse(response, to: exchange.request, isLast: isRefused)
         try await send(encoded.chunks) { switchboard.finish(exchange) }

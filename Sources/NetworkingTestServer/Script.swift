@@ -26,9 +26,9 @@ struct Script: Sendable {
     /// A handler that was taken from the script when the head arrived.
     struct Claim: Sendable {
         let handler: Handler
-        /// Controls how the request is received.
+        /// The response that controls how the request is received.
         ///
-        /// If a handler makes the response later, the request is received as usual.
+        /// If a handler creates the response later, it is `.ok`, so that the request is received as usual.
         let response: TestResponse
     }
 }
@@ -93,10 +93,11 @@ extension Script {
         return routes[index].respondsAfterHead
     }
 
-    /// Takes the handler for a request at its head, if any response controls how it is received.
+    /// Takes the handler for a request at its head, if the script has a response for such requests that controls how a
+    /// request is received.
     ///
-    /// The handler is taken even if its own response does not. Otherwise two overlapping requests would both take
-    /// theirs at the end, and the later one could find a response that it needed at its head.
+    /// The handler is taken even if its own response controls nothing. Otherwise two overlapping requests would both
+    /// take their handlers after their bodies, and the later one could take a response that it needed at its head.
     mutating func claimHandler(for request: RecordedRequest) -> Claim? {
         guard holdsResponseThatActs(on: request) else { return nil }
         let response = queue.first ?? newestMatch(for: request).flatMap { routes[$0.0].nextResponse }

@@ -5,7 +5,9 @@ extension TestServer {
         switchboard.acceptedConnections
     }
 
-    /// The number of connections that neither side has closed.
+    /// The number of accepted connections that the server has not closed.
+    ///
+    /// The server closes a connection when it notices that the client has disconnected.
     public var openConnections: Int {
         switchboard.openConnections
     }
@@ -45,8 +47,7 @@ extension TestServer {
 
         /// Responds to the first bytes with the TLS alert that the handshake failed, and closes.
         ///
-        /// The server does not support TLS, so a client with an `https` URL fails on every connection. With this effect
-        /// it fails as with a server that refuses all of its ciphers.
+        /// A client with an `https` URL then fails as with a server that refuses all of its ciphers.
         case failHandshake
     }
 

@@ -33,7 +33,7 @@ extension TestServer {
 
     /// Waits until a number of requests have arrived since the start.
     ///
-    /// With a ``Gate``, a test can check that requests are in flight at the same time:
+    /// With a ``Gate``, a test can act while a request is in flight:
     ///
     /// ```swift
     /// let gate = Gate()
@@ -124,8 +124,8 @@ extension TestServer {
 
     /// The number of requests in progress.
     ///
-    /// A request counts from its arrival until just before the last bytes of its response are sent. A client that has
-    /// read its response is no longer counted.
+    /// A request counts from its arrival until just before the last bytes of its response are sent. When a client has
+    /// read its response, the request therefore no longer counts.
     public var activeRequests: Int {
         switchboard.activeRequests
     }

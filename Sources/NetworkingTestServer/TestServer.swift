@@ -19,8 +19,8 @@ private import Synchronization
 /// }
 /// ```
 ///
-/// The server selects a response when the last byte of a request has arrived. It selects at the head while a scripted
-/// response controls how the body is received. It uses the first of:
+/// The server selects a response when the last byte of a request has arrived. It selects at the head if the route
+/// responds at the head, or while a scripted response controls how a body is received. It uses the first of:
 /// 1. the next response of ``enqueue(_:)``, whatever the method and path;
 /// 2. the newest route that matches the method and path;
 /// 3. the closure of ``dispatch(_:)``;
@@ -35,7 +35,7 @@ private import Synchronization
 /// The server sends the fields of a ``TestResponse`` in order, plus the framing of the body. It adds no `Date` and no
 /// `Server`.
 public final class TestServer: Sendable {
-    /// The port of the server, chosen by the system.
+    /// The port of the server; if it was started with port 0, the system has chosen it.
     public let port: Int
 
     let switchboard: Switchboard
@@ -94,7 +94,7 @@ public final class TestServer: Sendable {
         }
     }
 
-    /// Starts a server on a listener of its scheme, which is made again for each restart.
+    /// Starts a server on a listener for its scheme. Each restart creates a new listener.
     static func start(
         scheme: String,
         port: Int,

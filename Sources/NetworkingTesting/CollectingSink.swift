@@ -49,7 +49,8 @@ public final class CollectingSink: ResponseSink {
     ///
     /// - Parameters:
     ///   - failing: The step at which it always throws a ``Failure``; nil to never fail.
-    ///   - decision: Returns the decision for a response head; nil for the default decision of sinks.
+    ///   - decision: Returns the decision for a response head; nil to take the body of a success (200 to 299) and let
+    ///     the transport collect any other body, up to 1 MiB.
     public init(failingAt failing: Step? = nil, decision: (@Sendable (HTTPResponse) -> SinkDecision)? = nil) {
         self.failing = failing
         self.decision = decision

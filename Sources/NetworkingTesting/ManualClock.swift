@@ -14,9 +14,9 @@ import Synchronization
 /// #expect(try await response.status == .ok)
 /// ```
 ///
-/// Tests with it are deterministic: ``waitForSleepers(_:)`` returns exactly when the given number of waits have begun.
-/// Timeouts count as waits until they are cancelled. Use ``run(isolation:_:)`` in a test that does not check when
-/// something happens.
+/// A test with this clock is deterministic: ``waitForSleepers(_:)`` returns as soon as the given number of waits are in
+/// progress. A timeout counts as a wait until it fires or is cancelled. Use ``run(isolation:_:)`` in a test that does
+/// not check when something happens.
 public final class ManualClock: Clock {
     /// An instant of a ``ManualClock``.
     public struct Instant: InstantProtocol {
@@ -95,8 +95,8 @@ public final class ManualClock: Clock {
 
     /// Waits until at least a number of waits have begun and not ended.
     ///
-    /// Alarms count, too: a timeout is one from the moment its request is sent. If a test waits here forever, the
-    /// clock's ``description`` lists the current waits.
+    /// A timeout counts as a wait from the moment its request is sent. If a test waits here forever, the clock's
+    /// ``description`` lists the current waits.
     ///
     /// - Parameter count: The number of waits.
     /// - Throws: `CancellationError` if the caller is cancelled.
@@ -143,7 +143,7 @@ public final class ManualClock: Clock {
         effects.perform()
     }
 
-    /// Advances time to the end of the next wait; does nothing if nothing is waiting.
+    /// Advances time to the end of the next wait or timeout and ends it; does nothing if nothing is waiting.
     public func advanceToNextDeadline() {
         state.withLock { state in
             state.advance(to: max(state.now, state.sleepers.first?.deadline ?? state.now))

@@ -13,7 +13,7 @@ final class SpillBuffer: Sendable {
     /// The number of bytes not yet written to disk above which ``waitForDisk()`` waits.
     private let maximumUnwritten: Int
     private let patience: Duration
-    /// The maximum time that one call of ``waitForDisk()`` waits.
+    /// The maximum time that one call of ``waitForDisk()`` waits while the excess is small.
     private static let maximumTurn: Duration = .milliseconds(50)
     private let state: Mutex<State>
     /// Used on the queue only, so that the lock is always free.
@@ -114,7 +114,7 @@ final class SpillBuffer: Sendable {
     func append(_ data: Data) {
         let starts = state.withLock { state in
             guard state.fault == nil, !state.isDropped else { return false }
-            // Bytes in the files follow those in memory, so later bytes follow them there.
+            // Bytes in the files come after those in memory, so later bytes have to go to the files, too.
             let isInMemory = state.countInFiles == 0 && state.unwrittenCount == 0
             guard !isInMemory || state.memory.count + data.count > maximumInMemory else {
                 state.memory.append(data)
@@ -153,11 +153,11 @@ final class SpillBuffer: Sendable {
         return taken
     }
 
-    /// Blocks the caller while many bytes are waiting for the disk, for at most a twentieth of a second.
+    /// Blocks the caller while many bytes are waiting for the disk.
     ///
-    /// The time is short because the callers share a queue and must take turns. If the excess is more than half of the
-    /// limit, the caller waits until the bytes are written, so that memory use is bounded. The buffer has a ``fault``
-    /// if the disk has accepted no bytes for the time of `patience`.
+    /// It blocks for at most 50 milliseconds, because the callers share a queue and must take turns. If the excess is
+    /// more than half of the limit, it blocks until the bytes are written or `patience` has passed, so that memory use
+    /// is bounded. The buffer has a ``fault`` if the disk has accepted no bytes for the time of `patience`.
     func waitForDisk() {
         let excess = state.withLock { $0.unwrittenCount - maximumUnwritten }
         guard excess > 0 else { return }
@@ -264,7 +264,7 @@ extension SpillBuffer {
 
 /// Two files: one is read to its end while the other is written, and then they swap roles.
 ///
-/// Their size is therefore bounded by how far the reader was ever behind, and not by the number of all bytes so far.
+/// Their size is therefore bounded by the largest backlog of the reader, and not by the total number of bytes.
 struct SpillFiles: Sendable {
     private var read = Part()
     private var written = Part()

@@ -20,8 +20,8 @@ enum TrustDecision: Equatable {
 
     /// Decides about a certificate.
     ///
-    /// The system's second evaluation may succeed where the first has failed, so it decides alone only if nothing but
-    /// the system's authorities counts.
+    /// The system's second evaluation may succeed although the first one failed. After a failure, the system therefore
+    /// decides only if the trust adds no authorities and the host has no pins.
     ///
     /// - Parameters:
     ///   - evaluation: The result of the validation.
@@ -45,7 +45,7 @@ enum TrustDecision: Equatable {
 
 /// Why an exchange refuses the server's certificate.
 enum TrustFailure: Sendable, Equatable {
-    /// None of the pinned keys is presented.
+    /// The server presents none of the pinned keys.
     case refused(PinMismatch)
     /// The platform does not trust the certificate under the roots of the trust.
     case untrusted(String)

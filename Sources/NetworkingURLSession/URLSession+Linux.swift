@@ -77,7 +77,7 @@ extension URLSession {
 }
 
 extension URLSession: ConnectionCounting {
-    /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
+    /// Returns why a request may have waited for a connection, if open streams occupy all of them; `nil` if they do not.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         Companions.shared.pool(of: self).connectionShortage(for: request)
     }
@@ -170,7 +170,7 @@ final class UploadStream: InputStream {
         status = .closed
     }
 
-    /// Whether bytes remain to be read; URLSession takes `false` for the end.
+    /// Whether bytes remain to be read; URLSession treats `false` as the end of the body.
     override var hasBytesAvailable: Bool {
         rest > 0 || !pending.isEmpty
     }
@@ -240,8 +240,8 @@ extension Error {
         case .badServerResponse:
             return .emptyReply
         case .cannotConnectToHost:
-            // This is also a failure on a connection, if another address refused before or after: the code is that of
-            // the last refusal, and the text is that of the first failure.
+            // This code also stands for a failure on an established connection, if another address of the host refused
+            // one: the code is that of the last refusal, and the text is that of the first failure.
             guard let text = textOfLibcurl, !text.contains("connect to ") else { return nil }
             return text.contains("transfer closed") ? .truncated : .emptyReply
         case .cannotFindHost:
@@ -304,7 +304,7 @@ private final class Companions: Sendable {
 /// A queue that runs URLSession's callbacks at once on the calling thread, instead of later on another thread.
 ///
 /// swift-corelibs-foundation passes each delegate call to this queue with `addOperation`, from the serial queue of the
-/// session. The calls therefore arrive one at a time and in order without a queue of ours, and switching threads would
+/// session. The calls therefore arrive one at a time and in order without another queue, and switching threads would
 /// take a tenth of a small exchange. A callback must not call back into a session or a task: `dataTask(with:)`,
 /// `resume()`, `cancel()` and the reply to a challenge wait for that same queue.
 // @unchecked because OperationQueue is; this class adds no state.

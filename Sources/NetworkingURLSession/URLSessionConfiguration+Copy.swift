@@ -6,7 +6,7 @@ import FoundationNetworking
 #endif
 
 extension URLSessionConfiguration {
-    /// A copy, whose changes do not reach the object of the caller.
+    /// A copy, which can be changed without changing the caller's object.
     var copied: URLSessionConfiguration {
         guard let copy = copy() as? URLSessionConfiguration else {
             preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")

@@ -156,9 +156,9 @@ extension HTTPCookie {
         return (marks.first == Self.markOfSecure[...], expiry.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// The requests from other sites that a cookie is sent with, as far as the platform stores them.
+    /// The value of `SameSite`, if the platform's storage supports it.
     ///
-    /// Apple's platforms know `Strict` and `Lax`. swift-corelibs-foundation knows neither.
+    /// Apple's platforms support `Strict` and `Lax`. swift-corelibs-foundation supports neither.
     fileprivate var sameSite: Cookie.SameSite {
         #if canImport(Darwin)
         switch sameSitePolicy {

@@ -51,7 +51,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// Returns the library's error for an error of URLSession, which it contains.
+    /// Returns the library's error, which contains an error of URLSession.
     ///
     /// - Parameters:
     ///   - error: URLSession's error.

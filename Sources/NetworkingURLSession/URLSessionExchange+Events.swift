@@ -28,7 +28,7 @@ extension URLSessionExchange {
         load.transferred(count)
         checkDecompression()
         reportProgress()
-        // Nothing else slows the server down. Other exchanges are waiting too, so each wait is short.
+        // Nothing else slows the server down. Other exchanges need the same queue, so the wait is usually short.
         body.waitForDisk()
     }
 

@@ -163,7 +163,7 @@ extension URLSessionExchange {
 
         mutating func receive(_ response: URLResponse) {
             self.response = response
-            // The length that a server announces is used only up to a limit.
+            // A server can announce any length, so memory is reserved only up to a limit.
             let expected = min(response.expectedContentLength, limit, Int64(min(body.maximumInMemory, 64 << 20)))
             if expected > 16_384 {
                 body.reserveCapacity(Int(expected))

@@ -9,12 +9,12 @@ import Synchronization
 
 /// One request in progress over URLSession, with the data that has arrived, the waiter, and the outcome.
 ///
-/// The exchange is the delegate of its task. URLSession calls it on a queue of URLSession's; the sending task waits for
-/// the head, for bytes or for the end. The first outcome counts: the server's response, an error, a limit, or the
+/// The exchange is the delegate of its task. URLSession calls it on its own queue; the sending task waits for the head,
+/// for bytes or for the end. The first outcome counts: the server's response, an error, a limit, or the
 /// cancellation of the caller. A cancelled caller is resumed at once, without waiting for URLSession.
 ///
-/// On Linux, the whole process shares one queue of URLSession. Work that the sending task can do is therefore done
-/// there, such as reading header fields and choosing the error.
+/// On Linux, all sessions of the process share one queue. Work that does not need that queue, such as reading header
+/// fields and choosing the error, is therefore done in the sending task.
 final class URLSessionExchange: NSObject, Sendable {
     /// The maximum number of bytes that are kept in memory for a sink.
     private static let maximumInMemory = 1 << 20

@@ -52,7 +52,7 @@ extension URLSessionTransport {
 ///
 /// Every URLSession has its own connection pool, and there is no other way to choose a connection. Over HTTP/2, a
 /// session may send requests for several hosts over one connection if the certificate names them all (RFC 9113 section
-/// 9.1.1). A host with pins therefore has a session of its own, whose connections were all compared with these pins.
+/// 9.1.1). A host with pins therefore has a separate session. All of its connections were compared with these pins.
 final class URLSessionPool: Sendable {
     /// The maximum number of sessions kept without a request in progress.
     private static let maximumIdle = 64
@@ -67,7 +67,7 @@ final class URLSessionPool: Sendable {
 
     /// The requests that may share connections.
     private struct Partition: Hashable {
-        /// The user, if the transport keeps users apart.
+        /// The user, if the transport separates users.
         let owner: ConnectionOwner?
         /// The pins and the identity of the host, if it has any.
         let host: HostTrust?

@@ -55,7 +55,7 @@ public final class URLSessionTransport: NetworkingTransport {
     ///
     /// Each host with pins or an identity has its own session with separate connections.
     ///
-    /// On Linux, URLSession can enforce none of it, so any value but the default one throws. Use
+    /// On Linux, URLSession can enforce none of this, so any `trust` other than the default throws. Use
     /// `AsyncHTTPClientTransport` there.
     ///
     /// - Parameters:
@@ -120,7 +120,7 @@ public final class URLSessionTransport: NetworkingTransport {
 }
 
 extension URLSessionTransport: ConnectionCounting {
-    /// Returns the reason why a request may have waited for a connection: streams occupy all of them.
+    /// Returns why a request may have waited for a connection, if open streams occupy all of them; `nil` if they do not.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)
     }

@@ -53,7 +53,7 @@ final class URLSessionTrust: Sendable {
 
 #if canImport(FoundationNetworking)
 extension ServerTrust {
-    /// Whether the platform enforces the value without any setting.
+    /// Whether the platform enforces this trust without further settings.
     ///
     /// libcurl accepts TLS 1.2 and later, as measured in Tests/IntegrationTests/TLS.
     fileprivate var isThatOfPlatform: Bool {

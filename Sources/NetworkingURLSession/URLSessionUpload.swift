@@ -7,7 +7,7 @@ import NetworkingCore
 ///
 /// A body that cannot be read without waiting, such as a stream, is first read completely. A short one is kept in
 /// memory, a longer one in a private file that is removed with this value. This is necessary because URLSession on
-/// Linux takes a pause of a stream for its end, and blocks all sessions while it waits for the stream.
+/// Linux treats a pause in a stream as its end, and blocks all sessions while it waits for the stream.
 struct URLSessionUpload: Sendable {
     /// The maximum size of a body that is kept in memory, in bytes.
     private static let maximumInMemory = 512 << 10

@@ -41,7 +41,7 @@ extension HTTPRequestData {
     /// transport.on(.get, "/users/:id") { request in .json(users[request.pathParameters["id"] ?? ""]) }
     /// ```
     ///
-    /// Empty everywhere else.
+    /// Empty in requests outside of a stub's or an expectation's closure.
     public internal(set) var pathParameters: [String: String] {
         get { self[option: PathParameters.self] }
         set { self[option: PathParameters.self] = newValue }

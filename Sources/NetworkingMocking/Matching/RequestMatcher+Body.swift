@@ -111,7 +111,7 @@ extension RequestMatcher {
     private static func json(text: String, _ comparison: JSONDocument.Comparison) -> RequestMatcher {
         let bytes = Array(text.utf8)
         if let document = JSONDocument(Data(bytes)) { return json(document, comparison) }
-        // A trap would also end all other tests, only because of a syntax error.
+        // A precondition failure would end the whole test process because of one stub's syntax error.
         let place = JSONTokenizer.fault(in: bytes).map { ", from byte \($0 + 1) on" } ?? ""
         let reason = "The stub's expected body is not valid JSON\(place): correct its text."
         return RequestMatcher("a text that is not JSON", test: { _ in false }, explain: { _ in [RequestMiss(reason)] })

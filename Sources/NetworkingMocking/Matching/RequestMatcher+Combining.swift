@@ -11,7 +11,8 @@ extension RequestMatcher {
     /// Matches requests that pass a custom check.
     ///
     /// - Parameters:
-    ///   - label: The name of the check in the message about a failing request: `"a request of the first page"`.
+    ///   - label: The name of the check in the message about a request that does not match, such as
+    ///     `"a request of the first page"`.
     ///   - check: The check.
     /// - Returns: The matcher.
     public static func `where`(
@@ -69,7 +70,7 @@ extension RequestMatcher {
                 }
                 guard let nearest else { return [RequestMiss("It matches no request.")] }
                 let sentences = nearest.map(\.sentence).joined(separator: " ")
-                let others = matchers.count == 1 ? "" : " The other alternatives differ more."
+                let others = matchers.count == 1 ? "" : " The other alternatives are no closer."
                 return [RequestMiss(sentences + others, weight: nearest.weight)]
             }
         )

@@ -25,7 +25,7 @@ struct EncodedResponse: Sendable {
 
     /// Encodes the response to a request.
     ///
-    /// With `isLast`, or if the request says so, it is the last one of the connection.
+    /// It is the last response of the connection if `isLast` is `true` or if the request has `Connection: close`.
     init(_ response: TestResponse, to request: RecordedRequest, isLast: Bool = false) {
         var response = response
         if response.body.isEcho { response.body = .chunks([TestResponse.Chunk(request.body)]) }
@@ -38,7 +38,7 @@ struct EncodedResponse: Sendable {
 
     /// Encodes a response, without its body for `HEAD`.
     ///
-    /// With `isLast` it is the last one of the connection.
+    /// It is the last response of the connection if `isLast` is `true`, or if the response itself closes it.
     init(_ response: TestResponse, isHead: Bool = false, isLast: Bool) {
         if case .hangUp = response.body {
             // The empty chunk carries the delay of the head, which is not sent.
@@ -196,7 +196,7 @@ extension [TestResponse.Chunk] {
 extension TestResponse.Chunk {
     /// The chunk in the chunked transfer coding.
     ///
-    /// An empty chunk is left out, because it would end the body.
+    /// An empty chunk stays without bytes, because a chunk of size zero would end the body.
     var chunked: TestResponse.Chunk {
         var chunk = self
         if !data.isEmpty {

@@ -1,9 +1,9 @@
 #if TestServer
 private import Synchronization
 
-/// Holds tasks until it is opened.
+/// A barrier that holds tasks until a test opens it.
 ///
-/// A handler that waits at a gate keeps its request in flight until the test says otherwise, without any time passing:
+/// A handler that waits at a gate keeps its request in flight until the test opens the gate, without a fixed delay:
 ///
 /// ```swift
 /// let gate = Gate()
@@ -36,7 +36,7 @@ public final class Gate: Sendable {
 
     /// Waits until the gate is open.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
+    /// - Throws: `CancellationError` if the task is cancelled before the gate opens, or before it starts to wait.
     public func wait() async throws(CancellationError) {
         let id = state.withLock { $0.makeID() }
         let isAdmitted = await withTaskCancellationHandler {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Networking
 
 extension RecordedRequest: CustomStringConvertible {
-    /// The method, the target, and what arrived on which connection, in one line:
+    /// The method, the target, the size of the body and the connection, on one line:
     /// `POST /users?page=2, 14 bytes (connection 1, request 3)`.
     ///
     /// The values of query items are redacted if their names suggest secrets.
@@ -30,7 +30,7 @@ extension RecordedRequest: CustomDebugStringConvertible {
 }
 
 extension RecordedRequest: CustomReflectable {
-    /// A mirror without children.
+    /// A mirror with the debug description as its only child.
     ///
     /// A failed test would otherwise print each property of a request, including secrets.
     public var customMirror: Mirror {

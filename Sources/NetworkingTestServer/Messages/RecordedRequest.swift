@@ -53,7 +53,7 @@ public struct RecordedRequest: Sendable, Hashable {
 
     /// Whether the whole request arrived.
     ///
-    /// `false` if the response came before the body or truncated it.
+    /// `false` if the server responded before the body arrived, or disconnected within the request.
     public var isComplete: Bool
 
     /// Creates a request without fields and without a body.

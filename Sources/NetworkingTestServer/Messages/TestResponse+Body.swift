@@ -7,7 +7,7 @@ extension TestResponse {
         /// Sends all bytes at once, with their `Content-Length`.
         case data(Data)
 
-        /// Sends the chunked transfer coding, each chunk separately.
+        /// Sends the chunks separately, in the chunked transfer coding.
         ///
         /// An empty chunk sends nothing.
         case chunks([Chunk])
@@ -24,7 +24,7 @@ extension TestResponse {
         /// Sends nothing, not even the head, and closes the connection.
         case hangUp
 
-        /// Sends the bytes that the test chooses, in place of head and body: ``TestResponse/raw(_:)``.
+        /// Sends exactly the bytes of the steps, in place of head and body: ``TestResponse/raw(_:)``.
         case raw([RawStep])
 
         /// Sends no bytes and `Content-Length: 0`.

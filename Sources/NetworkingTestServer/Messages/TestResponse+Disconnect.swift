@@ -64,10 +64,10 @@ extension TestResponse {
     /// TestResponse.ok.disconnecting(.close, at: .requestBody(after: 1_000))
     /// ```
     ///
-    /// For a point within the request, the response has to be known when the head arrives. Such responses are queued
-    /// ones, those of ``TestServer/route(_:_:times:responses:)``, and that of a
-    /// ``TestServer/routeAtHead(_:_:times:handler:)``. With another handler, the client gets a `500` that says so. The
-    /// received part of the request is recorded, and is not ``RecordedRequest/isComplete``.
+    /// For a point within the request, the response has to be known when the head arrives. This is so for queued
+    /// responses, and for those of ``TestServer/route(_:_:times:responses:)`` and
+    /// ``TestServer/routeAtHead(_:_:times:handler:)``. With another handler, the client gets a `500` that explains this.
+    /// The received part of the request is recorded, and ``RecordedRequest/isComplete`` is `false`.
     ///
     /// - Parameters:
     ///   - effect: The effect on the connection.

@@ -18,8 +18,8 @@ extension TestResponse {
         .raw(.reset)
     }
 
-    /// Returns a response of bytes that the test chooses, in place of head and body, as a broken or hostile server
-    /// sends them.
+    /// Returns a response that consists of exactly the bytes of its steps, without a generated head, to imitate a
+    /// broken or hostile server.
     ///
     /// ```swift
     /// let gate = Gate()

@@ -110,7 +110,7 @@ extension TestResponse {
     ///
     /// By default, the client gets `100 Continue`. A client that does not wait for it sees no difference. As with
     /// ``disconnecting(_:at:gate:)``, the response has to be known when the head arrives. A response of
-    /// ``TestServer/routeAtHead(_:_:times:handler:)`` is always sent instead of `100 Continue`.
+    /// ``TestServer/routeAtHead(_:_:times:handler:)`` is sent instead of `100 Continue`, unless it is an echo.
     ///
     /// - Parameter expectation: The response to the client.
     /// - Returns: The response with that expectation.

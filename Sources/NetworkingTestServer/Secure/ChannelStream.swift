@@ -5,7 +5,7 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// The bytes of a channel, which are read when they are asked for: of a connection, or of a stream of HTTP/2.
+/// The bytes of a connection or of an HTTP/2 stream, read from its channel on demand.
 final class ChannelStream: ByteStream {
     private let channel: any Channel
     /// Whether the channel is one of several streams on a connection.
@@ -25,7 +25,7 @@ final class ChannelStream: ByteStream {
         self.isMultiplexed = isMultiplexed
     }
 
-    /// Adds the last handler of a channel, and returns its bytes.
+    /// Adds the last handler to a channel, and returns the stream of its bytes.
     static func add(to channel: any Channel, isMultiplexed: Bool = false) -> EventLoopFuture<ChannelStream> {
         let stream = ChannelStream(channel, isMultiplexed: isMultiplexed)
         return channel.setOption(.autoRead, value: false)
@@ -69,7 +69,7 @@ final class ChannelStream: ByteStream {
     }
 
     func closeForWriting() {
-        // One stream of several cannot end without an end of its message, so it is reset.
+        // A multiplexed stream cannot end before its message is complete, so it is reset.
         channel.close(mode: isMultiplexed ? .all : .output, promise: nil)
     }
 
@@ -80,7 +80,7 @@ final class ChannelStream: ByteStream {
         try? await channel.close()
     }
 
-    /// Closes the connection below TLS, without the end that TLS would send.
+    /// Closes the connection below TLS, without the `close_notify` alert that TLS would send.
     private func reset() async throws {
         let channel = channel
         try await channel.eventLoop
@@ -114,7 +114,7 @@ final class ChannelStream: ByteStream {
     }
 }
 
-/// Passes the bytes and the end of a channel on.
+/// Passes the bytes and the end of a channel to its stream.
 private final class Intake: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

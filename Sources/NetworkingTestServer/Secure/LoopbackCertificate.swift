@@ -3,7 +3,7 @@
 extension TestServer.TLS {
     /// The certificate of the authority that issued the certificate of ``loopback``, in PEM.
     ///
-    /// Have the client under test trust it. Its private key was not kept, so it has issued no other certificate.
+    /// The client under test must trust it. Its private key was deleted, so it cannot issue another certificate.
     public static let loopbackAuthority = """
         -----BEGIN CERTIFICATE-----
         MIIBujCCAWCgAwIBAgIUVd/xTpRy8KKrlQyeOzsFkxtAb7IwCgYIKoZIzj0EAwIw

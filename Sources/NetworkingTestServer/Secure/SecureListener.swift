@@ -6,12 +6,12 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
-/// Listens on a port of loopback with TLS, and serves each connection and each stream of HTTP/2 in its own task.
+/// Listens on a loopback port with TLS, and serves each connection and each HTTP/2 stream in its own task.
 struct SecureListener: Listening {
     let port: Int
     private let channel: NIOAsyncChannel<Arrival, Never>
 
-    /// A connection that was accepted; its effect was chosen and its number counted at once.
+    /// An accepted connection, with the number and the effect that were assigned when it was accepted.
     private struct Arrival: Sendable {
         let channel: any Channel
         let number: Int
@@ -20,14 +20,14 @@ struct SecureListener: Listening {
     }
 
     private enum Speech: Sendable {
-        /// Bytes without TLS, for an effect that comes before the handshake.
+        /// Bytes without TLS, for an effect that replaces the handshake.
         case plain(ChannelStream)
         case secure(EventLoopFuture<NIONegotiatedHTTPVersion<ChannelStream, Streams>>)
     }
 
     private typealias Streams = NIOHTTP2Handler.AsyncStreamMultiplexer<ChannelStream>
 
-    /// Returns what NIOSSL needs for the handshakes.
+    /// Returns the context for the handshakes.
     static func context(_ tls: TestServer.TLS) throws(TestServerError) -> NIOSSLContext {
         do {
             let chain = try NIOSSLCertificate.fromPEMBytes(Array(tls.certificateChain.utf8))
@@ -37,7 +37,7 @@ struct SecureListener: Listening {
                 privateKey: .privateKey(key)
             )
             configuration.applicationProtocols = tls.protocols.map(\.rawValue)
-            // A client that has gone does not confirm the end.
+            // A client that has disconnected does not confirm the end of TLS.
             configuration.shutdownTimeout = .milliseconds(100)
             if let authority = tls.clientAuthority {
                 configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.utf8)))
@@ -49,13 +49,13 @@ struct SecureListener: Listening {
         }
     }
 
-    /// Listens on a port, or on a free one for zero.
+    /// Listens on a port, or on a free one if the port is zero.
     init(port: Int, context: NIOSSLContext, switchboard: Switchboard) async throws {
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-        // Connections that have just ended hold their port for a while. A free port is chosen without it, so that it is
-        // free.
+        // Closed connections block their port for some time unless this option is set. A free port is chosen without
+        // it, so that the port is unused.
         if port != 0 {
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         }
@@ -93,7 +93,7 @@ struct SecureListener: Listening {
     }
 
     private static func addStreams(to channel: any Channel) -> EventLoopFuture<Streams> {
-        // No handler of HTTP/2 ends the connection at the end of its input.
+        // The HTTP/2 handlers do not close the connection when the client closes its side, so the channel has to.
         channel.setOption(.allowRemoteHalfClosure, value: false)
             .flatMap {
                 channel.configureAsyncHTTP2Pipeline(mode: .server) { stream in

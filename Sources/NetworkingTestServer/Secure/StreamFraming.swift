@@ -3,9 +3,10 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 
-/// Translates between the messages of a stream of HTTP/2 and the bytes of HTTP/1.1 that the server reads and writes.
+/// Translates between the messages of an HTTP/2 stream and the HTTP/1.1 bytes that the server reads and writes.
 ///
-/// The bytes pass through the client's side of HTTP/1.1, in a channel that stays on the event loop of the stream.
+/// An embedded channel with the HTTP/1.1 handlers of a client encodes the requests and decodes the responses, on the
+/// event loop of the stream.
 final class StreamFraming: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = ByteBuffer
@@ -50,7 +51,7 @@ final class StreamFraming: ChannelDuplexHandler {
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        // A body without a length ends here. The stream of one that is too short is reset.
+        // A body without a length ends here. If a body is shorter than its length, its stream is reset.
         if (try? wire?.finish(acceptAlreadyClosed: true)) != nil, (try? passOn(context)) != nil {
             context.flush()
         }
@@ -58,7 +59,7 @@ final class StreamFraming: ChannelDuplexHandler {
         context.close(mode: mode, promise: promise)
     }
 
-    /// Writes the parts of the response that are complete; the promise is that of the last.
+    /// Writes the decoded parts of the response, the last one with the promise.
     private func passOn(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) throws {
         var next = try wire?.readInbound(as: HTTPClientResponsePart.self)
         guard next != nil else {

@@ -13,8 +13,7 @@ extension TestServer {
     /// apply. A response that HTTP/1.1 would end by closing or resetting the connection resets its stream, unless it is
     /// complete. Bytes of ``TestResponse/raw(_:)`` that are not a response reset the stream as well.
     public struct TLS: Sendable, Hashable {
-        /// The certificate of the server and those of the authorities between it and the root, in PEM, the server's
-        /// first.
+        /// The certificate of the server, followed by the intermediate certificates, in PEM.
         public var certificateChain: String
 
         /// The private key of the server's certificate, in PEM.
@@ -31,7 +30,7 @@ extension TestServer {
         /// Creates the settings of a server.
         ///
         /// - Parameters:
-        ///   - certificateChain: The certificates in PEM, the server's first.
+        ///   - certificateChain: The certificate of the server, followed by the intermediate certificates, in PEM.
         ///   - privateKey: The private key in PEM.
         ///   - protocols: The protocols that the server accepts, the preferred one first.
         ///   - clientAuthority: The certificate of the authority, in PEM, that must have issued the client's
@@ -66,15 +65,15 @@ extension TestServer {
 
     /// Starts a server that speaks TLS on a port of 127.0.0.1.
     ///
-    /// Apart from TLS and HTTP/2, it is the same server as that of ``start(port:keepingBodiesUpTo:clock:)``.
+    /// Apart from TLS and HTTP/2, the server behaves like one from ``start(port:keepingBodiesUpTo:clock:)``.
     ///
     /// - Parameters:
     ///   - tls: The certificate and the protocols.
     ///   - port: The port to listen on; 0 for a free one.
-    ///   - bodyLimit: The number of bytes of each request's body that are kept; the rest is read and counted.
-    ///   - clock: The clock of every delay.
+    ///   - bodyLimit: The maximum number of bytes recorded of each body. The rest is read and counted.
+    ///   - clock: The clock of all delays.
     /// - Returns: A running server.
-    /// - Throws: ``TestServerError`` if the port cannot be used, or if the certificate or the key cannot.
+    /// - Throws: ``TestServerError`` if the port, the certificate or the private key cannot be used.
     /// - Precondition: `port` is at most 65535, and neither it nor `bodyLimit` is negative.
     public static func start(
         tls: TLS,
@@ -100,7 +99,7 @@ extension TestServer.TLS {
     }
 }
 
-/// Runs a server that speaks TLS for as long as a closure runs.
+/// Runs a closure with a server that speaks TLS, and stops the server afterwards.
 ///
 /// ```swift
 /// try await withTestServer(tls: .loopback(.http2)) { server in
@@ -112,9 +111,9 @@ extension TestServer.TLS {
 /// - Parameters:
 ///   - tls: The certificate and the protocols.
 ///   - port: The port to listen on; 0 for a free one.
-///   - bodyLimit: The number of bytes of each request's body that are kept; the rest is read and counted.
-///   - clock: The clock of every delay.
-///   - body: Uses the running server.
+///   - bodyLimit: The maximum number of bytes recorded of each body. The rest is read and counted.
+///   - clock: The clock of all delays.
+///   - body: A closure that uses the running server.
 /// - Returns: The result of `body`.
 /// - Throws: The error of `body`; ``TestServerError`` if the port, the certificate or the key cannot be used.
 /// - Precondition: `port` is at most 65535, and neither it nor `bodyLimit` is negative.

@@ -34,8 +34,8 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     public enum Call: Sendable {
         /// Credentials were requested because there were none.
         case authorize
-        /// New credentials were requested, because of the server's response or, if that is nil, because these had
-        /// expired.
+        /// New credentials were requested, because the server refused these with the response or, if it is nil, because
+        /// they had expired.
         case refresh(Credentials, after: HTTPResponseData?)
     }
 
@@ -92,10 +92,10 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         state.withLock { $0.active }
     }
 
-    /// Holds all calls from now on, before they return, until ``release()``.
+    /// Holds each later call until ``release()``, before it uses the script or calls the closure.
     ///
-    /// - Parameter ignoresCancellation: Whether held calls also ignore cancellation, like a server that has already received the
-    ///   request.
+    /// - Parameter ignoresCancellation: Whether held calls also ignore cancellation, like a server that has already
+    ///   received the request.
     public func hold(ignoringCancellation ignoresCancellation: Bool = false) {
         state.withLock { state in
             state.isHolding = true

@@ -41,7 +41,7 @@ extension Cassette {
                     return .replay(index)
                 }
             }
-            // A request with a matching unused interaction, although not next in order, is not recorded again.
+            // A request that matches an unused interaction out of order fails, instead of being recorded again.
             guard records, !matches.contains(where: { state.uses[$0].isEmpty }) else { return nil }
             return .record(ticket: state.begin("\(facts.request)"), user: user, replacing: nil)
         }
@@ -157,7 +157,7 @@ extension Cassette {
         user.map { "\($0)" } ?? "no user"
     }
 
-    /// A hint for two users with swapped order.
+    /// A hint that the numbers of two users may be swapped; empty unless both users have numbers.
     private func hint(_ recorded: User?, _ user: User?) -> String {
         guard case .number = recorded, case .number = user else { return "" }
         return " (users are numbered in the order of their first requests: if several start at the same time, name "

@@ -82,9 +82,10 @@ extension Cassette {
         keep(interaction, of: pending, pending.redaction.hidingSecrets(of: response.sentRequest), problem)
     }
 
-    /// Ends the recording of a stream with the body received so far, or until its reader stopped.
+    /// Ends the recording of a stream with the part of the body that has arrived, or that arrived before its reader
+    /// stopped.
     ///
-    /// - Returns: Whether there is anything to record.
+    /// - Returns: `false` if nothing has arrived, so that there is nothing to record.
     func keepPart(of pending: PendingRecording) -> Bool {
         let (head, data, isPartial): (HTTPResponse, Data, Bool)
         switch pending.tee?.copy {

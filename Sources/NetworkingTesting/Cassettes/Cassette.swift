@@ -20,14 +20,14 @@ import Synchronization
 /// The file is an HTTP archive (HAR 1.2), formatted so that changes are easy to review. Secrets are redacted before
 /// anything is stored, while the caller still receives the real response. Bodies are stored decoded: as text if they
 /// are text, otherwise as base64. Each redirect is a separate interaction. Failures without a response and cancelled
-/// calls are not recorded. A stream is recorded up to the point where it was read, even if it is still open at the end;
-/// a stream of events is recorded up to its last complete event. A response that had already arrived when its caller
-/// was cancelled is recorded, too.
+/// calls are not recorded. A stream is recorded up to the point where it was read, even if it is still open in
+/// ``finish()``; a stream of events is recorded up to its last complete event. A response that had already arrived when
+/// its caller was cancelled is recorded, too.
 ///
 /// Each interaction is replayed once, in the recorded order, and only for the principal it was recorded for. The
-/// principals of a stack are numbered in the order in which they first appear, and no id is written. If two of them
-/// start at the same time, that order is random: name them with ``Options/principalName``. An interaction whose caller
-/// is cancelled before it has the response can be replayed again.
+/// principals of a stack are numbered in the order in which they first appear, and their ids are not written. If two of
+/// them start at the same time, that order is random: name them with ``Options/principalName``. If a caller is cancelled
+/// before it has the response, its interaction can be replayed again.
 ///
 /// Only one cassette at a time may write a file, across all processes; it holds a lock file beside it. Cassettes that
 /// only read do not conflict. Recordings are saved only by ``finish()``, in one atomic step. Archives from other tools
@@ -60,7 +60,7 @@ public final class Cassette: Sendable {
     /// Opens a cassette.
     ///
     /// - Parameters:
-    ///   - url: The file. Its folder is created when there is something to record.
+    ///   - url: The file. Its folder is created if the cassette may write the file.
     ///   - mode: How the cassette handles requests.
     ///   - options: How the cassette matches, redacts, stores and replays.
     /// - Throws: ``CassetteError`` if the file is missing in mode ``Mode/none``, is damaged, has another format or is
@@ -160,9 +160,9 @@ public final class Cassette: Sendable {
     /// The file is written only if its content changed. Later requests fail. A second call does nothing, unless the
     /// file could not be written. A concurrent call waits until the first one is done. Hooks must not call this method.
     ///
-    /// - Throws: ``CassetteError`` if the file cannot be written. After the file is written, also for unused
-    ///   interactions (unless the options allow or drop them), for responses that could not be recorded, and for calls
-    ///   that are still in flight.
+    /// - Throws: ``CassetteError`` if the file cannot be written. The file is written, and the error is thrown
+    ///   afterwards, if interactions are unused (unless the options allow or drop them), if responses could not be
+    ///   recorded, or if calls are still in flight.
     public func finish() throws(CassetteError) {
         try end.withLock { _ throws(CassetteError) in try finishAlone() }
     }

@@ -56,9 +56,10 @@ extension Cassette.Matcher {
     /// The bytes of the body.
     ///
     /// A body from a file or a stream is read before it is sent. A body longer than
-    /// ``Cassette/Options/maximumBodyBytes`` equals any other of the same length, and a body that can be read only once
-    /// equals any other such body. A body with a redacted part that cannot be replaced, such as a redacted form part,
-    /// equals none: its request is not recorded, and ``Cassette/finish()`` reports it.
+    /// ``Cassette/Options/maximumBodyBytes`` equals any other of the same length, or, if its length is not known in
+    /// advance, any other such body. A body that can be read only once equals any other such body. A body with a
+    /// redacted part that cannot be replaced, such as a redacted form part, equals none: its request is not recorded,
+    /// and ``Cassette/finish()`` reports it.
     public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true, needsBody: true) {
         recorded,
         request in

@@ -16,8 +16,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Place it directly on the transport, so that all other modifiers also run in a replay. It follows redirects
-    /// itself and records each as an interaction. Outside of `authenticated`, token requests are not on the cassette,
-    /// and the requests of two users are still kept apart.
+    /// itself and records each as an interaction. If it is placed outside of `authenticated`, it does not record token
+    /// requests, and still separates the requests of two users.
     ///
     /// A response body that goes to a sink is forwarded as it arrives, and a copy of up to
     /// ``Cassette/Options/maximumBodyBytes`` is recorded. A cancelled caller gets `CancellationError`: nothing is

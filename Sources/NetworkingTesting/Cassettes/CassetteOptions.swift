@@ -36,12 +36,12 @@ extension Cassette {
         /// `sender`, and not a real user's id.
         public var principalName: (@Sendable (Principal) -> String)?
 
-        /// Whether an interaction is replayed again when all matching interactions have been used.
+        /// Whether an interaction is replayed again when all matching interactions have been used; `false` by default.
         ///
-        /// Each is replayed once by default, in the recorded order.
+        /// Matching interactions are first replayed once each, in the recorded order. Then the last one is repeated.
         public var allowsRepeats = false
 
-        /// Whether requests must arrive in the recorded order.
+        /// Whether requests must arrive in the recorded order; `false` by default.
         public var playsInOrder = false
 
         /// When a recorded response arrives; immediately by default.
@@ -55,12 +55,13 @@ extension Cassette {
         /// A longer response is not recorded, and ``Cassette/finish()`` reports it.
         public var maximumBodyBytes = 16 << 20
 
-        /// Whether unused interactions are removed from the file when it is saved, instead of being an error.
+        /// Whether unused interactions are removed from the file when it is saved, instead of being an error; `false` by
+        /// default.
         ///
-        /// Only a cassette that may write does that, so this has no effect in mode ``Mode/none``.
+        /// It has no effect in mode ``Mode/none``, which never writes.
         public var dropsUnused = false
 
-        /// Whether interactions of the file may stay unused.
+        /// Whether interactions of the file may stay unused; if not, the default, ``Cassette/finish()`` reports them.
         public var allowsUnused = false
 
         /// A hook that receives each interaction as captured, including secrets, and can change or discard the
@@ -71,8 +72,8 @@ extension Cassette {
 
         /// A hook that receives each new interaction once, before it is written.
         ///
-        /// It runs before the first access to ``Cassette/interactions``, or at the end if there is none. Its changes
-        /// are written without further redaction.
+        /// It runs when ``Cassette/interactions`` is first read after the recording, or else in ``Cassette/finish()``.
+        /// Its changes are written without further redaction.
         public var beforeSave: (@Sendable (inout Interaction) -> Void)?
 
         /// A hook that can change an interaction before its response is replayed, for example to insert a fresh date or

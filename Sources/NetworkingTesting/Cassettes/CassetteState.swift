@@ -7,7 +7,7 @@ import Synchronization
 extension Cassette {
     /// The activity of a cassette since it was opened.
     struct State: Sendable {
-        /// The requests that used each interaction of the file, by their labels.
+        /// The ids of the requests that used each interaction of the file.
         var uses: [[HTTPRequestData.ID]]
         /// The recordings, by the order in which their requests arrived.
         var recordings: [Int: Recording] = [:]

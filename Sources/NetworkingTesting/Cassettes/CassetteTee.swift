@@ -7,7 +7,7 @@ import Synchronization
 final class CassetteTee: ForwardingSink {
     /// The outcome for the last body.
     enum Copy {
-        /// The sink was not asked, requested a collected body, or did not receive the complete body.
+        /// The sink was offered no head, requested a collected body, or did not receive the complete body.
         case none
         case whole(HTTPResponse, Data)
         case tooLong(Int)

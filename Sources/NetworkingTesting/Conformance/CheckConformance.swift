@@ -1,7 +1,7 @@
 #if TestServer
 public import Networking
 
-/// Checks a transport against all requirements of a stack, and throws an error that lists all violations.
+/// Checks whether a transport meets all requirements of a stack, and throws an error that lists all violations.
 ///
 /// ```swift
 /// @Test func conforms() async throws {

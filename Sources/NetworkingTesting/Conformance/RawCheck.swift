@@ -47,12 +47,12 @@ struct RawOutcome: Sendable {
 }
 
 extension TransportCheck {
-    /// Responds with raw bytes, and then correctly to another request, which earlier errors must not affect.
+    /// Responds to a request with raw bytes; a second request must then get its correct response.
     static func raw(_ name: String, _ steps: TestResponse.RawStep..., gives outcome: RawOutcome) -> TransportCheck {
         raw(name, [steps], gives: outcome)
     }
 
-    /// Responds to a request with each of several raw byte sequences, which must lead to the same outcome.
+    /// Responds with several sequences of raw bytes, one per request; each must lead to the same outcome.
     static func raw(_ name: String, _ responses: [[TestResponse.RawStep]], gives outcome: RawOutcome) -> TransportCheck
     {
         TransportCheck(name) { bench in
@@ -76,7 +76,7 @@ extension TransportCheck {
 }
 
 extension TestResponse {
-    /// Creates the same as ``raw(_:)-swift.type.method``, from a list.
+    /// Creates a response like ``raw(_:)-swift.type.method``, from an array of steps.
     static func raw(_ steps: [RawStep]) -> TestResponse {
         TestResponse(body: .raw(steps))
     }

@@ -5,8 +5,9 @@ public import NetworkingTestServer
 extension TransportCheck {
     /// Runs the check on a transport, with its own server that speaks TLS.
     ///
-    /// The transport has to trust the server's certificate, such as `TestServer.TLS.loopbackAuthority`.
-    /// The checks that need the bytes of HTTP/1.1 fail over HTTP/2, where a server cannot send them.
+    /// The transport must trust the authority of the server's certificate, such as `TestServer.TLS.loopbackAuthority`.
+    /// The checks that need the bytes of HTTP/1.1 fail over HTTP/2, where a server cannot send them. The check ends
+    /// within three minutes, even if the transport never returns.
     ///
     /// - Parameters:
     ///   - transport: The transport, or a stack that ends in it.

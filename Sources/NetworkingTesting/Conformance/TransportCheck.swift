@@ -4,7 +4,7 @@ import NetworkingTestServer
 
 /// A single requirement for every transport, checked over real sockets on loopback.
 ///
-/// The checks are the same for every transport, so the limits of a transport are the names of its excluded checks:
+/// The checks are the same for every transport. Exclude a check to document a limit of the transport:
 ///
 /// ```swift
 /// @Test(arguments: TransportCheck.all)

@@ -1,8 +1,8 @@
 import Networking
 
-/// Numbers the requests created by an operation from one: `000001`, `000002` and so on.
+/// Numbers the requests that an operation creates: the first gets the id `000001`, the second `000002`, and so on.
 ///
-/// Request labels are normally numbered across the whole process, so a test that runs in parallel with others cannot
+/// Request ids are normally numbered across the whole process, so a test that runs in parallel with others cannot
 /// predict them. Within this function it can:
 ///
 /// ```swift
@@ -14,7 +14,7 @@ import Networking
 /// ```
 ///
 /// It applies to the operation and to the tasks that it starts, even if they outlive it, but not to detached tasks.
-/// Concurrent calls are independent of each other, so the same label may also be in use elsewhere.
+/// Concurrent calls are independent of each other, so the same id may also be in use elsewhere.
 ///
 /// - Parameters:
 ///   - isolation: The caller's isolation; leave it to the compiler.

@@ -6,7 +6,7 @@ struct BodyFaults: Sendable {
     /// The position at which the body stops.
     struct End: Comparable {
         enum Manner {
-            /// The body ends, either with an error of a kind or, if that is nil, without an error.
+            /// The body ends with an error of a kind, or without an error if the kind is nil.
             case cut(NetworkingError.Kind?)
             case stall
         }

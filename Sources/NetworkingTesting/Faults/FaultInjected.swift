@@ -42,7 +42,7 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         guard let plan = injector.next(for: request) else { return try await upstream.send(request) }
         if let outcome = plan.outcome {
             var request = request
-            // The next request would get the same response again.
+            // A redirect that is followed over this transport would get the same response again.
             request.redirects = .never
             return try await FaultyTransport(outcome: outcome).send(request)
         }
@@ -92,7 +92,7 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
     }
 }
 
-/// A transport that replaces the exchange, with everything that transports do for a stack.
+/// A transport that returns or throws the fault instead of making an exchange.
 private struct FaultyTransport: NetworkingTransport {
     let outcome: FaultPlan.Outcome
 

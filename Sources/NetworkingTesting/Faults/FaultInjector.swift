@@ -28,7 +28,7 @@ public final class FaultInjector: Sendable {
     public struct Injection: Sendable, CustomStringConvertible {
         /// The number of the request, counted from one.
         public let number: Int
-        /// The request, with the method, URL and label that it had at this place of the stack.
+        /// The request, with the method, URL and id that it had at this place of the stack.
         public let request: HTTPRequestData
         /// The fault.
         public let fault: Fault
@@ -52,7 +52,7 @@ public final class FaultInjector: Sendable {
     ///
     /// - Parameters:
     ///   - seed: The seed of the random numbers; nil to draw one from the environment's
-    ///     `NetworkEnvironment.random`, which ``description`` contains.
+    ///     `NetworkEnvironment.random`. ``description`` contains the seed.
     ///   - faults: The possible faults, each with its own rate. Several may affect the same request.
     ///   - isMeant: Returns whether faults may affect a request; by default all requests. Called from any thread.
     public init(
@@ -113,7 +113,7 @@ public final class FaultInjector: Sendable {
         state.withLock { $0.injected }.sorted { $0.number < $1.number }
     }
 
-    /// Returns the faults for a request, before or after it is sent.
+    /// Returns the faults of the request with a number, whether or not it has been sent.
     ///
     /// - Parameter number: The number of the request, counted from one.
     /// - Returns: The faults, in the order of the list; only one if it replaces the exchange.

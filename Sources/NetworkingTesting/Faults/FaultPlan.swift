@@ -13,7 +13,7 @@ struct FaultPlan {
         case foreign(any Error)
     }
 
-    /// The faults, for tests.
+    /// The faults that apply, in the order of the list.
     private(set) var faults: [Fault] = []
     /// The fault that replaces the exchange; the first one in the list applies.
     private(set) var outcome: Outcome?

@@ -42,7 +42,7 @@ final class FaultySink: ForwardingSink {
             if let slices = faults.slices, offset > 0, offset.isMultiple(of: slices.size) {
                 try await NetworkEnvironment.current.clock.sleep(for: slices.pause)
             }
-            // Up to the next fault. Its position counts from the start of the body and not of the chunk.
+            // Forward the bytes before the next fault. Positions count from the start of the body, not of the chunk.
             let slice = faults.slices.map { $0.size - offset % $0.size } ?? .max
             let part = rest.prefix(min(slice, faults.end.count - offset))
             rest = rest.dropFirst(part.count)
@@ -64,7 +64,7 @@ final class FaultySink: ForwardingSink {
 }
 
 extension Data {
-    /// Returns the bytes with some of them changed, as the part of a body that starts at an offset.
+    /// Returns these bytes, which start at an offset in a body, with the masked bits flipped.
     func corrupted(by masks: [Int: UInt8], at offset: Int = 0) -> Data {
         guard !masks.isEmpty else { return self }
         // The indices of a slice do not start at zero.

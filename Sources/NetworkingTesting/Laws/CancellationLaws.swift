@@ -43,7 +43,8 @@ extension LawCheck {
     func sendsNothingWhenCancelled() async throws {
         let sent = Counter()
         let probe = Probe { request in
-            // Every transport does this; a request that still arrives here was not informed of the cancellation.
+            // Every transport does this. A request that passes the check runs in a task that was not cancelled with its
+            // caller.
             try Task.checkCancellation()
             sent.increase()
             return HTTPResponseData(request: request)

@@ -20,7 +20,7 @@ public import Networking
 /// ```
 ///
 /// - Parameters:
-///   - modifier: The modifier, as for one stack.
+///   - modifier: The modifier; all stacks of the check share it.
 ///   - request: The request to send. It needs an authority, and the modifier must act on it.
 ///   - exceptions: The laws to skip, with reasons. The check does not detect exceptions that are no longer necessary.
 /// - Throws: ``LawViolations``, which lists each broken law, the observation and the remedy; `CancellationError` if the
@@ -98,8 +98,8 @@ private func findViolations(
     _ check: nonisolated(nonsending) (Law) async throws -> Void
 ) async throws {
     var violations: [LawViolations.Violation] = []
-    // Check this first, before the modifier has stored anything: a stored response that is returned to all callers
-    // would hide a violation.
+    // Check concurrency first, before the modifier has stored anything: a stored response that is returned to all
+    // callers would hide a violation.
     let order = laws.filter { $0 == .concurrency } + laws.filter { $0 != .concurrency }
     for law in order where exceptions[law] == nil {
         do {

@@ -54,7 +54,7 @@ extension LawCheck {
             .map { index in
                 var request = request
                 request.query.caller = "\(index / 2)"
-                // Requests are distinguished by their labels, and a copy would have the same label.
+                // Requests are distinguished by their ids, and a copy has the same id.
                 let own = index.isMultiple(of: 2) ? request : request.withNewID
                 return (request: own, call: LawCall(own, over: stack))
             }

@@ -27,7 +27,8 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     case sinks
     /// A sink is notified if a body is truncated, and the caller gets the error of a failing sink.
     case failedSinks
-    /// After a request, its sink and its progress handler are released; after a stack, its upstream is released.
+    /// When a request is over, its sink and its progress handler are released; when a stack is released, so is its
+    /// upstream.
     case retention
     /// After a request that failed or was cancelled, the next one gets a response.
     case nextRequest

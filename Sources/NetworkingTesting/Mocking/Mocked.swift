@@ -21,8 +21,8 @@ extension NetworkingComponent {
 
     /// Returns a mock response for requests equal to a given one here, and forwards all others.
     ///
-    /// Requests are equal if method, URL, header fields and body are the same at this place of the stack. For
-    /// everything else, see ``mocked(all:)``.
+    /// Requests are equal if method, URL, header fields, body and the options that count for equality are the same at
+    /// this place of the stack. For everything else, see ``mocked(all:)``.
     ///
     /// - Parameters:
     ///   - request: The request.

@@ -2,7 +2,7 @@ import Dispatch
 package import Networking
 import Synchronization
 
-/// An actor with a counting executor, which counts each return from a hop as one more job.
+/// An actor that counts its jobs: each return from another executor is one more job.
 package actor CountingActor {
     private let executor = CountingExecutor()
 

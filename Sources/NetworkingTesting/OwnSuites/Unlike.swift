@@ -1,7 +1,7 @@
 package import FoundationForNetworking
 
 extension Data {
-    /// Bytes that repeat after 251, a prime number, so that consecutive chunks of any usual length differ.
+    /// Bytes with a period of 251, a prime number, so that consecutive chunks of any usual length differ.
     package static func unlike(_ count: Int) -> Data {
         let pattern = Data(0..<251)
         var data = Data(capacity: count + pattern.count)

@@ -19,7 +19,8 @@ extension NetworkingComponent {
     ///
     /// - Parameter request: The request; ``HTTPRequestData/init(urlRequest:)`` lists the properties that are used.
     /// - Returns: The body, and an `HTTPURLResponse`, whatever its status code.
-    /// - Throws: The errors of `data` and not `URLError`, and those of ``HTTPRequestData/init(urlRequest:)``.
+    /// - Throws: The errors of `data`, which never throws a `URLError`, and those of
+    ///   ``HTTPRequestData/init(urlRequest:)``.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
         let response = try await data(HTTPRequestData(urlRequest: request))
         guard let url = response.url,

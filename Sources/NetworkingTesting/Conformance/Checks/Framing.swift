@@ -64,7 +64,7 @@ extension TransportCheck {
     private static let fieldLines: [TransportCheck] = [
         .field("field without a space", "X-A:b", gives: .returns(200, "ok", [.xA: "b"])),
         .field("field with surrounding spaces", "X-A: \t b \t ", gives: .returns(200, "ok", [.xA: "b"])),
-        // The characters are replaced by spaces, or the response is rejected (RFC 9112, section 5.2).
+        // A client replaces the line fold with spaces (RFC 9112, section 5.2); rejecting the response is also safe.
         .field(
             "folded field",
             "X-A: b\r\n folded",
@@ -72,7 +72,7 @@ extension TransportCheck {
         ),
         .field("field without a colon", "X-A without a colon", gives: .fails(.invalidResponse)),
         .field("field without a name", ": without a name", gives: .fails(.invalidResponse)),
-        // A client must remove the space or the field, or reject the message (RFC 9112, section 5.1 is for servers).
+        // RFC 9112, section 5.1 has a rule for servers and proxies only, so a client may accept or reject the response.
         .field(
             "field with a space before its colon",
             "X-A : b",

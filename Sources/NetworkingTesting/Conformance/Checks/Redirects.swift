@@ -15,7 +15,7 @@ extension TransportCheck {
                 bench.server.enqueue(.redirect(to: "/new", status: HTTPResponse.Status(code: code)))
                 let request = HTTPRequestData(method: .post, path: "/old", body: .data(Data("body".utf8)))
                 let response = try await bench.fetch(request)
-                try expect(response.text, is: expected, in: "what arrives behind a \(code)")
+                try expect(response.text, is: expected, in: "the request that arrives after a \(code)")
                 try expect(response.redirects.map(\.response.status.code), is: [code], in: "the redirects")
                 try expect(response.url?.path(), is: "/new", in: "the path of the response")
             }
@@ -66,7 +66,7 @@ extension TransportCheck {
             ] {
                 bench.server.enqueue(.redirect(to: "/new", status: .temporaryRedirect))
                 let response = try await bench.fetch(HTTPRequestData(method: .put, path: "/old", body: body))
-                try expect(response.data, is: .pattern(200_000), in: "the body that arrives behind a 307")
+                try expect(response.data, is: .pattern(200_000), in: "the body that arrives after a 307")
             }
         },
     ]

@@ -124,8 +124,8 @@ struct MockStubTests {
 
         #expect(
             await failure("/users/2") == """
-                GET https://a.example/users/2: The stub GET /users/* matches, but it may be used once, and has been, \
-                the last time GET https://a.example/users/1. \
+                GET https://a.example/users/2: The stub GET /users/* matches, but it may be used once, \
+                and was last used for GET https://a.example/users/1. \
                 Give it uses: .exactly(2) or .any to use it again, or add another stub after it.
                 """
         )
@@ -138,8 +138,8 @@ struct MockStubTests {
 
         #expect(
             await failure("/") == """
-                GET https://a.example/: MockTransport has no response left: all 2 of its script are used. \
-                Add one to it, or one for several requests with on(_:uses:respond:).
+                GET https://a.example/: MockTransport has no response left: all responses of its script (2) are used. \
+                Add one to the script, or add a stub for several requests with on(_:uses:respond:).
                 """
         )
     }

@@ -98,7 +98,7 @@ struct MockTransportTests {
         #expect(error?.kind == .unimplemented)
         #expect(
             error?.description == """
-                GET https://a.example/uesrs: MockTransport has no stub that matches, and its script is used. \
+                GET https://a.example/uesrs: MockTransport has no stub that matches, and its script is used up. \
                 The closest of its 2 stubs is GET /users: The path is /uesrs, not /users. \
                 Add a stub with on(_:uses:respond:), or correct the request.
                 """

@@ -331,7 +331,7 @@ struct RequestMatcherTests {
         )
         #expect(
             (posts || .path("/user")).mismatches(in: request)
-                == ["The path is /users, not /user. The other alternatives differ more."]
+                == ["The path is /users, not /user. The other alternatives are no closer."]
         )
         #expect(
             RequestMatcher.where("a login") { $0.path == "/login" }.mismatches(in: request) == ["It is not a login."]
