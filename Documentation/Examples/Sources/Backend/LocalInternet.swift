@@ -10,7 +10,7 @@ package struct LocalInternet: NetworkingComponent {
 
     /// Creates the transport.
     ///
-    /// - Parameter server: The server, which stands in for every host.
+    /// - Parameter server: The server, which simulates every host.
     package init(_ server: TestServer) {
         self.server = server
     }

@@ -10,7 +10,7 @@ package final class SpotifyService: Service {
 
     package init() {}
 
-    /// Shows the sign-in page to a user who agrees.
+    /// Shows the sign-in page to a user that approves it.
     ///
     /// - Parameters:
     ///   - page: The page.

@@ -99,7 +99,7 @@ struct SpotifyError: Error, Decodable {
     }
 }
 
-/// A browser with a user who agrees, in place of `WebAuthenticationSession { window }` on Apple's platforms.
+/// A browser with a user that approves, in place of `WebAuthenticationSession { window }` on Apple's platforms.
 struct Browser: OAuthUserAgent {
     let open: @Sendable (URL) async throws -> URL
 
