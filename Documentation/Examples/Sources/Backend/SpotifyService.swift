@@ -2,8 +2,8 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// Simulates a part of Spotify: the pages and tokens of `accounts.spotify.com`, and the profile and the followed artists
-/// of one user at `api.spotify.com`.
+/// Simulates a part of Spotify: the pages and tokens of `accounts.spotify.com`, and the profile and the followed
+/// artists of one user at `api.spotify.com`.
 package final class SpotifyService: Service {
     private let issuer = TokenIssuer()
     private let artists = ["Björk", "Cibo Matto", "Cornelius", "Morcheeba", "Zero 7"]
