@@ -14,7 +14,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
-        // The servers that the programs talk to. An app needs nothing of it.
+        // The servers that the programs talk to. An app does not need this target.
         .target(
             name: "Backend",
             dependencies: [

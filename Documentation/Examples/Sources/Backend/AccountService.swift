@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Plays dummyjson.com with one user: login with a password, and new tokens for a refresh token.
+/// Simulates dummyjson.com with one user: login with a password, and new tokens for a refresh token.
 package final class AccountService: Service {
     private let state = Mutex(State())
     private let slowCall = Gate()
@@ -32,7 +32,7 @@ package final class AccountService: Service {
         state.withLock { $0.refreshes }
     }
 
-    /// Waits until a request for the posts has arrived, which take half a minute.
+    /// Waits until a request for the posts has arrived. Its response takes half a minute.
     package func waitForSlowCall() async throws {
         try await slowCall.wait()
     }

@@ -1,7 +1,7 @@
 import Networking
 import NetworkingTestServer
 
-/// Plays the API of a news app: articles, bookmarks, and an archive that takes half a minute.
+/// Simulates the API of a news app: articles, bookmarks, and an archive that takes half a minute.
 package final class ArticleService: Service {
     private let archive = Gate()
 

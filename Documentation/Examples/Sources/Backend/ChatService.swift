@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// Plays a language model that sends its reply as server-sent events, one for each token.
+/// Simulates a language model that sends its reply as server-sent events, one for each token.
 package struct ChatService: Service {
     private let key: String
 

@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Plays a part of the REST API of GitHub: a user, the user's repositories in pages, and issues.
+/// Simulates a part of the REST API of GitHub: a user, the user's repositories in pages, and issues.
 package final class GitHubService: Service {
     private let issues = Atomic(0)
 
@@ -38,7 +38,7 @@ package final class GitHubService: Service {
         .json(text: #"{"message": "Not Found"}"#, status: .notFound)
     }
 
-    /// Returns a page of eight repositories; its `Link` field has the URL of the next page.
+    /// Returns one page of the eight repositories; its `Link` field has the URLs of the next and the last page.
     private static func repositories(for request: RecordedRequest, at root: String) -> TestResponse {
         let names = [
             "boysenberry-repo-1", "git-consortium", "hello-worId", "Hello-World", "linguist", "octocat.github.io",

@@ -1,7 +1,7 @@
 import Networking
 import NetworkingTestServer
 
-/// Plays ipinfo.io: returns the location of an address to clients with a token.
+/// Simulates ipinfo.io: returns the location of an address to clients with a token.
 package struct IPInfoService: Service {
     private let token: String
 

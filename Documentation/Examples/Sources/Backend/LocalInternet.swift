@@ -4,13 +4,13 @@ import NetworkingTestServer
 
 /// A transport that sends the requests for every host to one server on this machine, for clients with fixed URLs.
 ///
-/// In an app, it is `URLSession.shared`.
+/// An app uses `URLSession.shared` instead.
 package struct LocalInternet: NetworkingComponent {
     private let server: TestServer
 
     /// Creates the transport.
     ///
-    /// - Parameter server: The server, which plays all hosts.
+    /// - Parameter server: The server, which simulates every host.
     package init(_ server: TestServer) {
         self.server = server
     }

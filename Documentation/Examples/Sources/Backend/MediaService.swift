@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Plays a server of films that supports requests for parts of a file.
+/// Simulates a server of films that supports requests for parts of a file.
 ///
 /// It sends slowly. If the name of a film starts with "long", its first response stops in the middle, as on a bad
 /// connection, so that the example can pause or cancel the download there.

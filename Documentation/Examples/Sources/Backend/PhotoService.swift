@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Plays a server of photos, which clients may keep for an hour.
+/// Simulates a server of photos, which clients may keep for an hour.
 ///
 /// The photos from number 100 on take half a minute.
 package final class PhotoService: Service {

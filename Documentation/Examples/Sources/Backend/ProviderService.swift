@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Plays an OAuth provider, a user that agrees to everything, the browser, and an API that requires a token.
+/// Simulates an OAuth provider, a user that approves everything, the browser, and an API that requires a token.
 package final class ProviderService: Service {
     private let issuer = TokenIssuer()
     private let revoked = Atomic(0)

@@ -2,15 +2,15 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// Plays a part of Spotify: the pages and tokens of `accounts.spotify.com`, and the profile and the followed artists of
-/// one user at `api.spotify.com`.
+/// Simulates a part of Spotify: the pages and tokens of `accounts.spotify.com`, and the profile and the followed
+/// artists of one user at `api.spotify.com`.
 package final class SpotifyService: Service {
     private let issuer = TokenIssuer()
     private let artists = ["Björk", "Cibo Matto", "Cornelius", "Morcheeba", "Zero 7"]
 
     package init() {}
 
-    /// Shows the sign-in page to a user that agrees.
+    /// Shows the sign-in page to a user that approves it.
     ///
     /// - Parameters:
     ///   - page: The page.

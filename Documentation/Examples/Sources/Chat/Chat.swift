@@ -99,7 +99,7 @@ enum Chat {
         }
     }
 
-    /// Prints a token at once, and not when the line is complete.
+    /// Prints a token at once instead of waiting for the end of the line.
     private static func show(_ token: String) {
         print(token, terminator: "")
         fflush(nil)

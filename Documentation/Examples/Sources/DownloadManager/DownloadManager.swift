@@ -19,7 +19,7 @@ actor DownloadManager {
             .server(baseURL: url)
     }
 
-    /// Starts a download, or continues one that was cancelled or interrupted earlier.
+    /// Starts a download, or resumes one that was interrupted earlier.
     @discardableResult
     func start(_ name: String) -> Transfer<DownloadedFile> {
         let transfer = network.transfer(downloading: .get("films/\(name)"), to: file(name), in: group)

@@ -4,7 +4,7 @@ import NetworkClient
 import NetworkClientLive
 import Networking
 
-/// The API of ipinfo.io, as one client among others on the network of the app.
+/// A client for the API of ipinfo.io, over the stack that all API clients of the app share.
 struct IPInfoClient: Sendable {
     private let network: any NetworkingComponent
 
@@ -15,7 +15,7 @@ struct IPInfoClient: Sendable {
             .server(authority: authority)
     }
 
-    /// Returns the location of an address, or of the caller's own if there is none.
+    /// Returns the location of an address, or of the caller's own address for `nil`.
     func fetch(address: String? = nil) async throws -> Location {
         let path: RequestPath = if let address { "\(address)" } else { "/" }
         return try await network.request(.get(path), as: Location.self)

@@ -73,7 +73,7 @@ struct Articles: Sendable {
     }
 }
 
-/// Between: waits for a completion handler in an async function, until the class has moved too.
+/// In between: an async function that waits for a completion handler, until the class is migrated, too.
 @MainActor
 func outcome<Value: Sendable>(
     of start: (@escaping @MainActor (Result<Value, any Error>) -> Void) -> Void

@@ -89,7 +89,7 @@ struct FollowedArtists: Decodable, Sendable {
     }
 }
 
-/// The body of a response to a refused request, which calls throw as an error.
+/// The body of an error response. Calls throw it as an error.
 struct SpotifyError: Error, Decodable {
     let error: Detail
 
@@ -99,7 +99,7 @@ struct SpotifyError: Error, Decodable {
     }
 }
 
-/// A browser with a user that agrees, in place of `WebAuthenticationSession { window }` on Apple's platforms.
+/// A browser with a user that approves, in place of `WebAuthenticationSession { window }` on Apple's platforms.
 struct Browser: OAuthUserAgent {
     let open: @Sendable (URL) async throws -> URL
 

@@ -36,7 +36,7 @@ enum DemoServer {
             switch connections.next() {
             case 1:
                 return .raw(.text(head), "id: 1\nretry: 50\ndata: one\n\nid: 2\ndata: two\n\nid: 3\ndata: thr", .reset)
-            case 2: return .raw(.text(head), .text("data: the stream goes on after \(ids.last ?? "nothing")\n\n"))
+            case 2: return .raw(.text(head), .text("data: the stream continues after \(ids.last ?? "nothing")\n\n"))
             default: return .status(.noContent)
             }
         }

@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import NetworkingTestServer
 
-/// An event stream that loses its connection.
+/// Reads an event stream that loses its connection.
 enum Events {
     static func show(_ server: TestServer) async throws {
         Terminal.title("14. An event stream reconnects after a lost connection")

@@ -50,7 +50,7 @@ enum OAuthSignIn {
         }
         try await account.signIn(with: .authorizationCode(browser))
         Terminal.say(
-            "The provider has redirected it to a port of this machine. The tokens are redacted: \(account.client)"
+            "The provider has redirected the browser to this machine. The tokens are redacted: \(account.client)"
         )
     }
 

@@ -56,7 +56,7 @@ enum OutboxRestart {
         )
     }
 
-    /// Runs this program once more and returns whether a signal has ended it.
+    /// Runs this program again and returns whether a signal has ended it.
     private static func runAndKill(_ directory: URL, _ url: URL) async throws -> Bool {
         let process = Process()
         process.executableURL = Bundle.main.executableURL

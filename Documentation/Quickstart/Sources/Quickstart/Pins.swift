@@ -3,7 +3,7 @@ import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 
-/// A server with another key than the app expects.
+/// Connects to a server whose key matches the pins, and then with pins that do not match.
 enum Pins {
     static func show() async throws {
         Terminal.title("17. A server with the wrong key gets nothing")

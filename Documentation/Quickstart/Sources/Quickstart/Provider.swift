@@ -3,7 +3,7 @@ import NetworkingOAuth
 import NetworkingTestServer
 import Synchronization
 
-/// A small but strict OAuth provider, a user that agrees to everything, and an API that requires a token.
+/// A small but strict OAuth provider, a user that approves everything, and an API that requires a token.
 final class Provider: Sendable {
     private let state = Mutex(State())
 

@@ -11,7 +11,7 @@ struct Quickstart {
           --help          shows this
         """
 
-    /// The option with which the tour starts this program once more; see ``OutboxRestart``.
+    /// The option with which the tour starts this program again; see ``OutboxRestart``.
     static let enqueueOption = "--enqueue-and-end"
 
     static func main() async {

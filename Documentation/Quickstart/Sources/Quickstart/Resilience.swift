@@ -29,7 +29,7 @@ enum Resilience {
         for attempt in response.attempts {
             Terminal.say("    attempt \(attempt)")
         }
-        Terminal.say("And then: \(response.status)")
+        Terminal.say("    attempt 3: \(response.status)")
         try Tour.expect(response.attempts.count == 2, "the third attempt succeeds")
 
         let post = try await network.data(HTTPRequestData(method: .post, path: "down"))

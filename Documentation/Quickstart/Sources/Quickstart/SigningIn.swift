@@ -3,7 +3,7 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Signs in as at dummyjson.com and stays signed in when tokens expire.
+/// Signs in with a password and stays signed in when the token expires, as an app does with dummyjson.com.
 enum SigningIn {
     static func show(_ server: TestServer) async throws {
         let accounts = Accounts()

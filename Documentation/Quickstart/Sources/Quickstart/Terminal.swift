@@ -12,7 +12,7 @@ enum Terminal {
         print("\n" + styled(text, "1"))
     }
 
-    /// Prints code as it is in this program.
+    /// Prints a piece of the tour's code.
     static func code(_ text: String) {
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             print(styled("    \(line)", "36"))
@@ -44,7 +44,7 @@ enum Terminal {
     }
 }
 
-/// A log handler that prints log lines between the others.
+/// A log handler that prints log lines among the lines of the tour.
 struct TerminalLog: LogHandler {
     var logLevel = Logger.Level.info
     var metadata: Logger.Metadata = [:]

@@ -67,7 +67,7 @@ enum Tour {
     }
 
     private static func typedValue(from network: some NetworkingComponent) async throws {
-        Terminal.title("2. A request knows what its response decodes to")
+        Terminal.title("2. A request has the type of its response")
         Terminal.code("let (user, response) = try await network.value(.user(id: 42))")
         let (user, response) = try await network.value(.user(id: 42))
         Terminal.say("\(user.name), from a response of \(response.data.count) bytes, status \(response.status)")
@@ -94,7 +94,7 @@ enum Tour {
     }
 
     private static func token(_ session: Session, on network: some NetworkingComponent) async throws {
-        Terminal.title("5. A stack grows around a stack")
+        Terminal.title("5. A stack can be extended")
         Terminal.code(
             """
             let mine = network.server(headerField: .authorization, "Bearer \\(session.token)")
