@@ -15,7 +15,11 @@ enum Overhead {
         let call = (time("layers8") - time("layers0")) / 8
         let factor = max(1, call / Calibration.reference)
         let passed = (time("eleven") - time("one")) / 10
-        let measured = (time("instrument.eleven") - time("instrument")) / 10
+        /// The time of each of the pass-through modifiers in a stack that observes them.
+        func layer(_ stack: String) -> Double {
+            (time("\(stack).eleven") - time(stack)) / 10
+        }
+        let measured = layer("instrument")
         /// The time of a stack beyond that of one pass-through modifier, which includes the call itself.
         func cost(_ name: String, of stack: String, gate: Double? = nil) -> Row {
             Row(name: name, value: time(stack) - time("one"), unit: "ns", gate: gate.map { $0 * factor })
@@ -43,28 +47,10 @@ enum Overhead {
                 gate: 1_000 * factor
             ),
             Row(name: "instrument, each modifier", value: measured - passed, unit: "ns", gate: 100 * factor),
-            Row(
-                name: "traced, a call",
-                value: time("traced") - time("one") - (time("traced.eleven") - time("traced")) / 10,
-                unit: "ns"
-            ),
-            Row(
-                name: "traced, each modifier",
-                value: (time("traced.eleven") - time("traced")) / 10 - passed,
-                unit: "ns",
-                gate: 150 * factor
-            ),
-            Row(
-                name: "inspected, a call",
-                value: time("inspected") - time("one") - (time("inspected.eleven") - time("inspected")) / 10,
-                unit: "ns"
-            ),
-            Row(
-                name: "inspected, each modifier",
-                value: (time("inspected.eleven") - time("inspected")) / 10 - passed,
-                unit: "ns",
-                gate: 150 * factor
-            ),
+            Row(name: "traced, a call", value: time("traced") - time("one") - layer("traced"), unit: "ns"),
+            Row(name: "traced, each modifier", value: layer("traced") - passed, unit: "ns", gate: 150 * factor),
+            Row(name: "inspected, a call", value: time("inspected") - time("one") - layer("inspected"), unit: "ns"),
+            Row(name: "inspected, each modifier", value: layer("inspected") - passed, unit: "ns", gate: 150 * factor),
             cost("authenticated", of: "authenticated"),
             cost("cached, nothing stored", of: "cached"),
             cost("deadline", of: "deadline"),
