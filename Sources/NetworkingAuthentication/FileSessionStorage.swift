@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-import NetworkingCore
+public import NetworkingCore
 
 /// Stores the session of each user in a file that only the current account of the machine can read.
 ///
@@ -202,7 +202,7 @@ private struct LockFile: Sendable {
 }
 
 /// The reason why a session could not be read or stored.
-public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible {
+public enum SessionStorageError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {
     /// The file was moved because it is not a session, and the user has no stored session now.
     case damaged(movedTo: URL)
     /// The file, the directory or the keychain cannot be used.
@@ -218,25 +218,10 @@ public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible 
         }
     }
 
-    private var userText: UserText {
+    package var userText: UserText {
         switch self {
         case .damaged: .damagedSession
         case .unusable: .unusableSession
         }
-    }
-
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        userText.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        userText.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        userText.localized(.suggestion)
     }
 }

@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-import NetworkingCore
+public import NetworkingCore
 
 /// A place where a ``CookieJar`` stores its cookies between launches.
 ///
@@ -155,7 +155,7 @@ public struct FileCookieStorage: CookieStorage {
 
 /// The reason why cookies could not be read or stored.
 @nonexhaustive
-public enum CookieStorageError: Error, LocalizedError, CustomStringConvertible {
+public enum CookieStorageError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {
     /// The file was moved because it does not contain cookies, and there are no stored cookies now.
     case damaged(movedTo: URL)
     /// The file or its directory cannot be used.
@@ -171,25 +171,10 @@ public enum CookieStorageError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    private var userText: UserText {
+    package var userText: UserText {
         switch self {
         case .damaged: .damagedCookies
         case .unusable: .unusableCookies
         }
-    }
-
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        userText.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        userText.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        userText.localized(.suggestion)
     }
 }

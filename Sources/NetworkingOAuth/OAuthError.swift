@@ -72,8 +72,8 @@ public struct OAuthError: Error {
     }
 }
 
-extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
+extension OAuthError: ReasonedError, LocalizedError, ErrorWithUserText, CustomStringConvertible,
+    CustomDebugStringConvertible, CustomReflectable
 {
     /// The reason.
     public var description: String {
@@ -94,23 +94,8 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         "OAuthError(\(kind)): \(reason)"
     }
 
-    private var userText: UserText {
+    package var userText: UserText {
         isDenied ? .deniedSignIn : .failedSignIn
-    }
-
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        userText.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        userText.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        userText.localized(.suggestion)
     }
 
     /// A dump without secrets and without the underlying error.

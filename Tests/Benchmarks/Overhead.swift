@@ -15,7 +15,15 @@ enum Overhead {
         let call = (time("layers8") - time("layers0")) / 8
         let factor = max(1, call / Calibration.reference)
         let passed = (time("eleven") - time("one")) / 10
-        let measured = (time("instrument.eleven") - time("instrument")) / 10
+        /// The time of each of the pass-through modifiers in a stack that observes them.
+        func layer(_ stack: String) -> Double {
+            (time("\(stack).eleven") - time(stack)) / 10
+        }
+        let measured = layer("instrument")
+        /// The time of a stack beyond that of one pass-through modifier, which includes the call itself.
+        func cost(_ name: String, of stack: String, gate: Double? = nil) -> Row {
+            Row(name: name, value: time(stack) - time("one"), unit: "ns", gate: gate.map { $0 * factor })
+        }
         return [
             Row(name: "one async call here and now; the gates are stretched by it", value: call, unit: "ns"),
             Row(name: "a stack of one pass-through modifier, everything", value: time("one"), unit: "ns"),
@@ -27,27 +35,11 @@ enum Overhead {
             ),
             Row(name: "nine modifiers", value: time("light"), unit: "ns", gate: 6_000 * factor),
             Row(name: "the nine modifiers of an app", value: time("app"), unit: "ns"),
-            Row(
-                name: "environment set for one call",
-                value: time("environment") - time("one"),
-                unit: "ns",
-                gate: 250 * factor
-            ),
-            // Relative to the stack of one pass-through modifier, which includes the call itself.
-            Row(
-                name: "throttled, a permit is free",
-                value: time("throttled") - time("one"),
-                unit: "ns",
-                gate: 150 * factor
-            ),
-            Row(
-                name: "deduplicated, no other caller",
-                value: time("deduplicated") - time("one"),
-                unit: "ns",
-                gate: 2_500 * factor
-            ),
-            Row(name: "retry, no failure", value: time("retry") - time("one"), unit: "ns"),
-            Row(name: "rateLimited, a permit is free", value: time("rateLimited") - time("one"), unit: "ns"),
+            cost("environment set for one call", of: "environment", gate: 250),
+            cost("throttled, a permit is free", of: "throttled", gate: 150),
+            cost("deduplicated, no other caller", of: "deduplicated", gate: 2_500),
+            cost("retry, no failure", of: "retry"),
+            cost("rateLimited, a permit is free", of: "rateLimited"),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),
@@ -55,44 +47,16 @@ enum Overhead {
                 gate: 1_000 * factor
             ),
             Row(name: "instrument, each modifier", value: measured - passed, unit: "ns", gate: 100 * factor),
-            Row(
-                name: "traced, a call",
-                value: time("traced") - time("one") - (time("traced.eleven") - time("traced")) / 10,
-                unit: "ns"
-            ),
-            Row(
-                name: "traced, each modifier",
-                value: (time("traced.eleven") - time("traced")) / 10 - passed,
-                unit: "ns",
-                gate: 150 * factor
-            ),
-            Row(
-                name: "inspected, a call",
-                value: time("inspected") - time("one") - (time("inspected.eleven") - time("inspected")) / 10,
-                unit: "ns"
-            ),
-            Row(
-                name: "inspected, each modifier",
-                value: (time("inspected.eleven") - time("inspected")) / 10 - passed,
-                unit: "ns",
-                gate: 150 * factor
-            ),
-            Row(name: "authenticated", value: time("authenticated") - time("one"), unit: "ns"),
-            Row(name: "cached, nothing stored", value: time("cached") - time("one"), unit: "ns"),
-            Row(name: "deadline", value: time("deadline") - time("one"), unit: "ns"),
-            Row(
-                name: "logged, the logger shows less",
-                value: time("logged.silent") - time("one"),
-                unit: "ns",
-                gate: 50 * factor
-            ),
-            Row(
-                name: "logged, off for the request",
-                value: time("logged.off") - time("one"),
-                unit: "ns",
-                gate: 50 * factor
-            ),
-            Row(name: "logged, but for failures", value: time("logged.level") - time("one"), unit: "ns"),
+            Row(name: "traced, a call", value: time("traced") - time("one") - layer("traced"), unit: "ns"),
+            Row(name: "traced, each modifier", value: layer("traced") - passed, unit: "ns", gate: 150 * factor),
+            Row(name: "inspected, a call", value: time("inspected") - time("one") - layer("inspected"), unit: "ns"),
+            Row(name: "inspected, each modifier", value: layer("inspected") - passed, unit: "ns", gate: 150 * factor),
+            cost("authenticated", of: "authenticated"),
+            cost("cached, nothing stored", of: "cached"),
+            cost("deadline", of: "deadline"),
+            cost("logged, the logger shows less", of: "logged.silent", gate: 50),
+            cost("logged, off for the request", of: "logged.off", gate: 50),
+            cost("logged, but for failures", of: "logged.level"),
             Row(
                 name: "timeout, upstream suspends once",
                 value: time("timeout") - time("suspending"),

@@ -205,9 +205,7 @@ extension Loopback {
             try await withTemporaryDirectory { directory in
                 try await withTestServer(keepingBodiesUpTo: 0) { server in
                     server.route("/") { _ in .ok }
-                    let file = directory.appending(path: "data.bin")
-                    #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                    #expect(truncate(file.path, 8 << 20) == 0)
+                    let file = sparseFile(of: 8 << 20, in: directory)
                     let request = HTTPRequestData(url: server.url)
                     var cancelled = 0
                     for round in 0..<100 {
@@ -244,9 +242,7 @@ extension Loopback {
         func failsWhenTheFileChangesDuringTheUpload(change: String) async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer(keepingBodiesUpTo: 0) { server in
-                    let file = directory.appending(path: "data.bin")
-                    #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                    #expect(truncate(file.path, 64 << 20) == 0)
+                    let file = sparseFile(of: 64 << 20, in: directory)
                     let isChanged = Atomic(false)
                     var request = HTTPRequestData(method: .post, url: server.url)
                     request.body = .file(file)
@@ -371,9 +367,7 @@ extension Loopback {
                 try await withTemporaryDirectory { directory in
                     try await withTestServer(keepingBodiesUpTo: 0) { server in
                         server.route("/") { _ in .ok }
-                        let file = directory.appending(path: "data.bin")
-                        #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                        #expect(truncate(file.path, 1 << 30) == 0)
+                        let file = sparseFile(of: 1 << 30, in: directory)
                         let body: RequestBody =
                             switch kind {
                             case "file": .file(file)

@@ -44,9 +44,7 @@ struct CheckLawsTests {
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
+            } catch where !(error is CancellationError) {
                 throw Wrapped(error: error)
             }
         },
@@ -56,9 +54,7 @@ struct CheckLawsTests {
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
+            } catch where !(error is CancellationError) {
                 return HTTPResponseData(request: request)
             }
         },

@@ -1,7 +1,6 @@
 import Foundation
 import Networking
 import NetworkingTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -61,7 +60,7 @@ struct ManualClockTests {
     }
 
     @Test func firesAlarmsByDeadlineThenByCreation() {
-        let fired = FiredAlarms()
+        let fired = Journal()
         let network = NetworkClock.manual(clock)
         for (name, second) in [("c", 3), ("a", 1), ("d", 3), ("b", 2)] {
             _ = network.alarm(at: .seconds(second)) { fired.note(name) }
@@ -69,11 +68,11 @@ struct ManualClockTests {
 
         clock.advance(by: .seconds(3))
 
-        #expect(fired.names == ["a", "b", "c", "d"])
+        #expect(fired.entries == ["a", "b", "c", "d"])
     }
 
     @Test func firesAlarmsOutsideTheLock() {
-        let fired = FiredAlarms()
+        let fired = Journal()
         let network = NetworkClock.manual(clock)
         _ = network.alarm(at: .seconds(1)) { [clock] in
             fired.note("\(clock.now.offset)")
@@ -81,14 +80,14 @@ struct ManualClockTests {
         }
 
         clock.advance(by: .seconds(1))
-        #expect(fired.names == ["1.0 seconds"])
+        #expect(fired.entries == ["1.0 seconds"])
         clock.advance(by: .seconds(1))
 
-        #expect(fired.names == ["1.0 seconds", "second"])
+        #expect(fired.entries == ["1.0 seconds", "second"])
     }
 
     @Test func doesNotCountACancelledAlarm() {
-        let fired = FiredAlarms()
+        let fired = Journal()
         let alarm = NetworkClock.manual(clock).alarm(at: .seconds(1)) { fired.note("rang") }
         #expect(clock.sleepers == 1)
 
@@ -96,7 +95,7 @@ struct ManualClockTests {
         #expect(clock.sleepers == 0)
         clock.advance(by: .seconds(1))
 
-        #expect(fired.names.isEmpty)
+        #expect(fired.entries.isEmpty)
     }
 
     @Test func advancingToTheNextDeadlineDoesNothingWithoutSleepers() {
@@ -225,7 +224,7 @@ struct ManualClockTests {
 
     /// The order of a timeout and the first sleep of the work depends on the platform.
     @Test func timeoutsDoNotFireDuringARun() async throws {
-        let fired = FiredAlarms()
+        let fired = Journal()
         let alarm = NetworkClock.manual(clock).alarm(at: .seconds(2)) { fired.note("rang") }
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).timeout(.seconds(1))
             .environment(\.clock, .manual(clock))
@@ -235,7 +234,7 @@ struct ManualClockTests {
         #expect(clock.now.offset == .seconds(3))
         #expect(clock.sleepers == 1)
         clock.advance(by: .zero)
-        #expect(fired.names == ["rang"])
+        #expect(fired.entries == ["rang"])
         alarm.cancel()
     }
 
@@ -308,17 +307,5 @@ struct ManualClockTests {
 
     private func sleep(_ duration: Duration) async throws {
         try await clock.sleep(until: ManualClock.Instant(offset: duration))
-    }
-}
-
-private final class FiredAlarms: Sendable {
-    private let state = Mutex<[String]>([])
-
-    var names: [String] {
-        state.withLock { $0 }
-    }
-
-    func note(_ name: String) {
-        state.withLock { $0.append(name) }
     }
 }

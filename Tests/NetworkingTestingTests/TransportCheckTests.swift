@@ -118,14 +118,21 @@ private struct EchoingTransport: NetworkingTransport {
     }
 }
 
+extension NetworkingComponent {
+    /// Sends a request without its sink, so that the body of the response is collected.
+    fileprivate func sendWithoutSink(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        var plain = request
+        plain.sink = nil
+        return try await send(plain)
+    }
+}
+
 /// Offers the head to the sink itself and then returns a collected body, so that the stack offers it again.
 private struct OfferingTwice<Upstream: NetworkingComponent>: NetworkingTransport {
     let upstream: Upstream
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        var plain = request
-        plain.sink = nil
-        let response = try await upstream.send(plain)
+        let response = try await upstream.sendWithoutSink(request)
         if !response.http.isRedirect || request.redirects.limit == nil {
             _ = try await request.sink?.offer(response.http)
         }
@@ -138,9 +145,7 @@ private struct NeverOffering<Upstream: NetworkingComponent>: NetworkingTransport
     let upstream: Upstream
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        var plain = request
-        plain.sink = nil
-        let response = try await upstream.send(plain)
+        let response = try await upstream.sendWithoutSink(request)
         guard request.sink != nil else { return response }
         return HTTPResponseData(request: request, http: response.http, body: .delivered(byteCount: response.body.count))
     }

@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-import NetworkingCore
+public import NetworkingCore
 import Synchronization
 
 /// A store for the entries of an ``Outbox``.
@@ -39,7 +39,7 @@ public protocol OutboxStore: Sendable {
 
 /// An error of an ``OutboxStore``.
 @nonexhaustive
-public enum OutboxStoreError: Error, LocalizedError, CustomStringConvertible {
+public enum OutboxStoreError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {
     /// An entry could not be read and was set aside.
     case damaged(OutboxEntry.ID)
     /// The file of all entries was damaged, and the store starts empty.
@@ -62,26 +62,11 @@ public enum OutboxStoreError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    private var userText: UserText {
+    package var userText: UserText {
         switch self {
         case .damaged, .fileDamaged: .damagedOutbox
         case .unusable: .unusableOutbox
         }
-    }
-
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        userText.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        userText.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        userText.localized(.suggestion)
     }
 }
 

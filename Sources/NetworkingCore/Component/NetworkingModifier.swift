@@ -135,6 +135,20 @@ extension NetworkingModifier {
     }
 }
 
+/// A modifier that waits for nothing but its upstream, so that an exchange through it ends at a time limit if the
+/// upstream's does.
+protocol UpstreamLimited: NetworkingModifier {}
+
+extension UpstreamLimited {
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        upstream.enforcesLimit(of: request, on: clock)
+    }
+}
+
 extension NetworkingComponent {
     /// Wraps this component in a modifier.
     ///

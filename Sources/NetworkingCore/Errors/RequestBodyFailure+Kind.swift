@@ -1,6 +1,6 @@
 public import FoundationForNetworking
 
-extension RequestBody.Failure: LocalizedError {
+extension RequestBody.Failure: LocalizedError, ErrorWithUserText {
     /// The kind of the resulting ``NetworkingError``.
     public var kind: NetworkingError.Kind {
         switch cause {
@@ -11,19 +11,8 @@ extension RequestBody.Failure: LocalizedError {
         }
     }
 
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        kind.text.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        kind.text.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        kind.text.localized(.suggestion)
+    package var userText: UserText {
+        kind.text
     }
 
     /// Returns the error for the request with this body.

@@ -79,21 +79,13 @@ extension NetworkingComponent {
     }
 }
 
-struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
+struct CheckedStatusCode: UpstreamLimited, CustomStringConvertible {
     let error: @Sendable (HTTPResponseData) -> (any Error)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let response = try await upstream.send(request)
         guard !request.acceptedStatuses.contains(response.status) else { return response }
         throw error(response) ?? NetworkingError.refusedStatus(of: response)
-    }
-
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        upstream.enforcesLimit(of: request, on: clock)
     }
 
     var description: String {

@@ -16,7 +16,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Numbered: NetworkingModifier, CustomStringConvertible {
+struct Numbered: UpstreamLimited, CustomStringConvertible {
     private let sequence = RequestSequence()
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -24,14 +24,6 @@ struct Numbered: NetworkingModifier, CustomStringConvertible {
         var request = request
         request.number = sequence.next()
         return try await upstream.send(request)
-    }
-
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        upstream.enforcesLimit(of: request, on: clock)
     }
 
     var description: String {

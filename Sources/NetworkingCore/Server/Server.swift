@@ -50,7 +50,7 @@ extension HTTPRequestData {
 }
 
 /// Rewrites requests for a server, with one mutation for each of the `server` modifiers.
-struct Server: ServerNaming, CustomStringConvertible {
+struct Server: ServerNaming, UpstreamLimited, CustomStringConvertible {
     /// The server that the modifier names.
     let authority: String?
     /// The header field with a credential that the modifier sets.
@@ -73,14 +73,6 @@ struct Server: ServerNaming, CustomStringConvertible {
     func resolve(_ request: inout HTTPRequestData) {
         guard request.serverMutations == .enabled else { return }
         mutate(&request)
-    }
-
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        upstream.enforcesLimit(of: request, on: clock)
     }
 
     var roles: Set<StackRole> {

@@ -1,9 +1,9 @@
 #if SQLite
 public import Foundation
-import Networking
+public import Networking
 
 /// An error of ``SQLiteCacheStore``.
-public enum SQLiteCacheError: Error, LocalizedError, CustomStringConvertible {
+public enum SQLiteCacheError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {
     /// The file was damaged and is replaced by a new one.
     ///
     /// The URL is the new name of the file; `nil` if another process has moved it.
@@ -47,19 +47,8 @@ public enum SQLiteCacheError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        UserText.unusableCache.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        UserText.unusableCache.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        UserText.unusableCache.localized(.suggestion)
+    package var userText: UserText {
+        .unusableCache
     }
 }
 #endif

@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-import NetworkingCore
+public import NetworkingCore
 
 /// The state of a partial file that an earlier download has left next to its destination.
 ///
@@ -75,7 +75,7 @@ public struct DownloadState: Sendable, Hashable {
 }
 
 /// The reason why a partial file could not be read or removed.
-public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible {
+public struct DownloadStateError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {
     /// The problem, and how to solve it.
     public let reason: String
 
@@ -84,19 +84,8 @@ public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible
         reason
     }
 
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        NetworkingError.Kind.storage.text.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        NetworkingError.Kind.storage.text.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        NetworkingError.Kind.storage.text.localized(.suggestion)
+    package var userText: UserText {
+        NetworkingError.Kind.storage.text
     }
 }
 

@@ -1,6 +1,6 @@
 public import FoundationForNetworking
 import HTTPTypes
-import NetworkingCore
+public import NetworkingCore
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {
@@ -203,7 +203,7 @@ public struct ServerSentEventParser: Sendable {
 }
 
 /// A line, an event or a document of a stream that exceeds its maximum size.
-public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
+public struct StreamTooLong: LocalizedError, ErrorWithUserText, Hashable, CustomStringConvertible {
     /// The kind of element: a line, an event or a document.
     public let what: String
     /// The maximum size, in bytes.
@@ -214,18 +214,7 @@ public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
         "The stream contains a \(what) of more than \(limit) bytes. Raise the limit if you trust this server."
     }
 
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        NetworkingError.Kind.tooLarge.text.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        NetworkingError.Kind.tooLarge.text.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        NetworkingError.Kind.tooLarge.text.localized(.suggestion)
+    package var userText: UserText {
+        NetworkingError.Kind.tooLarge.text
     }
 }

@@ -393,9 +393,7 @@ extension Loopback {
                         server.route("/small") { _ in .text("small") }
                         server.route(.get, "/") { _ in TestResponse(body: .sized(Array(repeating: chunk, count: 256))) }
                         server.route(.put, "/") { _ in .ok }
-                        let file = directory.appending(path: "data.bin")
-                        #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                        #expect(truncate(file.path, 1 << 30) == 0)
+                        let file = sparseFile(of: 1 << 30, in: directory)
                         let transport = AsyncHTTPClientTransport()
                         try await transport.data(HTTPRequestData(url: server.url.appending(path: "small")))
                         let before = peakMemory()

@@ -50,6 +50,17 @@ extension Loopback {
             }
         }
 
+        /// Runs a closure with a server and a stack that reuses its connection to it.
+        private func withNetwork(
+            _ body: nonisolated(nonsending) (TestServer, AnyNetworkingComponent) async throws -> Void
+        ) async throws {
+            try await withTestServer { server in
+                serveNext(server)
+                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+                try await body(server, AnyNetworkingComponent(network))
+            }
+        }
+
         private func checkNext(_ network: some NetworkingComponent, _ request: HTTPRequestData? = nil) async throws {
             let next = try await network.data(request ?? HTTPRequestData(path: "next"))
             #expect(next.data == Data("next".utf8))
@@ -58,9 +69,7 @@ extension Loopback {
 
         @Test(arguments: wireResponses)
         func bytesInTheSamePacketDoNotReachTheNextResponse(wireResponse: WireResponse) async throws {
-            try await withTestServer { server in
-                serveNext(server)
-                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+            try await withNetwork { server, network in
                 for _ in 1...100 {
                     server.enqueue(.raw(.text(wireResponse.wire + Self.poison), .keepAlive))
                     let response = try await network.data(HTTPRequestData(method: wireResponse.method))
@@ -72,9 +81,7 @@ extension Loopback {
 
         /// A request that must not be repeated may use such a connection, too.
         @Test func bytesInTheSamePacketDoNotFailAPost() async throws {
-            try await withTestServer { server in
-                serveNext(server)
-                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+            try await withNetwork { server, network in
                 for _ in 1...100 {
                     server.enqueue(.raw(.text(Self.wireResponses[0].wire + Self.poison), .keepAlive))
                     try await network.data(HTTPRequestData())
@@ -87,9 +94,7 @@ extension Loopback {
 
         @Test(arguments: wireResponses)
         func bytesOnAnIdleConnectionCloseIt(wireResponse: WireResponse) async throws {
-            try await withTestServer { server in
-                serveNext(server)
-                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+            try await withNetwork { server, network in
                 for _ in 1...20 {
                     let gate = Gate()
                     server.enqueue(.raw(.text(wireResponse.wire), .gate(gate), .text(Self.poison), .keepAlive))
@@ -108,9 +113,7 @@ extension Loopback {
         /// The bytes arrive before the next request, during it, or together with the response.
         @Test(arguments: [0, 100, 1_000])
         func bytesBeyondTheLengthDoNotFailTheNextRequest(microseconds: Int) async throws {
-            try await withTestServer { server in
-                serveNext(server)
-                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+            try await withNetwork { server, network in
                 // A route instead of a queue of responses, because a request may be repeated when its kept connection
                 // is closed.
                 server.route("/") { _ in

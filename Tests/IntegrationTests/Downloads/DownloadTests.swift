@@ -180,15 +180,25 @@ extension Loopback {
             }
         }
 
+        /// Downloads half of a file from a server that gives another response to the request for the rest.
+        private static func withHalf(
+            over client: Client,
+            then second: SecondResponse,
+            perform: nonisolated(nonsending) (ServedFile, TestServer, AnyNetworkingComponent, URL) async throws -> Void
+        ) async throws {
+            try await withDownload(over: client) { request in
+                second.response(to: request, Self.served, Self.another)
+            } perform: { served, server, network, file in
+                await downloadHalf(of: served, in: file, network, server)
+                try await perform(served, server, network, file)
+            }
+        }
+
         @Test(arguments: Client.allCases, SecondResponse.allCases)
         func completesTheFileAfterAnyResponseToARangeRequest(client: Client, second: SecondResponse) async throws {
-            let another = Self.another
-            try await Self.withDownload(over: client) { request in
-                second.response(to: request, Self.served, another)
-            } perform: { served, server, network, file in
-                await Self.downloadHalf(of: served, in: file, network, server)
+            try await Self.withHalf(over: client, then: second) { served, server, network, file in
                 let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file)
-                #expect(try Data(contentsOf: file) == (second.isOtherFile ? another : served).bytes)
+                #expect(try Data(contentsOf: file) == (second.isOtherFile ? Self.another : served).bytes)
                 #expect(Self.firstBytes(of: server) == second.firstBytes)
                 #expect(downloaded.resumedByteCount == (second == .compressedPart ? Int64(Self.half) : 0))
                 #expect(try Self.names(beside: file) == ["film.bin"])
@@ -197,11 +207,7 @@ extension Loopback {
 
         @Test(arguments: Client.allCases, [SecondResponse.wholeOtherFile, .notSatisfiable, .partOfOtherFile])
         func reportsAChangedFileIfTheAppAsksForIt(client: Client, second: SecondResponse) async throws {
-            let another = Self.another
-            try await Self.withDownload(over: client) { request in
-                second.response(to: request, Self.served, another)
-            } perform: { served, server, network, file in
-                await Self.downloadHalf(of: served, in: file, network, server)
+            try await Self.withHalf(over: client, then: second) { served, server, network, file in
                 let error = await #expect(throws: NetworkingError.self) {
                     try await network.download(
                         HTTPRequestData(url: server.url),

@@ -97,13 +97,8 @@ extension Loopback {
                 }
                 stop.withLock { $0 = Stop() }
                 firstBytes.append(kept > 0 ? kept : nil)
-                let process = try DownloaderProcess(
-                    over: client,
-                    url,
-                    to: file,
-                    output: outputs.appending(path: "last")
-                )
-                let report = await process.end()
+                let output = outputs.appending(path: "last")
+                let report = try await DownloaderProcess(over: client, url, to: file, output: output).end()
                 #expect(report.status == 0)
                 #expect(report.done?.count == served.count && report.done?.resumed == kept)
                 #expect(server.requests.map(\.firstByte) == firstBytes, "DOWNLOAD_SEED=\(seed)")
@@ -148,13 +143,8 @@ extension Loopback {
                     #expect(server.requests.last?.firstByte == start)
                 }
                 server.route(.get, "/film") { request in served.response(to: request) }
-                let process = try DownloaderProcess(
-                    over: client,
-                    url,
-                    to: file,
-                    output: outputs.appending(path: "last")
-                )
-                let report = await process.end()
+                let output = outputs.appending(path: "last")
+                let report = try await DownloaderProcess(over: client, url, to: file, output: output).end()
                 #expect(report.done?.resumed == 5_000_000)
                 #expect(try Data(contentsOf: file) == served.bytes)
                 #expect(server.requests.last?.firstByte == 5_000_000)

@@ -294,6 +294,19 @@ extension Loopback {
             }
         }
 
+        /// Sends a request for a path, and returns the kind of its failure, or `nil` if there is a response.
+        private static func failure(
+            of path: String,
+            over network: some NetworkingComponent
+        ) async throws -> NetworkingError.Kind? {
+            do {
+                try await network.data(HTTPRequestData(path: path))
+                return nil
+            } catch let error as NetworkingError {
+                return error.kind
+            }
+        }
+
         // MARK: Versions
 
         /// The test server has no old versions.
@@ -308,12 +321,7 @@ extension Loopback {
                     let trust = ServerTrust(roots: roots, minimumTLSVersion: minimum)
                     let transport = try AsyncHTTPClientTransport(trust: trust)
                     let network = transport.server(authority: "127.0.0.1:\(server.port)")
-                    var kind: NetworkingError.Kind?
-                    do {
-                        try await network.data(HTTPRequestData(path: "version"))
-                    } catch let error as NetworkingError {
-                        kind = error.kind
-                    }
+                    let kind = try await Self.failure(of: "version", over: network)
                     #expect(kind == (isAccepted ? nil : .tls))
                     #expect(server.requests.isEmpty != isAccepted)
                     try await transport.shutdown()
@@ -419,12 +427,7 @@ extension Loopback {
                     try await run(pins: [pins], redirectingTo: target) { network, server in
                         let network = network.authenticated(with: BearerCredentials(token: "token-1"))
                             .cookies(in: CookieJar())
-                        var kind: NetworkingError.Kind?
-                        do {
-                            try await network.data(HTTPRequestData(path: "redirect"))
-                        } catch let error as NetworkingError {
-                            kind = error.kind
-                        }
+                        let kind = try await Self.failure(of: "redirect", over: network)
                         #expect(kind == (isValid ? nil : .tls))
                         #expect(server.requests.map(\.path) == ["/redirect"])
                         #expect(server.requests.first?.headerFields[.authorization] == "Bearer token-1")

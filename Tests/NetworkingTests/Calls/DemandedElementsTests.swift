@@ -28,6 +28,18 @@ struct DemandedElementsTests {
         }
     }
 
+    /// Returns a stream that stays open, its source, and whether its iteration has ended.
+    private func openStream() -> (
+        stream: AsyncThrowingStream<Int, any Error>,
+        source: AsyncThrowingStream<Int, any Error>.Continuation,
+        isTerminated: Locked<Bool>
+    ) {
+        let (stream, source) = AsyncThrowingStream.makeStream(of: Int.self)
+        let isTerminated = Locked(false)
+        source.onTermination = { _ in isTerminated.withLock { $0 = true } }
+        return (stream, source, isTerminated)
+    }
+
     private func numbers(_ count: Int) -> AsyncThrowingStream<Int, any Error> {
         AsyncThrowingStream { stream in
             for number in 0..<count {
@@ -91,9 +103,7 @@ struct DemandedElementsTests {
     }
 
     @Test func cancelEndsTheIterationWithoutAnEnd() async throws {
-        let (stream, source) = AsyncThrowingStream.makeStream(of: Int.self)
-        let isTerminated = Locked(false)
-        source.onTermination = { _ in isTerminated.withLock { $0 = true } }
+        let (stream, source, isTerminated) = openStream()
         let reading = reading()
         reading.start(stream)
         reading.demand(nil)
@@ -107,9 +117,7 @@ struct DemandedElementsTests {
     }
 
     @Test func cancelWhileNoElementIsDemandedEndsTheIteration() async throws {
-        let (stream, source) = AsyncThrowingStream.makeStream(of: Int.self)
-        let isTerminated = Locked(false)
-        source.onTermination = { _ in isTerminated.withLock { $0 = true } }
+        let (stream, source, isTerminated) = openStream()
         let reading = reading()
         reading.start(stream)
         source.yield(7)
@@ -120,9 +128,7 @@ struct DemandedElementsTests {
     }
 
     @Test func readingThatIsCancelledBeforeItsStartPassesNothing() async throws {
-        let (stream, source) = AsyncThrowingStream.makeStream(of: Int.self)
-        let isTerminated = Locked(false)
-        source.onTermination = { _ in isTerminated.withLock { $0 = true } }
+        let (stream, source, isTerminated) = openStream()
         let reading = reading()
         reading.demand(nil)
         reading.cancel()

@@ -144,35 +144,36 @@ struct PageLinkTests {
         #expect(sent.allSatisfy { $0.headerFields[.acceptLanguage] == "de" })
     }
 
-    /// The link is relative to the server that the request was redirected to, which never got the credentials.
-    @Test func redirectToAnotherServerRemovesCredentialsFromLaterPages() async throws {
+    /// Reads two pages after a redirect to another server, and checks that only the first request has the app's token.
+    private func checkPagesAfterRedirect(
+        linking link: String,
+        to url: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         transport.enqueue(
             .redirect(to: "https://cdn.example/items"),
-            try page([1], "</items?page=2>; rel=next"),
+            try page([1], "<\(link)>; rel=next"),
             try page([2])
         )
         let request = HTTPRequestData(path: "items").with { $0.headerFields["X-Auth-Token"] = "app-secret" }
 
-        #expect(try await read(request) == [[1], [2]])
+        #expect(try await read(request) == [[1], [2]], sourceLocation: sourceLocation)
 
-        #expect(urls.last == "https://cdn.example/items?page=2")
-        #expect(transport.requests.map { $0.headerFields["X-Auth-Token"] } == ["app-secret", nil, nil])
+        #expect(urls.last == url, sourceLocation: sourceLocation)
+        let tokens = transport.requests.map { $0.headerFields["X-Auth-Token"] }
+        #expect(tokens == ["app-secret", nil, nil], sourceLocation: sourceLocation)
+    }
+
+    /// The link is relative to the server that the request was redirected to, which never got the credentials.
+    @Test func redirectToAnotherServerRemovesCredentialsFromLaterPages() async throws {
+        try await checkPagesAfterRedirect(linking: "/items?page=2", to: "https://cdn.example/items?page=2")
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer stack-secret", nil, nil])
     }
 
     /// The target server of a redirect must not control the requests that the app sends to the first server.
     @Test func linkOfAnotherServerBackToTheFirstOneGetsNoCredentialsOfTheApp() async throws {
-        transport.enqueue(
-            .redirect(to: "https://cdn.example/items"),
-            try page([1], "<https://api.example.com/account>; rel=next"),
-            try page([2])
-        )
-        let request = HTTPRequestData(path: "items").with { $0.headerFields["X-Auth-Token"] = "app-secret" }
-
-        #expect(try await read(request) == [[1], [2]])
-
-        #expect(urls.last == "https://api.example.com/account")
-        #expect(transport.requests.map { $0.headerFields["X-Auth-Token"] } == ["app-secret", nil, nil])
+        let account = "https://api.example.com/account"
+        try await checkPagesAfterRedirect(linking: account, to: account)
     }
 
     @Test func linkOfAnotherServerDoesNotSendABodyToTheFirstOne() async throws {

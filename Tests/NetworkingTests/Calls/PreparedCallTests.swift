@@ -226,29 +226,37 @@ struct PreparedCallTests {
         #expect(transport.requests.isEmpty)
     }
 
+    /// Starts a call with a handler that cancels it, and checks that it completes once.
+    private func checkThatHandlerCancels(
+        _ call: PreparedCall<HTTPResponseData>,
+        over transport: MockTransport,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let outcomes = Outcomes<HTTPResponseData>()
+        call.queue(queue).onCompletion { outcomes.add($0) }
+        call.start()
+        #expect(try await outcomes.first().error is CancellationError, sourceLocation: sourceLocation)
+        try await eventually("the exchange has ended", sourceLocation: sourceLocation) { transport.active == 0 }
+        await queue.drain()
+        #expect(outcomes.count == 1, sourceLocation: sourceLocation)
+    }
+
     @Test func handlerForTheHeadMayCancelItsOwnCall() async throws {
         let transport = MockTransport([.chunks(["one", .hang])])
         let heads = Locked(0)
-        let outcomes = Outcomes<HTTPResponseData>()
         let call = transport.prepare(request)
         call.queue(queue)
             .onHeaders { _ in
                 heads.withLock { $0 += 1 }
                 call.cancel()
             }
-        call.queue(queue).onCompletion { outcomes.add($0) }
-        call.start()
-        #expect(try await outcomes.first().error is CancellationError)
-        try await eventually("the exchange has ended") { transport.active == 0 }
-        await queue.drain()
+        try await checkThatHandlerCancels(call, over: transport)
         #expect(heads.value == 1)
-        #expect(outcomes.count == 1)
     }
 
     @Test func handlerForTheProgressMayCancelItsOwnCall() async throws {
         let transport = MockTransport([.chunks(["one", .hang])])
         let reports = Locked(0)
-        let outcomes = Outcomes<HTTPResponseData>()
         let call = transport.prepare(request)
         call.queue(queue)
             .onProgress { progress in
@@ -256,13 +264,8 @@ struct PreparedCallTests {
                 reports.withLock { $0 += 1 }
                 call.cancel()
             }
-        call.queue(queue).onCompletion { outcomes.add($0) }
-        call.start()
-        #expect(try await outcomes.first().error is CancellationError)
-        try await eventually("the exchange has ended") { transport.active == 0 }
-        await queue.drain()
+        try await checkThatHandlerCancels(call, over: transport)
         #expect(reports.value == 1)
-        #expect(outcomes.count == 1)
     }
 
     @Test func handlerForTheValueMayCancelItsOwnCallWithoutEffect() async throws {

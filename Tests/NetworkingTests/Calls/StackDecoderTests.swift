@@ -36,32 +36,36 @@ struct StackDecoderTests {
         return elements
     }
 
+    /// Returns the people that a call passes to its closure until it completes without an error.
+    private func people(
+        of start: (
+            _ onValue: @escaping @Sendable (Person) -> Void,
+            _ completion: @escaping @Sendable (Result<HTTPResponseData, any Error>) -> Void
+        ) -> CallHandle
+    ) async throws -> [Person] {
+        let people = Locked<[Person]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        _ = start({ person in people.withLock { $0.append(person) } }, { outcomes.add($0) })
+        #expect(try await outcomes.first().error == nil)
+        return people.value
+    }
+
     @Test func eventsAreDecoded() async throws {
         let network = network(.events(.text("data: \(json)\n\ndata: [DONE]\n\n")))
         #expect(try await collect(network.events(.get("people"), as: Person.self)) == [emily])
-        let people = Locked<[Person]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        network.events(.get("people"), as: Person.self, queue: queue) { person in
-            people.withLock { $0.append(person) }
-        } completion: { result in
-            outcomes.add(result)
+        let people = try await people { onValue, completion in
+            network.events(.get("people"), as: Person.self, queue: queue, onValue: onValue, completion: completion)
         }
-        #expect(try await outcomes.first().error == nil)
-        #expect(people.value == [emily])
+        #expect(people == [emily])
     }
 
     @Test func documentsOfAStreamAreDecoded() async throws {
         let network = network(.chunks([.text("\(json)\n\(json)\n")]))
         #expect(try await collect(network.values(.get("people"), as: Person.self)) == [emily, emily])
-        let people = Locked<[Person]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        network.values(.get("people"), as: Person.self, queue: queue) { person in
-            people.withLock { $0.append(person) }
-        } completion: { result in
-            outcomes.add(result)
+        let people = try await people { onValue, completion in
+            network.values(.get("people"), as: Person.self, queue: queue, onValue: onValue, completion: completion)
         }
-        #expect(try await outcomes.first().error == nil)
-        #expect(people.value == [emily, emily])
+        #expect(people == [emily, emily])
     }
 
     @Test func responseToAnUploadIsDecoded() async throws {

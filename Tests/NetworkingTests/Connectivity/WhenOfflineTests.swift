@@ -344,12 +344,17 @@ struct WhenOfflineTests {
 
     // MARK: Retry
 
+    /// Returns a stack that tries again after a backoff, or waits up to ten minutes for a network.
+    private func retrying(_ transport: MockTransport, after backoff: Duration) -> some NetworkingComponent {
+        var policy = RetryPolicy.constant(backoff)
+        policy.connectivityWait = .seconds(600)
+        return transport.retry(policy).environment(\.connectivity, connectivity)
+            .environment(\.clock, .manual(clock))
+    }
+
     @Test func retryWaitsForTheNetworkInsteadOfItsBackoff() async throws {
         let transport = MockTransport([.failure(NetworkingError(.connectionLost, request: request)), .ok()])
-        var policy = RetryPolicy.constant(.seconds(3_600))
-        policy.connectivityWait = .seconds(600)
-        let network = transport.retry(policy).environment(\.connectivity, connectivity)
-            .environment(\.clock, .manual(clock))
+        let network = retrying(transport, after: .seconds(3_600))
         let call = Task { try await network.data(request) }
         try await eventually("the retry waits") { connectivity.readers == 1 }
         clock.advance(by: .seconds(50))
@@ -361,10 +366,7 @@ struct WhenOfflineTests {
 
     @Test func retryIsSentAtTheEndOfTheWait() async throws {
         let transport = MockTransport([.failure(NetworkingError(.connection, request: request)), .ok()])
-        var policy = RetryPolicy.constant(.seconds(1))
-        policy.connectivityWait = .seconds(600)
-        let network = transport.retry(policy).environment(\.connectivity, connectivity)
-            .environment(\.clock, .manual(clock))
+        let network = retrying(transport, after: .seconds(1))
         let call = Task { try await network.data(request) }
         try await clock.advance(by: .seconds(600), afterSleepers: 1)
         #expect(try await call.value.attempts.map(\.backoff) == [.seconds(600)])
@@ -375,11 +377,8 @@ struct WhenOfflineTests {
         let failure: MockResponse =
             isOnline ? .failure(NetworkingError(.connection, request: request)) : .status(.serviceUnavailable)
         let transport = MockTransport([failure, .ok()])
-        var policy = RetryPolicy.constant(.seconds(1))
-        policy.connectivityWait = .seconds(600)
         connectivity.update(isOnline ? .wifi : .offline)
-        let network = transport.retry(policy).environment(\.connectivity, connectivity)
-            .environment(\.clock, .manual(clock))
+        let network = retrying(transport, after: .seconds(1))
         let call = Task { try await network.data(request) }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
         #expect(try await call.value.attempts.map(\.backoff) == [.seconds(1)])
@@ -419,10 +418,7 @@ struct WhenOfflineTests {
 
     @Test func cancelledRetryStopsWaiting() async throws {
         let transport = MockTransport([.failure(NetworkingError(.offline, request: request)), .ok()])
-        var policy = RetryPolicy.constant(.seconds(1))
-        policy.connectivityWait = .seconds(600)
-        let network = transport.retry(policy).environment(\.connectivity, connectivity)
-            .environment(\.clock, .manual(clock))
+        let network = retrying(transport, after: .seconds(1))
         let call = Task { try await network.data(request) }
         try await eventually("the retry waits") { connectivity.readers == 1 }
         call.cancel()

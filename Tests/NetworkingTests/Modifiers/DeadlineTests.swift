@@ -114,26 +114,29 @@ struct DeadlineTests {
         await #expect(throws: NetworkingError.self) { try await call.value }
     }
 
-    @Test func shorterTimeoutFailsTheAttemptOnly() async throws {
-        let network = transport.timeout(.seconds(10)).deadline(.seconds(30)).environment(\.clock, .manual(clock))
+    /// Returns the error of a call over a stack with two time limits, of which one is ten seconds.
+    private func failureAfterTenSeconds(
+        of network: some NetworkingComponent,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> NetworkingError? {
         let call = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers(2)
 
         clock.advance(by: .seconds(10))
 
-        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        return await #expect(throws: NetworkingError.self, sourceLocation: sourceLocation) { try await call.value }
+    }
+
+    @Test func shorterTimeoutFailsTheAttemptOnly() async throws {
+        let network = transport.timeout(.seconds(10)).deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let error = try await failureAfterTenSeconds(of: network)
         #expect(error?.kind == .timeout)
         #expect(clock.sleepers == 0)
     }
 
     @Test func deadlineBeforeTheTimeoutFailsTheCall() async throws {
         let network = transport.timeout(.seconds(30)).deadline(.seconds(10)).environment(\.clock, .manual(clock))
-        let call = Task { try await network.data(.lawful) }
-        try await clock.waitForSleepers(2)
-
-        clock.advance(by: .seconds(10))
-
-        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        let error = try await failureAfterTenSeconds(of: network)
         #expect(error?.kind == .deadline)
         #expect(error?.underlying == nil)
         #expect(clock.sleepers == 0)

@@ -92,4 +92,8 @@ final class Locked<Value: Sendable>: Sendable {
     func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         content.withLock { body(&$0) }
     }
+
+    func append<Element: Sendable>(_ element: Element) where Value == [Element] {
+        withLock { $0.append(element) }
+    }
 }

@@ -1,6 +1,5 @@
 #if URLSession
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -37,9 +36,9 @@ struct URLSessionStorageTests {
             URLSession, URLSessionDataTask, CachedURLResponse, @escaping @Sendable (CachedURLResponse?) -> Void
         ) -> Void
         let method: Method? = delegate.urlSession(_:dataTask:willCacheResponse:completionHandler:)
-        let results = Results<Bool>()
-        method?(session, task, response) { results.add($0 != nil) }
-        #expect(results.all == [false])
+        let results = Locked<[Bool]>([])
+        method?(session, task, response) { results.append($0 != nil) }
+        #expect(results.value == [false])
     }
 
     @Test func sessionsForExchangesStoreNeitherResponsesNorCredentials() {
@@ -109,11 +108,11 @@ struct URLSessionStorageTests {
             error: nil,
             sender: Sender()
         )
-        let results = Results<URLSession.AuthChallengeDisposition>()
+        let results = Locked<[URLSession.AuthChallengeDisposition]>([])
         Self.exchange.urlSession(session, task: session.dataTask(with: url), didReceive: challenge) { disposition, _ in
-            results.add(disposition)
+            results.append(disposition)
         }
-        return results.all
+        return results.value
     }
     #endif
 
@@ -136,18 +135,6 @@ struct URLSessionStorageTests {
             realm: "users",
             authenticationMethod: method
         )
-    }
-}
-
-private final class Results<Value: Sendable>: Sendable {
-    private let state = Mutex<[Value]>([])
-
-    var all: [Value] {
-        state.withLock { $0 }
-    }
-
-    func add(_ value: Value) {
-        state.withLock { $0.append(value) }
     }
 }
 

@@ -2,7 +2,6 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -194,10 +193,10 @@ struct InstrumentedTests {
         let held = HeldResponse()
         let transport = MockTransport { _ in .held(by: held) }
         let inFlightRequests = InFlightRequests()
-        let ended = Ended()
+        let ended = Locked<[CallMetrics]>([])
         let events = EventRecorder()
         let network = transport.deduplicated(sharing: inFlightRequests).observed(by: events)
-            .instrument { ended.add($0) }
+            .instrument { ended.append($0) }
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
@@ -209,7 +208,7 @@ struct InstrumentedTests {
         clock.advance(by: .seconds(2))
         held.respond()
         _ = try await second.value
-        let metrics = ended.metrics
+        let metrics = ended.value
         #expect(metrics.map(\.outcome) == [.cancelled, .response(200)])
         #expect(metrics.map(\.duration) == [.seconds(1), .seconds(3)])
         #expect(parts(metrics.first) == ["first byte": .seconds(1)])
@@ -219,16 +218,16 @@ struct InstrumentedTests {
     // MARK: Endings
 
     @Test func cancelledCallsAreCountedAsCancelled() async throws {
-        let ended = Ended()
+        let ended = Locked<[CallMetrics]>([])
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(10))
-            .instrument(instrument) { ended.add($0) }
+            .instrument(instrument) { ended.append($0) }
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(4))
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        let metrics = try #require(ended.metrics.first)
+        let metrics = try #require(ended.value.first)
         #expect(metrics.outcome == .cancelled)
         #expect(parts(metrics) == ["wait (delay)": .seconds(4)])
         #expect(metrics.attempts == 0)
@@ -493,19 +492,6 @@ struct InstrumentedTests {
                     attempt 2                   ██  10.0 ms
                 """
         )
-    }
-}
-
-/// The metrics of the calls that have ended.
-private final class Ended: Sendable {
-    private let state = Mutex<[CallMetrics]>([])
-
-    var metrics: [CallMetrics] {
-        state.withLock { $0 }
-    }
-
-    func add(_ metrics: CallMetrics) {
-        state.withLock { $0.append(metrics) }
     }
 }
 
