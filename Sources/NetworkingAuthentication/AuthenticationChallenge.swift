@@ -50,7 +50,9 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 }
 
 extension HTTPResponseData {
-    /// The challenges in the WWW-Authenticate fields of the response, in order. A server sends them with status 401.
+    /// The challenges in the WWW-Authenticate fields of the response, in order.
+    ///
+    /// A server sends them with status 401.
     public var challenges: [AuthenticationChallenge] {
         headerFields[values: .wwwAuthenticate].flatMap { AuthenticationChallenge.challenges(in: $0) }
     }

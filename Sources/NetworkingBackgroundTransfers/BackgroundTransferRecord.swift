@@ -20,7 +20,9 @@ struct BackgroundTransferRecord: Sendable, Hashable {
     var acceptedStatuses = StatusSet.successful
     /// The names of the query items with secret values, which must be redacted in errors.
     var secretQueryItems: Set<String> = []
-    /// Whether the request declared secret texts. They are not stored, so errors must show neither path nor query.
+    /// Whether the request declared secret texts.
+    ///
+    /// They are not stored, so errors must show neither path nor query.
     var hidesTarget = false
 
     /// The reason why a description is not a valid record.

@@ -14,7 +14,9 @@ public import FoundationForNetworking
 /// ``OAuthSystem/provider(issuer:clientID:authentication:redirectURI:scopes:)``. Every endpoint must be https or on
 /// this machine; otherwise, signing in fails with ``OAuthError/Kind/misconfigured``.
 public struct OAuthServer: Sendable, Hashable {
-    /// The identifier of the provider. A callback that names another one is rejected (RFC 9207).
+    /// The identifier of the provider.
+    ///
+    /// A callback that names another one is rejected (RFC 9207).
     public var issuer: String?
     /// The page where users sign in.
     public var authorizationEndpoint: URL?

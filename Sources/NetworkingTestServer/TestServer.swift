@@ -94,7 +94,9 @@ public final class TestServer: Sendable {
         }
     }
 
-    /// Starts a server on a listener for its scheme. Each restart creates a new listener.
+    /// Starts a server on a listener for its scheme.
+    ///
+    /// Each restart creates a new listener.
     static func start(
         scheme: String,
         port: Int,

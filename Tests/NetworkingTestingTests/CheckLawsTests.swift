@@ -44,7 +44,7 @@ struct CheckLawsTests {
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
-            } catch where !(error is CancellationError) {
+            } catch  where !(error is CancellationError) {
                 throw Wrapped(error: error)
             }
         },
@@ -54,7 +54,7 @@ struct CheckLawsTests {
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
-            } catch where !(error is CancellationError) {
+            } catch  where !(error is CancellationError) {
                 return HTTPResponseData(request: request)
             }
         },

@@ -31,7 +31,9 @@ public struct DecompressionLimit: Sendable, Hashable {
         self.size = size
     }
 
-    /// The default: a ratio of 200. Text rarely exceeds 50, and malicious bodies reach 1,000.
+    /// The default: a ratio of 200.
+    ///
+    /// Text rarely exceeds 50, and malicious bodies reach 1,000.
     public static let standard = DecompressionLimit(ratio: 200)
 
     /// Creates a limit with only a ratio.

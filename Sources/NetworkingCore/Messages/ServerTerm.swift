@@ -1,6 +1,8 @@
 import Synchronization
 
-/// The time during which the app uses one server, if it can change the server. It ends with the change.
+/// The time during which the app uses one server, if it can change the server.
+///
+/// It ends with the change.
 ///
 /// After a change, the credentials of a stack may belong to the new server. A request that was resolved before the
 /// change still goes to the former server, so it is sent without them.

@@ -1,7 +1,9 @@
 import CLibraryForNetworking
 package import FoundationForNetworking
 
-/// Reads and replaces small files as a whole. Only this user of the machine may read the new files.
+/// Reads and replaces small files as a whole.
+///
+/// Only this user of the machine may read the new files.
 package enum PrivateFile {
     /// Reads a file; a file longer than the limit is truncated.
     package static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {

@@ -8,8 +8,9 @@ package struct SipHash {
     private var v2: UInt64
     private var v3: UInt64
 
-    /// Returns the hash of bytes as two numbers. Their bytes in little-endian order are the result of the reference
-    /// implementation.
+    /// Returns the hash of bytes as two numbers.
+    ///
+    /// Their bytes in little-endian order are the result of the reference implementation.
     ///
     /// - Parameters:
     ///   - bytes: The input.

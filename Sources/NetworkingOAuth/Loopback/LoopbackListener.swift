@@ -216,8 +216,9 @@ private enum LoopbackEventLoop {
         get async throws { try await starting.value }
     }
 
-    /// A detached task, because the pool serves the whole process. A pool for each sign-in would leak a file descriptor
-    /// each time.
+    /// A detached task, because the pool serves the whole process.
+    ///
+    /// A pool for each sign-in would leak a file descriptor each time.
     private static let starting = Task.detached {
         #if canImport(Darwin)
         let pool = Pool.kQueue()

@@ -19,7 +19,9 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
     private let make: @Sendable (DatabaseLocation) throws -> File
     private let onDamage: @Sendable (DatabaseFault) -> Void
     private let failure: @Sendable (DatabaseFault, URL) -> Failure
-    /// The queue on which files are opened and set aside. Its thread may wait for the disk and for other processes.
+    /// The queue on which files are opened and set aside.
+    ///
+    /// Its thread may wait for the disk and for other processes.
     private let openings: DispatchQueue
     /// Changed on that queue only.
     private let opened = Mutex<File?>(nil)
@@ -163,8 +165,9 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
         }
     }
 
-    /// Closes the file now, not when its last reference is released. Only for tests that then use the file by other
-    /// means; no work may be running.
+    /// Closes the file now, not when its last reference is released.
+    ///
+    /// Only for tests that then use the file by other means; no work may be running.
     func close() async {
         let file = opened.withLock { $0 }
         guard let file else { return }

@@ -46,7 +46,9 @@ struct DatabaseLocation: Sendable {
         }
     }
 
-    /// Checks the files, and creates an empty database if there is none. Only this user may read it.
+    /// Checks the files, and creates an empty database if there is none.
+    ///
+    /// Only this user may read it.
     ///
     /// SQLite creates its other files with the permissions of the database, and does not follow a link in their place.
     /// The caller must have the lock.

@@ -32,7 +32,9 @@ package final class AccountService: Service {
         state.withLock { $0.refreshes }
     }
 
-    /// Waits until a request for the posts has arrived. Its response takes half a minute.
+    /// Waits until a request for the posts has arrived.
+    ///
+    /// Its response takes half a minute.
     package func waitForSlowCall() async throws {
         try await slowCall.wait()
     }

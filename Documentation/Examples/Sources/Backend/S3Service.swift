@@ -4,7 +4,9 @@ import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// Simulates a bucket of S3. It computes the signature of each request, and refuses a request with another signature.
+/// Simulates a bucket of S3.
+///
+/// It computes the signature of each request, and refuses a request with another signature.
 package final class S3Service: Service {
     private let accessKeyID: String
     private let secretAccessKey: String

@@ -66,7 +66,9 @@ struct Issue: Decodable, Sendable {
     let title: String
 }
 
-/// The body of an error response. Calls throw it as an error.
+/// The body of an error response.
+///
+/// Calls throw it as an error.
 struct GitHubError: Error, Decodable {
     let message: String
     let errors: [Detail]?

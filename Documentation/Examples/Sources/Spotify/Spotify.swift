@@ -89,7 +89,9 @@ struct FollowedArtists: Decodable, Sendable {
     }
 }
 
-/// The body of an error response. Calls throw it as an error.
+/// The body of an error response.
+///
+/// Calls throw it as an error.
 struct SpotifyError: Error, Decodable {
     let error: Detail
 
