@@ -22,6 +22,8 @@ enum CountedStacks {
             ("eleven", InstantTransport().eleven(), absolute),
             ("light", InstantTransport().stackOfNine(authority: "api.example.com"), relative),
             ("app", InstantTransport().appStack(server), relative),
+            ("app.limiting", LimitingTransport().appStack(server), relative),
+            ("limiting", LimitingTransport().modified(PassThrough()), absolute),
             ("environment", InstantTransport().environment(\.tenant, 1), absolute),
             ("suspending", SuspendingTransport().modified(PassThrough()), absolute),
             ("timeout", SuspendingTransport().timeout(.seconds(10)), absolute),

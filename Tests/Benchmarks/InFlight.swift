@@ -61,6 +61,8 @@ enum InFlight {
 }
 
 /// A transport that holds calls until they are released, and responds at once to the path `/now`.
+///
+/// It claims to enforce time limits, as the transports for a network do, so a call has no more tasks than over those.
 private final class HoldingTransport: NetworkingComponent {
     private let response = HTTPResponseData(request: HTTPRequestData())
     private let held = Mutex<[CheckedContinuation<Void, Never>]>([])
@@ -72,6 +74,10 @@ private final class HoldingTransport: NetworkingComponent {
             }
         }
         return response
+    }
+
+    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        true
     }
 
     /// Runs an operation while a number of calls wait in this transport.

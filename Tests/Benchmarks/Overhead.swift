@@ -35,6 +35,11 @@ enum Overhead {
             ),
             Row(name: "nine modifiers", value: time("light"), unit: "ns", gate: 6_000 * factor),
             Row(name: "the nine modifiers of an app", value: time("app"), unit: "ns"),
+            Row(
+                name: "the same over a transport that suspends once and enforces limits",
+                value: time("app.limiting"),
+                unit: "ns"
+            ),
             cost("environment set for one call", of: "environment", gate: 250),
             cost("throttled, a permit is free", of: "throttled", gate: 150),
             cost("deduplicated, no other caller", of: "deduplicated", gate: 2_500),

@@ -28,6 +28,22 @@ struct SuspendingTransport: NetworkingComponent {
     }
 }
 
+/// A transport that suspends once and enforces time limits itself, as those for a network do.
+struct LimitingTransport: NetworkingComponent {
+    private let response = HTTPResponseData(request: HTTPRequestData())
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let alarm = request.exchangeLimit?.alarm {}
+        defer { alarm?.cancel() }
+        await Task.yield()
+        return response
+    }
+
+    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        true
+    }
+}
+
 /// A modifier that does nothing, written as one outside the library.
 struct PassThrough: NetworkingModifier {
     func send(

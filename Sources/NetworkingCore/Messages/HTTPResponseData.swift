@@ -8,13 +8,8 @@ public import HTTPTypes
 /// print(response.status.code, response.headerFields[.contentType] ?? "", response.data.count)
 /// ```
 public struct HTTPResponseData: Sendable {
-    /// The status and header fields.
-    public var http: HTTPResponse
-
-    /// The body, or the number of bytes that the request's sink received.
-    public var body: ResponseBody
-
-    @usableFromInline var box: CopyOnWrite<Details>
+    // One reference, because every part of a stack passes the response on.
+    @usableFromInline var content: CopyOnWrite<Content>
 
     /// Creates a response, for transports and stubs.
     ///
@@ -43,21 +38,31 @@ public struct HTTPResponseData: Sendable {
     ///   - http: The status and header fields.
     ///   - body: The body.
     public init(request: HTTPRequestData, http: HTTPResponse, body: ResponseBody) {
-        self.http = http
-        self.body = body
-        box = CopyOnWrite(Details(request: request.outsideStack))
+        content = CopyOnWrite(Content(http: http, body: body, request: request.outsideStack))
+    }
+
+    /// The status and header fields.
+    public var http: HTTPResponse {
+        _read { yield content.value.http }
+        _modify { yield &content.value.http }
+    }
+
+    /// The body, or the number of bytes that the request's sink received.
+    public var body: ResponseBody {
+        _read { yield content.value.body }
+        _modify { yield &content.value.body }
     }
 
     /// The status.
     public var status: HTTPResponse.Status {
-        get { http.status }
-        set { http.status = newValue }
+        get { content.value.status }
+        set { content.value.http.status = newValue }
     }
 
     /// The header fields.
     public var headerFields: HTTPFields {
-        get { http.headerFields }
-        set { http.headerFields = newValue }
+        _read { yield content.value.http.headerFields }
+        _modify { yield &content.value.http.headerFields }
     }
 
     /// The bytes that were collected in memory; empty if a sink received them.
@@ -68,26 +73,26 @@ public struct HTTPResponseData: Sendable {
 
     /// The request as the caller created it.
     public package(set) var request: HTTPRequestData {
-        get { box.value.request }
-        set { box.value.request = newValue }
+        get { content.value.request }
+        set { content.value.request = newValue }
     }
 
     /// The request that was sent, as the stack rewrote it; after redirects, the last request.
     public var sentRequest: HTTPRequestData {
-        get { box.value.sentRequest }
-        set { box.value.sentRequest = newValue.outsideStack }
+        get { content.value.sentRequest }
+        set { content.value.sentRequest = newValue.outsideStack }
     }
 
     /// The decoder of the stack or of the request; `nil` if neither names one.
     var decoder: (any BodyDecoder)? {
-        box.value.decoder ?? box.value.sentRequest.decoder
+        content.value.decoder ?? content.value.sentRequest.decoder
     }
 
     /// Sets the request as the caller created it, and the decoder that the stack has for it.
     mutating func complete(with request: HTTPRequestData, decoder: (any BodyDecoder)?) {
-        box.value.request = request
+        content.value.request = request
         if decoder != nil {
-            box.value.decoder = decoder
+            content.value.decoder = decoder
         }
     }
 
@@ -98,16 +103,16 @@ public struct HTTPResponseData: Sendable {
 
     /// The redirects that led here, oldest first.
     public var redirects: [Redirect] {
-        get { box.value.redirects }
-        set { box.value.redirects = newValue }
+        get { content.value.redirects }
+        set { content.value.redirects = newValue }
     }
 
     /// The principal that the response belongs to.
     ///
     /// Parts of a stack that store or share responses compare it with the principal that they looked up.
     public var principal: Principal? {
-        get { box.value.principal }
-        set { box.value.principal = newValue }
+        get { content.value.principal }
+        set { content.value.principal = newValue }
     }
 
     /// Whether the request's sink was offered the head of this response.
@@ -116,27 +121,33 @@ public struct HTTPResponseData: Sendable {
     /// stack delivers a body in memory to the sink. A modifier that needs the body in the sink earlier calls
     /// `deliver(to:for:)`.
     public package(set) var wasOfferedToSink: Bool {
-        get { box.value.wasOfferedToSink }
-        set { box.value.wasOfferedToSink = newValue }
+        get { content.value.wasOfferedToSink }
+        set { content.value.wasOfferedToSink = newValue }
     }
 
     /// The number of bytes of the request's body that were sent, if the transport counted them.
     var sentBodyLength: Int64? {
-        get { box.value.sentBodyLength }
-        set { box.value.sentBodyLength = newValue }
+        get { content.value.sentBodyLength }
+        set { content.value.sentBodyLength = newValue }
     }
 
     /// A metadata value that a component has set on the response, or its default.
     ///
     /// - Parameter metadata: The type that declares it.
     public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
-        @inlinable get { box.value.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
-        @inlinable set { box.value.metadata.set(newValue, for: metadata) }
+        @inlinable get { content.value.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
+        @inlinable set { content.value.metadata.set(newValue, for: metadata) }
     }
 
-    /// The details that are passed along more often than they are read, behind one reference.
+    /// What the reference of a response refers to.
     @usableFromInline
-    struct Details: Sendable {
+    struct Content: Sendable {
+        var http: HTTPResponse {
+            didSet { status = http.status }
+        }
+        /// The status of `http`, which is read from text each time.
+        private(set) var status: HTTPResponse.Status
+        var body: ResponseBody
         var request: HTTPRequestData
         var sentRequest: HTTPRequestData
         var redirects: [Redirect] = []
@@ -146,7 +157,10 @@ public struct HTTPResponseData: Sendable {
         var decoder: (any BodyDecoder)?
         @usableFromInline var metadata = TypedValues()
 
-        init(request: HTTPRequestData) {
+        init(http: HTTPResponse, body: ResponseBody, request: HTTPRequestData) {
+            self.http = http
+            status = http.status
+            self.body = body
             self.request = request
             sentRequest = request
         }

@@ -74,12 +74,30 @@ extension NetworkingComponent {
 }
 
 struct Retry: NetworkingModifier, CustomStringConvertible {
-    let policy: RetryPolicy
+    private let shared: SharedPolicy
     let budget: RetryBudget
 
+    /// A policy behind a reference, because each waiting call would otherwise have a copy of its fields.
+    private final class SharedPolicy: Sendable {
+        let policy: RetryPolicy
+
+        init(_ policy: RetryPolicy) {
+            self.policy = policy
+        }
+    }
+
+    init(policy: RetryPolicy, budget: RetryBudget) {
+        shared = SharedPolicy(policy)
+        self.budget = budget
+    }
+
+    private var policy: RetryPolicy {
+        _read { yield shared.policy }
+    }
+
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let policy = request.retryPolicy ?? policy
-        guard policy.maximumRetries > 0 else { return try await upstream.send(request) }
+        let shared = request.retryPolicy.map { SharedPolicy($0) } ?? shared
+        guard shared.policy.maximumRetries > 0 else { return try await upstream.send(request) }
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
         budget.begin(request.authority, at: start)
@@ -90,11 +108,11 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
             }
         }
         // Most calls need a single attempt, so nothing is prepared for retries until the first attempt fails.
-        if request.sink == nil, !policy.addsIdempotencyKeys {
+        if request.sink == nil, !shared.policy.addsIdempotencyKeys {
             let first: Result<HTTPResponseData, any Error>
             do {
                 let response = try await upstream.send(request)
-                guard policy.concerns(response.status) else {
+                guard shared.policy.concerns(response.status) else {
                     outcome.isSuccess = !response.status.isServerError
                     return response
                 }
@@ -104,9 +122,9 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
             } catch {
                 first = .failure(error)
             }
-            return try await retry(request, policy, over: upstream, after: first, since: start, &outcome)
+            return try await retry(request, shared, over: upstream, after: first, since: start, &outcome)
         }
-        return try await retry(request, policy, over: upstream, after: nil, since: start, &outcome)
+        return try await retry(request, shared, over: upstream, after: nil, since: start, &outcome)
     }
 
     /// Makes the attempts of a call, after the first if it is given.
@@ -115,13 +133,13 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
     @inline(never)
     private func retry(
         _ request: HTTPRequestData,
-        _ policy: RetryPolicy,
+        _ shared: SharedPolicy,
         over upstream: some NetworkingComponent,
         after first: Result<HTTPResponseData, any Error>?,
         since start: Duration,
         _ outcome: inout RetryBudget.Outcome
     ) async throws -> HTTPResponseData {
-        var call = RetriedCall(request, policy: policy, budget: budget)
+        var call = RetriedCall(request, policy: shared.policy, budget: budget)
         return try await call.finish(over: upstream, after: first, since: start, &outcome)
     }
 

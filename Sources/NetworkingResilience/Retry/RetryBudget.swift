@@ -134,7 +134,16 @@ public final class RetryBudget: Sendable {
             _ body: (inout Account) -> Result
         ) -> Result {
             let authority = authority ?? ""
-            if accounts[authority] == nil, accounts.count >= fullCount {
+            let index = accounts.index(forKey: authority) ?? addAccount(of: authority, model, at: now)
+            return accounts.values[index].use(at: now, body)
+        }
+
+        private mutating func addAccount(
+            of authority: String,
+            _ model: Model,
+            at now: Duration
+        ) -> Dictionary<String, Account>.Index {
+            if accounts.count >= fullCount {
                 // A tenth is removed at a time, so that the search for them is cheap on average. An account with calls
                 // in flight stays, because the end of a call must be counted in the account in which it started.
                 let oldest = accounts.filter { !$0.value.isInUse }
@@ -145,10 +154,9 @@ public final class RetryBudget: Sendable {
                 }
                 fullCount = max(Self.limit, accounts.count + Self.limit / 10)
             }
-            if accounts[authority] == nil {
-                lastNumber += 1
-            }
-            return accounts[authority, default: Account(model, number: lastNumber, at: now)].use(at: now, body)
+            lastNumber += 1
+            accounts[authority] = Account(model, number: lastNumber, at: now)
+            return accounts.index(forKey: authority)!
         }
     }
 
