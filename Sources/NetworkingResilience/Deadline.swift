@@ -74,10 +74,13 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
         environment.limit(to: deadline)
         // A limit that was computed from another time may be zero or negative.
         guard limit > .zero else { throw timeIsUp(nil) }
-        let response = try await withEnvironment(environment) {
-            try await upstream.sendIfLimiting(request, until: deadline, on: clock, timeIsUp: timeIsUp)
+        if let limited = try upstream.limiting(request, until: deadline, on: clock) {
+            do {
+                return try await withEnvironment(environment) { try await upstream.send(limited) }
+            } catch {
+                throw limited.error(of: error, timeIsUp: timeIsUp)
+            }
         }
-        if let response { return response }
         return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) { [environment] in
             try await withEnvironment(environment) { try await upstream.send(request) }
         }

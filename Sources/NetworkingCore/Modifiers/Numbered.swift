@@ -20,10 +20,15 @@ struct Numbered: UpstreamLimited, CustomStringConvertible {
     private let sequence = RequestSequence()
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.number == nil else { return try await upstream.send(request) }
+        try await upstream.send(request.number == nil ? numbered(request) : request)
+    }
+
+    // Not inlined, because the copy of its content would take memory in every call that waits for its response.
+    @inline(never)
+    private func numbered(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
         request.number = sequence.next()
-        return try await upstream.send(request)
+        return request
     }
 
     var description: String {

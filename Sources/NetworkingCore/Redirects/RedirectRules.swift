@@ -18,17 +18,17 @@ extension HTTPRequestData {
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
         let response = try await exchange(self)
-        guard response.http.isRedirect else { return response }
+        guard response.isRedirect else { return response }
         return try await followingRedirects(from: response, for: principal, under: policy, exchange)
     }
 
     /// Follows the redirects of a response to this request.
     ///
     /// It is a separate function because its values would take memory in every call that waits for a response.
-    private func followingRedirects(
+    func followingRedirects(
         from first: HTTPResponseData,
-        for principal: ((HTTPRequestData) -> Principal?)?,
-        under policy: (() -> RedirectPolicy?)?,
+        for principal: ((HTTPRequestData) -> Principal?)? = nil,
+        under policy: (() -> RedirectPolicy?)? = nil,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
         var hop = self
@@ -36,7 +36,7 @@ extension HTTPRequestData {
         var history: [HTTPResponseData.Redirect] = []
         while true {
             // Evaluated only here, because few responses are redirects.
-            if response.http.isRedirect, hop.box?.value.redirects == nil, let policy = policy?() {
+            if response.isRedirect, hop.box?.value.redirects == nil, let policy = policy?() {
                 hop.redirects = policy
             }
             guard let next = try hop.redirected(by: response.http, after: history) else {
@@ -62,6 +62,13 @@ extension HTTPRequestData {
                 throw error
             }
         }
+    }
+}
+
+extension HTTPResponseData {
+    /// Whether the response redirects its request.
+    var isRedirect: Bool {
+        status.isRedirection && http.isRedirect
     }
 }
 

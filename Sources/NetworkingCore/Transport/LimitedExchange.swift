@@ -1,30 +1,32 @@
 extension NetworkingComponent {
-    /// Sends a request with a time limit that this component enforces.
+    /// Returns a request with a time limit that this component enforces; `nil` if it enforces none.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - deadline: The moment, on `clock`.
-    ///   - clock: The clock that measures the deadline.
-    ///   - timeIsUp: Creates the timeout error from the component's error, which is `nil` if that was only a
-    ///     cancellation.
-    /// - Returns: The response; `nil` if the component does not enforce limits, so nothing was sent.
-    /// - Throws: The error of `timeIsUp` at the deadline, and the component's error before it.
-    package func sendIfLimiting(
+    ///   - deadline: The moment of the limit, on `clock`.
+    ///   - clock: The clock of the limit.
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    package func limiting(
         _ request: HTTPRequestData,
         until deadline: Duration,
-        on clock: NetworkClock,
-        timeIsUp: (_ error: (any Error)?) -> any Error
-    ) async throws -> HTTPResponseData? {
+        on clock: NetworkClock
+    ) throws -> HTTPRequestData? {
         guard enforcesLimit(of: request, on: clock) else { return nil }
         try Task.checkCancellation()
-        let limit = ExchangeLimit(until: deadline, on: clock)
         var limited = request
-        limited.exchangeLimit = limit
-        do {
-            return try await send(limited)
-        } catch {
-            guard limit.isReached, !Task.isCancelled else { throw error }
-            throw timeIsUp(error is CancellationError ? nil : error)
-        }
+        limited.exchangeLimit = ExchangeLimit(until: deadline, on: clock)
+        return limited
+    }
+}
+
+extension HTTPRequestData {
+    /// Returns the error of an exchange of this request, or another one if the exchange failed at its time limit.
+    ///
+    /// - Parameters:
+    ///   - error: The error of the exchange.
+    ///   - timeIsUp: Creates the timeout error from the error, which is `nil` if that was only a cancellation.
+    package func error(of error: any Error, timeIsUp: ((any Error)?) -> any Error) -> any Error {
+        guard exchangeLimit?.isReached == true, !Task.isCancelled else { return error }
+        return timeIsUp(error is CancellationError ? nil : error)
     }
 }

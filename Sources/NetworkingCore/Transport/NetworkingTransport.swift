@@ -37,8 +37,9 @@ extension NetworkingTransport {
         if let names = request.box?.value.withheldCredentials, !names.isEmpty {
             request.emit(CredentialsEvent.withheld(WithheldCredentials(names, reason: .otherServer)))
         }
-        if request.state.contains(.hasRedirectsFollowed) { return try await attempt(request) }
-        return try await request.followingRedirects { try await attempt($0) }
+        let response = try await attempt(request)
+        guard response.isRedirect, !request.state.contains(.hasRedirectsFollowed) else { return response }
+        return try await request.followingRedirects(from: response) { try await attempt($0) }
     }
 
     /// Checks a request and makes its exchange, and repeats it if a reused connection ended before the response.

@@ -84,17 +84,16 @@ struct Throttled: LimitingModifier {
         if !limiter.takeIfFree(host) {
             try await wait(for: request, host)
         }
-        guard request.sink?.isReaderPaced == true, let sink = request.sink else {
-            defer { limiter.giveBack(host) }
-            return try await upstream.send(request.holdingPermit(of: limiter.held))
+        guard request.sink?.isReaderPaced != true else {
+            return try await sendToReader(request, upstream: upstream, releasing: host)
         }
-        return try await send(request, to: sink, upstream: upstream, releasing: host)
+        defer { limiter.giveBack(host) }
+        return try await upstream.send(request.holdingPermit(of: limiter.held))
     }
 
     /// Sends a request with a reader-paced sink, and releases its permit when the head has arrived.
-    private func send(
+    private func sendToReader(
         _ request: HTTPRequestData,
-        to sink: any ResponseSink,
         upstream: some NetworkingComponent,
         releasing host: String?
     ) async throws -> HTTPResponseData {
@@ -102,9 +101,11 @@ struct Throttled: LimitingModifier {
         defer { hold.giveBack() }
         var request = request.holdingPermit(of: limiter.held)
         // The reader may take any amount of time, and other requests must not wait for it.
-        request.sink = ObservedSink(sink: sink) { decision in
-            if case .take = decision {
-                hold.giveBack()
+        request.sink = request.sink.map { sink in
+            ObservedSink(sink: sink) { decision in
+                if case .take = decision {
+                    hold.giveBack()
+                }
             }
         }
         return try await upstream.send(request)

@@ -55,10 +55,36 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
     let limits: TimeLimits
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let limits = limits.replaced(by: request)
         let clock = NetworkEnvironment.current.clock
+        let (request, limit) = try prepared(request, over: upstream)
+        guard let limit else { return try await sendInPhases(request, on: clock, over: upstream) }
+        let deadline = clock.now + limit
+        if let limited = try upstream.limiting(request, until: deadline, on: clock) {
+            do {
+                return try await upstream.send(limited)
+            } catch {
+                throw limited.error(of: error) { timeIsUp(.whole, for: request, over: upstream, underlying: $0) }
+            }
+        }
+        return try await withTimeLimit(
+            until: deadline,
+            on: clock,
+            timeIsUp: { timeIsUp(.whole, for: request, over: upstream, underlying: $0) },
+            { try await upstream.send(request) }
+        )
+    }
+
+    /// Returns a request with what a transport must know of its limits, and its limit if it has no limits for phases.
+    ///
+    /// It is not inlined, because its values would take memory in every call that waits for its response.
+    @inline(never)
+    private func prepared(
+        _ request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) throws -> (request: HTTPRequestData, limit: Duration?) {
+        let limits = limits.replaced(by: request)
         // A limit that was computed from another time may be zero or negative.
-        if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request, over: upstream) }
+        if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, for: request, over: upstream) }
         var request = request
         if let maximum = limits.maximum, maximum > request.allowedSilence {
             request.allowedSilence = maximum
@@ -66,30 +92,18 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         if limits.whole != nil || limits.idle != nil && limits.head != nil {
             request.state.insert(.hasSilenceLimited)
         }
-        guard limits.hasPhases || request.sink?.isReaderPaced == true else {
-            guard let limit = limits.whole else { return try await upstream.send(request) }
-            let deadline = clock.now + limit
-            func expire(_ error: (any Error)?) -> any Error {
-                timeIsUp(.whole, limits, for: request, over: upstream, underlying: error)
-            }
-            if let response = try await upstream.sendIfLimiting(request, until: deadline, on: clock, timeIsUp: expire) {
-                return response
-            }
-            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: expire) { [request] in
-                try await upstream.send(request)
-            }
-        }
-
-        return try await sendInPhases(request, limits, on: clock, over: upstream)
+        let hasPhases = limits.hasPhases || request.sink?.isReaderPaced == true
+        return (request, hasPhases ? nil : limits.whole)
     }
 
     /// Sends a request with time limits for its phases.
     private func sendInPhases(
         _ request: HTTPRequestData,
-        _ limits: TimeLimits,
         on clock: NetworkClock,
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
+        let limits = limits.replaced(by: request)
+        guard limits.hasPhases || limits.whole != nil else { return try await upstream.send(request) }
         try Task.checkCancellation()
         let watch = PhaseWatch(limits: limits, clock: clock)
         let watched = watch.watching(request)
@@ -101,17 +115,17 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         } catch {
             guard let limit = watch.expired, !Task.isCancelled else { throw error }
             let underlying = error is CancellationError ? nil : error
-            throw timeIsUp(limit, limits, for: request, over: upstream, underlying: underlying)
+            throw timeIsUp(limit, for: request, over: upstream, underlying: underlying)
         }
     }
 
     private func timeIsUp(
         _ limit: TimeLimits.Name,
-        _ limits: TimeLimits,
         for request: HTTPRequestData,
         over upstream: some NetworkingComponent,
         underlying: (any Error)? = nil
     ) -> NetworkingError {
+        let limits = limits.replaced(by: request)
         request.emit(TimeoutEvent.expired(after: limits[limit]))
         var reason = limits.reason(for: limit)
         if limit != .idle, let shortage = (upstream as? any ConnectionCounting)?.connectionShortage(for: request) {
