@@ -157,10 +157,10 @@ extension HTTPRequestData {
 
     // MARK: Through redirects
 
-    /// Removes the credentials before a redirect to another origin is followed.
+    /// Removes the credentials before a redirect or a link to another origin is followed.
     ///
     /// They are not restored on a later hop.
-    mutating func removeCredentials(under policy: RedirectPolicy) {
+    package mutating func removeCredentials(under policy: RedirectPolicy) {
         headerFields.removeAll { policy.treatsAsCredential($0) }
         state.remove(.isForServer)
         if box != nil {
