@@ -92,11 +92,11 @@ extension TokenStore {
 
     /// Signs out because another process has, and returns the error of the refresh.
     private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> RefreshFailure {
-        publish(.removed, isStored: true) {
+        publish(isStored: true) {
             state.withLock { state in
-                guard state.isUnderWay(renewal, generation) else { return false }
+                guard state.isUnderWay(renewal, generation) else { return nil }
                 _ = state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
-                return true
+                return .removed
             }
         }
         return .delegate(SignedOut())
@@ -109,15 +109,15 @@ extension TokenStore {
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
         let (isExpired, isDue) = (new.isExpired, new.isDue(within: leeway))
-        publish(.refreshed(new), isStored: isStored) {
+        publish(isStored: isStored) {
             state.withLock { state in
-                guard state.isUnderWay(renewal, generation) else { return false }
+                guard state.isUnderWay(renewal, generation) else { return nil }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
                 // longer valid. If they are valid for less than the leeway, each request would start another refresh
                 // ahead of time.
                 state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .untilLeeway
-                return true
+                return .refreshed(new)
             }
         }
     }

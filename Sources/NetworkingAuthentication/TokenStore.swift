@@ -96,8 +96,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///
     /// - Parameter credentials: The credentials.
     public func set(_ credentials: Credentials) {
-        change(.set(credentials), ending: .success(())) {
-            $0.replace(with: credentials, of: .of(credentials), isSignIn: true)
+        change(ending: .success(())) {
+            (.set(credentials), $0.replace(with: credentials, of: .of(credentials), isSignIn: true))
         }
     }
 
@@ -107,19 +107,21 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///   - credentials: The credentials.
     ///   - isWanted: Returns whether they are still wanted. It is called while no other sign-in or sign-out can happen.
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
-        change(.set(credentials), ending: .success(()), if: isWanted) {
-            $0.replace(with: credentials, of: .of(credentials), isSignIn: true)
+        change(ending: .success(()), if: isWanted) {
+            (.set(credentials), $0.replace(with: credentials, of: .of(credentials), isSignIn: true))
         }
     }
 
     /// Replaces the credentials with newer ones of the same user that were renewed elsewhere.
     ///
-    /// A refresh in progress is cancelled, and requests that wait for it continue with these credentials.
+    /// A refresh in progress is cancelled, and requests that wait for it continue with these credentials. A ``Session``
+    /// without a user id or a refresh window gets those of the session that it replaces, as after a refresh.
     ///
     /// - Parameter credentials: The credentials.
     public func update(_ credentials: Credentials) {
-        change(.refreshed(credentials), ending: .success(())) { state in
-            state.replace(with: credentials, of: credentials.principal ?? state.principal, isSignIn: false)
+        change(ending: .success(())) { state in
+            let new = credentials.inheriting(from: state.credentials)
+            return (.refreshed(new), state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false))
         }
     }
 
@@ -134,9 +136,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Signs out and returns the credentials that were removed; `nil` if there were none.
     package func takeOut() -> Credentials? {
         var former: Credentials?
-        change(.removed, ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
+        change(ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
             former = state.credentials
-            return state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
+            return (.removed, state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true))
         }
         return former
     }
@@ -178,16 +180,16 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     private func change(
-        _ change: CredentialChange<Credentials>,
         ending result: Result<Void, any Error>,
         if isWanted: () -> Bool = { true },
-        _ replace: (inout State) -> Renewal?
+        _ replace: (inout State) -> (CredentialChange<Credentials>, Renewal?)
     ) {
         var renewal: Renewal?
-        publish(change) {
-            guard isWanted() else { return false }
-            renewal = state.withLock { replace(&$0) }
-            return true
+        publish {
+            guard isWanted() else { return nil }
+            let (change, former) = state.withLock { replace(&$0) }
+            renewal = former
+            return change
         }
         renewal?.end(with: result)
     }
@@ -195,13 +197,12 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Applies a change and, if it was made, passes it to the storage and the subscribers.
     ///
     /// - Parameters:
-    ///   - change: The change.
     ///   - isStored: Whether the storage has the change already, because another process made it.
-    ///   - apply: Makes the change, and returns whether it did.
-    func publish(_ change: CredentialChange<Credentials>, isStored: Bool = false, _ apply: () -> Bool) {
+    ///   - apply: Makes the change and returns it, or returns `nil` if it makes none.
+    func publish(isStored: Bool = false, _ apply: () -> CredentialChange<Credentials>?) {
         let failure = publishing.withLock { subscribers -> (any Error)? in
             let before = credentials
-            guard apply() else { return nil }
+            guard let change = apply() else { return nil }
             // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
             subscribers.notify(change)
             if isStored {

@@ -10,13 +10,15 @@ extension CachedExchange {
     ///   - age: The age of the entry, in seconds.
     ///   - hit: The reason for using it.
     ///   - status: The status of the server's response, if there was one.
+    ///   - refusal: The reason why the entry that the server has confirmed is not stored; `nil` if it is.
     /// - Returns: The response. If the request has a sink, the body has gone to the sink.
     /// - Throws: `CancellationError`, or the sink's error.
     func respond(
         with entry: CachedEntry,
         age: Double,
         _ hit: CacheHit,
-        _ status: HTTPResponse.Status? = nil
+        _ status: HTTPResponse.Status? = nil,
+        unstored refusal: CacheBypass? = nil
     ) async throws -> HTTPResponseData {
         try Task.checkCancellation()
         request.emit(CacheEvent.hit(hit))
@@ -49,7 +51,7 @@ extension CachedExchange {
         }
         var response = HTTPResponseData(request: request, http: head, body: .collected(body))
         response.principal = key.principal
-        response.cacheRecord = record(of: entry, age: age, hit, status)
+        response.cacheRecord = record(of: entry, age: age, hit, status, unstored: refusal)
         if let sink = request.sink, head.status != .notModified {
             try await response.deliver(to: sink, for: request)
         }
@@ -70,7 +72,8 @@ extension CachedExchange {
         of entry: CachedEntry,
         age: Double,
         _ hit: CacheHit,
-        _ status: HTTPResponse.Status?
+        _ status: HTTPResponse.Status?,
+        unstored refusal: CacheBypass?
     ) -> CacheRecord {
         var record = CacheRecord(age: age, source: (key, entry))
         record.status.isHit = [.fresh, .stale, .offline].contains(hit)
@@ -84,7 +87,7 @@ extension CachedExchange {
         case .stale: record.status.detail = "stale-while-revalidate"
         case .standIn: record.status.detail = "stale-if-error"
         case .offline: record.status.detail = "offline"
-        case .revalidated: record.status.isStored = true
+        case .revalidated: (record.status.isStored, record.status.detail) = (refusal == nil, refusal?.rawValue)
         }
         if !record.status.isHit {
             record.status.forward = .stale

@@ -59,8 +59,17 @@ struct CachedExchange: Sendable {
                     .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
             else { return nil }
             request.emit(CacheEvent.revalidated)
-            await update(entry, fetch)
-            return try await respond(with: entry, age: rules.age(of: entry, at: now) ?? 0, .revalidated, .notModified)
+            let refusal = await update(entry, fetch)
+            if let refusal {
+                request.emit(CacheEvent.bypassed(refusal))
+            }
+            return try await respond(
+                with: entry,
+                age: rules.age(of: entry, at: now) ?? 0,
+                .revalidated,
+                .notModified,
+                unstored: refusal
+            )
         }
         if let confirmed { return confirmed }
         return try await forward(.stale, candidates, over: upstream)

@@ -122,7 +122,7 @@ public final class CookieJar: Sendable {
     /// - Parameters:
     ///   - cookie: The cookie.
     ///   - principal: The principal of the requests that are sent with it; `nil` for requests without one.
-    /// - Throws: The reason why the cookie is not valid.
+    /// - Throws: The reason why the cookie is not stored.
     public func set(_ cookie: Cookie, for principal: Principal? = nil) throws(CookieRejection) {
         try set(cookie, for: principal, since: nil)
     }
@@ -135,12 +135,11 @@ public final class CookieJar: Sendable {
         let cookie = cookie.with(expires: cookie.expires.map { min($0, latest) }, created: cookie.created)
         let (site, id) = (publicSuffixes.site(of: cookie.domain), Self.newID())
         let owner = CookieOwner(principal: principal?.withoutCookies)
-        let isRemoved = state.withLock { state in
-            if let moment, state.table.removals.cover(cookie, of: owner, since: moment) { return true }
-            state.table.store(cookie, site: site, of: owner, from: nil, at: now, id: id)
-            return false
+        let refusal = state.withLock { state -> CookieRejection? in
+            if let moment, state.table.removals.cover(cookie, of: owner, since: moment) { return .removed }
+            return state.table.store(cookie, site: site, of: owner, from: nil, at: now, id: id)
         }
-        guard !isRemoved else { throw .removed }
+        if let refusal { throw refusal }
         save()
     }
 
@@ -266,8 +265,7 @@ public final class CookieJar: Sendable {
         let refused = state.withLock { state in
             cookies.compactMap { cookie, site -> CookieRejection? in
                 if let moment, state.table.removals.cover(cookie, of: owner, since: moment) { return .removed }
-                let isStored = state.table.store(cookie, site: site, of: owner, from: url, at: now, id: id)
-                return isStored ? nil : .shadowsSecure
+                return state.table.store(cookie, site: site, of: owner, from: url, at: now, id: id)
             }
         }
         save()

@@ -19,6 +19,8 @@ public enum CookieRejection: String, Error, Sendable, Hashable {
     case shadowsSecure
     /// The request was sent with the cookies of one principal, and the response belongs to another.
     case otherPrincipal
+    /// The site has as many cookies as it may have, all of them with `Secure`, and this one has no `Secure`.
+    case tooMany
     /// The app has removed the cookies of the principal or of the host since the request was sent.
     case removed
 }

@@ -123,7 +123,7 @@ struct CookieTable {
     ///   - url: The URL that sets it; `nil` if the app does.
     ///   - now: The date.
     ///   - id: The identity of the owner's cookies if this is the first one.
-    /// - Returns: `false` if the cookie would shadow one that is for https only.
+    /// - Returns: The reason why the cookie is not stored; `nil` if it is.
     @discardableResult
     mutating func store(
         _ cookie: Cookie,
@@ -132,15 +132,15 @@ struct CookieTable {
         from url: CookieURL?,
         at now: Date,
         id: String
-    ) -> Bool {
+    ) -> CookieRejection? {
         var entries = sessions[owner]?.sites[site] ?? []
         if let url, cookie.shadowsSecureCookie(among: entries.lazy.map(\.cookie), from: url, now: now) {
-            return false
+            return .shadowsSecure
         }
         let index = entries.firstIndex { cookie.replaces($0.cookie) }
         let former = index.map { entries[$0].cookie }
         guard !cookie.isExpired(at: now) else {
-            guard let index, let former else { return true }
+            guard let index, let former else { return nil }
             entries.remove(at: index)
             count -= 1
             sessions[owner]?.sites[site] = entries.isEmpty ? nil : entries
@@ -148,7 +148,7 @@ struct CookieTable {
                 sessions[owner] = nil
             }
             isDirty = isDirty || former.expires != nil
-            return true
+            return nil
         }
         clock += 1
         if let index, let former {
@@ -160,14 +160,15 @@ struct CookieTable {
         }
         isDirty = isDirty || cookie.expires != nil || former?.expires != nil
         if entries.count > Self.maximumPerSite {
-            removeSurplus(from: &entries, at: now)
+            // Without `Secure`, the new cookie is removed itself if all the others have it.
+            if removeSurplus(from: &entries, at: now) == clock { return .tooMany }
         }
         begin(CookieIdentity(id), of: owner)
         sessions[owner]?.sites[site] = entries
         if count > Self.maximumCount {
             removeSurplus(at: now)
         }
-        return true
+        return nil
     }
 
     /// Sets the identity of an owner, unless it has one.
@@ -183,15 +184,18 @@ struct CookieTable {
     }
 
     /// Removes one cookie of a site: an expired one, then one without `Secure`, then the one used longest ago.
-    private mutating func removeSurplus(from entries: inout [Entry], at now: Date) {
+    ///
+    /// - Returns: The number of the cookie that was removed.
+    private mutating func removeSurplus(from entries: inout [Entry], at now: Date) -> UInt64? {
         let rank = { (entry: Entry) in entry.cookie.isExpired(at: now) ? 0 : entry.cookie.isSecure ? 2 : 1 }
         let worst = entries.indices.min { first, second in
             (rank(entries[first]), entries[first].lastUse) < (rank(entries[second]), entries[second].lastUse)
         }
-        guard let worst else { return }
+        guard let worst else { return nil }
         let removed = entries.remove(at: worst)
         count -= 1
         isDirty = isDirty || removed.cookie.expires != nil
+        return removed.number
     }
 
     /// Removes the expired cookies of the whole jar and, if too many are left, the tenth that was used longest ago.

@@ -13,7 +13,7 @@ extension HAR {
     }
 
     package struct Summary: Sendable, Hashable {
-        /// The request's label, as in logs.
+        /// The request's id as text, as in logs.
         package var label: String
         /// The request's number, from `numbered`.
         package var number: Int64?

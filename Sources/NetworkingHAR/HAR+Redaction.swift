@@ -8,13 +8,20 @@ extension HAR {
     /// Applying the same redaction again changes nothing.
     package func redacted(by redaction: Redaction) -> HAR {
         var har = self
+        har.log.version = redaction.text(har.log.version)
+        har.log.creator.name = redaction.text(har.log.creator.name)
+        har.log.creator.version = redaction.text(har.log.creator.version)
         // Browsers use a page's URL as its title.
         for index in har.log.pages.indices {
             har.log.pages[index].title = redaction.text(har.log.pages[index].title)
             har.log.pages[index].id = redaction.text(har.log.pages[index].id)
+            har.log.pages[index].startedDateTime = redaction.text(har.log.pages[index].startedDateTime)
         }
         for index in har.log.entries.indices {
             har.log.entries[index].hide(redaction)
+            if let name = har.log.entries[index].tape?.principalName {
+                har.log.entries[index].tape?.principalName = redaction.text(name)
+            }
         }
         return har
     }
@@ -24,15 +31,22 @@ extension HAR.Entry {
     package mutating func hide(_ redaction: Redaction) {
         request.hide(redaction)
         response.hide(redaction)
+        startedDateTime = redaction.text(startedDateTime)
+        serverIPAddress = serverIPAddress.map(redaction.text)
+        connection = connection.map(redaction.text)
         comment = comment.map(redaction.text)
         pageref = pageref.map(redaction.text)
         error?.hide(redaction)
         guard var summary = call?.summary else { return }
+        summary.method = redaction.text(summary.method)
+        summary.startedDateTime = redaction.text(summary.startedDateTime)
+        summary.cache = summary.cache.map(redaction.text)
         summary.url = redaction.url(summary.url)
         summary.title = summary.title.map(redaction.text)
         summary.label = redaction.text(summary.label)
         summary.cacheReason = summary.cacheReason.map(redaction.text)
         for index in summary.spans.indices {
+            summary.spans[index].kind = redaction.text(summary.spans[index].kind)
             summary.spans[index].name = redaction.text(summary.spans[index].name)
         }
         for index in summary.marks.indices {
@@ -46,6 +60,7 @@ extension HAR.Entry {
 
 extension HAR.Failure {
     mutating func hide(_ redaction: Redaction) {
+        kind = redaction.text(kind)
         reason = redaction.text(reason)
     }
 }
@@ -57,6 +72,8 @@ extension HAR.Request {
     }
 
     mutating func hideHead(_ redaction: Redaction) {
+        method = redaction.text(method)
+        httpVersion = redaction.text(httpVersion)
         url = redaction.url(url)
         headers = headers.map(redaction.field)
         // Derived from the redacted URL, because the listed items contain no more than that.
@@ -72,6 +89,7 @@ extension HAR.Response {
     }
 
     mutating func hideHead(_ redaction: Redaction) {
+        httpVersion = redaction.text(httpVersion)
         statusText = PrintableText.singleLine(redaction.hidingValues(in: statusText))
         headers = headers.map(redaction.field)
         redirectURL = redaction.url(redirectURL)
@@ -81,16 +99,21 @@ extension HAR.Response {
 
 extension HAR.Content {
     fileprivate mutating func hide(_ redaction: Redaction) {
-        guard text != nil else { return }
+        comment = comment.map(redaction.text)
+        // The original type decides how the body is read.
+        let (original, mimeType) = (mimeType, redaction.text(mimeType))
+        defer { self.mimeType = mimeType }
+        guard text != nil else {
+            encoding = nil
+            return
+        }
         let (size, comment) = (size, comment)
         guard let data else {
             // A body that cannot be decoded may contain secrets.
             (text, encoding, self.comment) = (nil, nil, HAR.hiddenBody)
             return
         }
-        let mimeType = mimeType
-        self = HAR.Content(data, mimeType: encoding == nil ? HAR.withoutCharset(mimeType) : mimeType, redaction)
-        self.mimeType = mimeType
+        self = HAR.Content(data, mimeType: encoding == nil ? HAR.withoutCharset(original) : original, redaction)
         self.size = size
         self.comment = self.comment ?? comment
     }
@@ -99,15 +122,23 @@ extension HAR.Content {
 extension HAR.PostData {
     fileprivate mutating func hide(_ redaction: Redaction) {
         params = params?.map(redaction.part)
-        guard text != nil else { return }
+        comment = comment.map(redaction.text)
+        let mimeType = redaction.text(mimeType)
+        defer { self.mimeType = mimeType }
+        guard text != nil else {
+            encoding = nil
+            return
+        }
         guard let data else {
             (text, encoding, comment) = (nil, nil, HAR.hiddenBody)
             return
         }
-        let mimeType = mimeType
-        if encoding == nil { self.mimeType = HAR.withoutCharset(mimeType) }
+        guard !data.isEmpty else {
+            (text, encoding) = (nil, nil)
+            return
+        }
+        if encoding == nil { self.mimeType = HAR.withoutCharset(self.mimeType) }
         set(data, redaction)
-        self.mimeType = mimeType
     }
 }
 
@@ -148,6 +179,7 @@ extension Redaction {
         var shown = part
         shown.name = hidingValues(in: part.name)
         shown.fileName = part.fileName.map(hidingValues)
+        shown.contentType = part.contentType.map(text)
         shown.value = part.value.map { value in
             if hidesBodyField(part.name) || value == Self.placeholder { return Self.placeholder }
             let shown = body(Data(value.utf8), contentType: part.contentType ?? "text/plain")
@@ -187,6 +219,9 @@ extension Redaction {
         var shown = cookie
         shown.name = hidingValues(in: cookie.name)
         shown.value = isHidden ? Redaction.placeholder : hidingValues(in: cookie.value)
+        shown.path = cookie.path.map(text)
+        shown.domain = cookie.domain.map(text)
+        shown.expires = cookie.expires.map(text)
         return shown
     }
 }

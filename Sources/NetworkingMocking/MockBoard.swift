@@ -17,7 +17,8 @@ struct MockBoard: Sendable {
 
     /// The source of a response.
     enum Source: Sendable, Equatable {
-        case missing
+        /// No mock matched, with an explanation from that time: later requests and mocks could make another one wrong.
+        case missing(String)
         case stub(Int)
         case other
     }
@@ -82,9 +83,9 @@ struct MockBoard: Sendable {
 
     /// Records that a request does not match an expectation and gets no response; false if another request has met the
     /// expectation in the meantime.
-    mutating func miss(_ expectation: Int, for arrival: Int) -> Bool {
+    mutating func miss(_ expectation: Int, because reason: String, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
-        note(.missing, for: arrival)
+        note(.missing(reason), for: arrival)
         return true
     }
 

@@ -103,8 +103,9 @@ public final class MockTransport: NetworkingTransport {
         while let (index, expectation) = board.read({ board in board.nextExpectation.map { (board.met, $0) } }) {
             reading.pathParameters = [:]
             guard expectation.matcher.test(&reading) else {
-                guard board.update({ $0.miss(index, for: number) }) else { continue }
-                throw outOfOrder(request, expectation, index)
+                let error = outOfOrder(request, expectation, index)
+                guard board.update({ $0.miss(index, because: error.reason, for: number) }) else { continue }
+                throw error
             }
             guard board.update({ $0.meet(index, for: number) }) else { continue }
             var request = request
@@ -125,8 +126,9 @@ public final class MockTransport: NetworkingTransport {
             board.update { $0.note(.other, for: number) }
             return { .notServed(request, from: directories) }
         }
-        board.update { $0.note(.missing, for: number) }
-        throw noResponse(to: request)
+        let error = noResponse(to: request)
+        board.update { $0.note(.missing(error.reason), for: number) }
+        throw error
     }
 }
 

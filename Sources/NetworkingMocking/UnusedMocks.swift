@@ -81,7 +81,10 @@ extension MockBoard {
     }
 
     fileprivate var requestsWithoutResponse: [String] {
-        zip(requests, sources).filter { $0.1 == .missing }
-            .map { "No stub matched \($0.0). \(usedUp(for: $0.0) ?? nearestMiss(of: $0.0))" }
+        zip(requests, sources)
+            .compactMap { request, source in
+                guard case .missing(let reason) = source else { return nil }
+                return "No stub matched \(request). \(reason)"
+            }
     }
 }

@@ -107,12 +107,14 @@ struct DeviceFlow {
     private func poll(with code: OAuthDeviceCode) async throws -> Session {
         let clock = NetworkEnvironment.current.clock
         let endpoint = TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
+        // The provider's interval, and the wait before the next poll, which is longer after a failure.
         var interval = code.interval
+        var wait = interval
         // Uses the monotonic clock, because the user may change the date meanwhile.
         let end = clock.now + code.lifetime
         while true {
-            guard clock.now + interval < end else { throw Self.expired }
-            try await clock.sleep(for: interval)
+            guard clock.now + wait < end else { throw Self.expired }
+            try await clock.sleep(for: wait)
             do {
                 let fields = [URLQueryItem(name: "device_code", value: code.deviceCode)]
                 return try await endpoint.tokens(for: "urn:ietf:params:oauth:grant-type:device_code", fields)
@@ -130,12 +132,16 @@ struct DeviceFlow {
                 case "expired_token": throw Self.expired
                 default: throw error
                 }
+                wait = interval
             } catch let error as NetworkingError where error.mayPass {
-                // Polls less often while the connection is unreliable.
-                interval *= 2
+                // Polls less often while the provider cannot be reached, but often enough to succeed soon after.
+                wait = max(interval, min(wait * 2, Self.maximumBackoff))
             }
         }
     }
+
+    /// The longest wait after a failure, unless the provider's interval is longer.
+    private static let maximumBackoff = Duration.seconds(60)
 
     private static var expired: OAuthError {
         OAuthError(.expired, code: "expired_token", "The device code has expired. Sign in again.")

@@ -41,8 +41,7 @@ struct Listener: Listening {
     func serve(_ switchboard: Switchboard) async {
         await withDiscardingTaskGroup { connections in
             while !Task.isCancelled {
-                // A connection can break before it is accepted, and file descriptors can be exhausted for some time.
-                guard let peer = try? await socket.accept() else { continue }
+                guard let peer = await Self.accepted(socket.accept) else { continue }
                 let (number, effect) = switchboard.addConnection()
                 let connection = Connection(
                     socket: LoopbackSocket(peer, pool: pool),
@@ -58,6 +57,19 @@ struct Listener: Listening {
         }
         await socket.end(in: pool)
         switchboard.close()
+    }
+
+    /// Accepts a connection; returns `nil` if that fails, after a pause.
+    ///
+    /// A connection can break before it is accepted, and file descriptors can be exhausted for some time. The call then
+    /// fails at once, so that without a pause the listener would occupy a thread.
+    static func accepted<Peer>(_ accept: () async throws -> Peer) async -> Peer? {
+        do {
+            return try await accept()
+        } catch {
+            try? await Task.sleep(for: .milliseconds(10))
+            return nil
+        }
     }
 }
 

@@ -79,6 +79,37 @@ struct DeviceCodeTests: ProviderSuite {
         _ = try await call.value
     }
 
+    /// A longer wait could last until the code has expired, although the provider can be reached again.
+    @Test func pollsEachMinuteDuringALongOutage() async throws {
+        provider.set(\.deviceLifetime, 900)
+        let call = signIn()
+        provider.set(\.scriptedResponses, Array(repeating: .failing(.offline), count: 6))
+        for seconds in [5, 10, 20, 40, 60, 60] {
+            try await advanceToPoll(after: seconds)
+        }
+        provider.set(\.deviceIsApproved, true)
+        try await advanceToPoll(after: 60)
+        _ = try await call.value
+    }
+
+    @Test func pollsAtTheProvidersIntervalAfterAnOutage() async throws {
+        let call = signIn()
+        provider.set(
+            \.scriptedResponses,
+            [
+                .failing(.offline), ScriptedProvider.refusal("authorization_pending"),
+                ScriptedProvider.refusal("slow_down"), .failing(.offline),
+            ]
+        )
+        try await advanceToPoll(after: 5)
+        try await advanceToPoll(after: 10)
+        try await advanceToPoll(after: 5)
+        try await advanceToPoll(after: 10)
+        provider.set(\.deviceIsApproved, true)
+        try await advanceToPoll(after: 20)
+        _ = try await call.value
+    }
+
     @Test(arguments: [
         ("access_denied", OAuthError.Kind.denied), ("expired_token", .expired), ("invalid_client", .tokenRefused),
     ])

@@ -23,6 +23,7 @@ final class ScriptedProvider: Sendable {
         var lifetime: Double? = 3_600
         var rotates = true
         var suffix = ""
+        var deviceLifetime = 60
         var devicePolls = 0
         var deviceIsApproved = false
         var revocationResponse = MockResponse.ok()
@@ -75,8 +76,9 @@ final class ScriptedProvider: Sendable {
                 return state.revocationResponse
             }
         case ("login.example.com", "/device"):
+            let lifetime = state.withLock { $0.deviceLifetime }
             return .text(
-                #"{"device_code":"device-secret","user_code":"WDJB-MJHT","verification_uri":"https://login.example.com/go","expires_in":60,"interval":5}"#
+                #"{"device_code":"device-secret","user_code":"WDJB-MJHT","verification_uri":"https://login.example.com/go","expires_in":\#(lifetime),"interval":5}"#
             )
         default:
             let token = request.headerFields[.authorization]?.dropFirst("Bearer ".count)

@@ -91,8 +91,7 @@ public final class SwitchableServer: Sendable {
     }
 
     private static func isSameServer(_ first: URL, _ second: URL) -> Bool {
-        let (first, second) = (HTTPRequestData(url: first), HTTPRequestData(url: second))
-        return first.scheme == second.scheme && first.authority?.lowercased() == second.authority?.lowercased()
+        HTTPRequestData(url: first).origin == HTTPRequestData(url: second).origin
     }
 
     /// The modifier for the current base URL.

@@ -7,8 +7,8 @@ extension HTTPRequestData {
     ///
     /// The request is absolute and keeps the method, the header fields, the body and the options of this one. If the
     /// link leads to another origin, or if the request was redirected to another origin that sent the link, the request
-    /// is sent without credentials. It then also loses all options that are declared with ``RequestOption``, because
-    /// some of them may be credentials too.
+    /// is sent without credentials, as after a redirect to another origin. It keeps the options that are not
+    /// credentials (``RequestOption/isCredential``).
     ///
     /// - Parameters:
     ///   - target: The reference in the link, which may be relative to the URL of the response.
@@ -46,10 +46,7 @@ extension HTTPRequestData {
                 "leads to another server or comes from one, which must not decide where the body of the request is sent"
             )
         }
-        next.headerFields.removeAll { field in
-            field.isCredential || redirects.credentials.contains(field.name.canonicalName)
-        }
-        next.settings.custom = RequestSettings.defaults.custom
+        next.removeCredentials(under: redirects)
         return next
     }
 

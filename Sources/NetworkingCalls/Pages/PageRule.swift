@@ -10,7 +10,8 @@ public import NetworkingCore
 /// ```
 ///
 /// The request for the next page is a copy of the request for the current page with the rule's changes. It keeps the
-/// header fields and the options of the first request.
+/// header fields and the options of the first request, except that a link to another server removes the credentials
+/// (``link``).
 public struct PageRule<Page>: Sendable {
     /// Returns the request for the next page; `nil` if the page is the last one.
     let next: @Sendable (Page, HTTPResponseData, HTTPRequestData) throws -> HTTPRequestData?
@@ -18,9 +19,10 @@ public struct PageRule<Page>: Sendable {
     /// Follows the link with the relation `next` in the `Link` header fields of the response (RFC 8288).
     ///
     /// A response without such a link is the last page. A relative link is resolved against the URL of the response.
-    /// A link to another server is followed without the credentials of the request, and the stack adds credentials only
-    /// for its own server. The same applies to a link from another server, to which the request was redirected. The
-    /// iteration fails with ``NetworkingError/Kind/invalidResponse`` if a link
+    /// A link to another server is followed without the credentials of the request, as a redirect is, and with all its
+    /// other options. The stack adds credentials only for its own server. The same applies to a link from another
+    /// server, to which the request was redirected. The iteration fails with
+    /// ``NetworkingError/Kind/invalidResponse`` if a link
     /// - is not an http or https URL,
     /// - leads from https to http, unless the request's ``HTTPRequestData/redirects`` allow that,
     /// - leads to another server or comes from one, and the request has a body or a method that is not safe,

@@ -229,15 +229,25 @@ public final class Outbox: Sendable {
 
     /// Sends the entries that are due and that the network allows, each at most once.
     ///
-    /// If ``run()`` or another call is sending, this call sends nothing. A ``run()`` of this object then checks the
-    /// entries again.
+    /// If ``run()`` or another call of this object is sending, this call waits until that one has passed all entries,
+    /// and then sends those that were added in the meantime. A call sends nothing while another process is sending, and
+    /// if the stack makes it while it sends an entry, such as in an authentication delegate. A ``run()`` of this object
+    /// then checks the entries again.
     ///
     /// - Returns: The number of entries that are left, without dead letters.
     /// - Throws: `CancellationError`, and the errors of the store.
     @discardableResult
     public func flush() async throws -> Int {
         let environment = NetworkEnvironment.current
-        _ = try await deliver(environment.connectivity ?? system, environment)
+        let isInside = environment[SendingOutboxes.self].contains(ObjectIdentifier(self))
+        // A delivery that has started already may have passed the place of an entry.
+        let next = state.withLock { $0.started + 1 }
+        while true {
+            _ = try await deliver(environment.connectivity ?? system, environment)
+            // The delivery would never end if a request waited for it.
+            guard !isInside, state.withLock({ $0.finished < next }) else { break }
+            try await waitForDelivery()
+        }
         wake()
         var count = 0
         for id in try await store.ids() {
@@ -257,16 +267,22 @@ public final class Outbox: Sendable {
         _ environment: NetworkEnvironment
     ) async throws -> Duration? {
         try Task.checkCancellation()
-        let isFree = state.withLock { state in
-            defer { state.isDelivering = true }
-            return !state.isDelivering
+        let number = state.withLock { state -> UInt64? in
+            guard !state.isDelivering else { return nil }
+            state.isDelivering = true
+            state.started += 1
+            return state.started
         }
-        guard isFree else { return Self.claimInterval }
-        defer { state.withLock { ($0.isDelivering, $0.cancelled) = (false, []) } }
-        guard try await store.claim() else { return Self.claimInterval }
+        guard let number else { return Self.claimInterval }
+        defer { endDelivery() }
+        guard try await store.claim() else {
+            state.withLock { $0.finished = number }
+            return Self.claimInterval
+        }
         do {
             let next = try await deliverClaimed(connectivity, environment)
             await store.release()
+            state.withLock { $0.finished = number }
             return next
         } catch {
             await store.release()
@@ -416,8 +432,10 @@ public final class Outbox: Sendable {
             return true
         }
         guard begins else { return nil }
-        let task = OwnedTask.immediate { [network, request] in
-            try await network.data(request)
+        var environment = NetworkEnvironment.current
+        environment[SendingOutboxes.self].insert(ObjectIdentifier(self))
+        let task = OwnedTask.immediate { [network, request, environment] in
+            try await withEnvironment(environment) { try await network.data(request) }
         }
         let isLate = state.withLock { state in
             state.sending = (id, task)
@@ -464,6 +482,29 @@ public final class Outbox: Sendable {
 
     // MARK: Waiting
 
+    /// Waits until the current delivery has ended; returns at once if there is none.
+    private func waitForDelivery() async throws {
+        let wait = Suspension<Void>()
+        let isOver = state.withLock { state in
+            guard state.isDelivering else { return true }
+            state.flushes[ObjectIdentifier(wait)] = wait
+            return false
+        }
+        guard !isOver else { return }
+        defer { state.withLock { $0.flushes[ObjectIdentifier(wait)] = nil } }
+        try await wait.value()
+    }
+
+    private func endDelivery() {
+        let flushes = state.withLock { state in
+            (state.isDelivering, state.cancelled) = (false, [])
+            return Array(state.flushes.values)
+        }
+        for flush in flushes {
+            flush.resume()
+        }
+    }
+
     /// Makes ``run()`` check the entries again.
     private func wake() {
         let waiters = state.withLock { state in
@@ -499,6 +540,11 @@ public final class Outbox: Sendable {
         var lastID: UInt64 = 0
         var hasReadIDs = false
         var isDelivering = false
+        /// The number of deliveries so far, and the last one that has passed all entries.
+        var started: UInt64 = 0
+        var finished: UInt64 = 0
+        /// The calls of `flush()` that wait for the end of a delivery.
+        var flushes: [ObjectIdentifier: Suspension<Void>] = [:]
         /// The entries that are being removed from the store, with the number of calls that do so.
         var cancelling: [OutboxEntry.ID: Int] = [:]
         /// The entries that the app has cancelled since the current delivery started.
@@ -533,4 +579,9 @@ public final class Outbox: Sendable {
             return sending?.id == id ? sending?.task : nil
         }
     }
+}
+
+/// The outboxes that send an entry in this task.
+private enum SendingOutboxes: NetworkEnvironmentKey {
+    static let defaultValue: Set<ObjectIdentifier> = []
 }

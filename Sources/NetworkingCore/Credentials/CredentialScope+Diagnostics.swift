@@ -10,9 +10,7 @@ extension CredentialScope {
         let inner = stack.inner.compactMap(namedServer)
         guard let own = outer.first ?? inner.first,
             let other = (outer.reversed() + inner)
-                .first(where: { server in
-                    server.authority.lowercased() != own.authority.lowercased() && !names(server.authority)
-                })
+                .first(where: { isOther($0.authority, than: own.authority) })
         else { return [] }
         return [
             StackDiagnostic(
@@ -21,6 +19,15 @@ extension CredentialScope {
                 about: modifier
             )
         ]
+    }
+
+    /// Whether neither the app nor the nearest server names an authority, whatever the scheme of the requests is.
+    private func isOther(_ authority: String, than own: String) -> Bool {
+        [false, true]
+            .allSatisfy { isPlain in
+                AuthorityKey(authority, isPlain: isPlain) != AuthorityKey(own, isPlain: isPlain)
+                    && !names(authority, isPlain: isPlain)
+            }
     }
 
     private func namedServer(_ modifier: any NetworkingModifier) -> (authority: String, name: String)? {

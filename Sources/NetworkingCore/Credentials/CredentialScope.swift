@@ -3,11 +3,17 @@
 /// These are the server that the nearest `server` modifier names (``CredentialServers``), and the authorities that the
 /// app names.
 package struct CredentialScope: Sendable {
-    private let authorities: Set<AuthorityKey>
+    /// The authorities that the app names, in lower case.
+    private let authorities: Set<String>
+    /// The same authorities, as requests over https and over plain http are compared with them.
+    private let secureKeys: Set<AuthorityKey>
+    private let plainKeys: Set<AuthorityKey>
     private let owner = CredentialServers.Owner.part(CredentialServers.Part())
 
     package init(_ authorities: [String]) {
-        self.authorities = Set(authorities.map { AuthorityKey($0) })
+        self.authorities = Set(authorities.map { $0.lowercased() })
+        secureKeys = Set(authorities.map { AuthorityKey($0) })
+        plainKeys = Set(authorities.map { AuthorityKey($0, isPlain: true) })
     }
 
     /// Assigns the nearest server to this part of the stack while a request is resolved.
@@ -21,9 +27,12 @@ package struct CredentialScope: Sendable {
         return request.goesToServer(of: owner) || names(authority, isPlain: request.scheme == "http")
     }
 
-    /// Returns whether the app names an authority for the credentials.
-    func names(_ authority: String, isPlain: Bool = false) -> Bool {
-        !authorities.isEmpty && authorities.contains(AuthorityKey(authority, isPlain: isPlain))
+    /// Returns whether the app names the authority of a request for the credentials.
+    ///
+    /// A name without a port is the default port of the request's scheme, and a name with a port is that port only.
+    func names(_ authority: String, isPlain: Bool) -> Bool {
+        guard !authorities.isEmpty else { return false }
+        return (isPlain ? plainKeys : secureKeys).contains(AuthorityKey(authority, isPlain: isPlain))
     }
 
     /// Reports that a request is sent without the credentials, because it goes to another server.
@@ -46,6 +55,6 @@ package struct CredentialScope: Sendable {
 
     /// The authorities that the app names, for a description.
     package var setting: String? {
-        authorities.isEmpty ? nil : "at: \(authorities.map(\.text).sorted().joined(separator: ", "))"
+        authorities.isEmpty ? nil : "at: \(authorities.sorted().joined(separator: ", "))"
     }
 }

@@ -113,7 +113,7 @@ extension HTTPRequestData {
         if overriding || current == nil {
             authority = server
             state.insert(.isForServer)
-        } else if current == server || current?.lowercased() == server.lowercased() {
+        } else if isAuthority(of: server) {
             state.insert(.isForServer)
         } else if credentialServers == nil {
             // From here on, the nearest server is not the target of the request.
@@ -130,7 +130,15 @@ extension HTTPRequestData {
     /// Returns whether the request goes to the server of a part or a field.
     func goesToServer(of owner: CredentialServers.Owner) -> Bool {
         guard isForServer, let authority, let credentialServers else { return false }
-        return credentialServers.value.isServer(authority, of: owner)
+        return credentialServers.value.isServer(authority, isPlain: scheme == "http", of: owner)
+    }
+
+    /// Returns whether the authority of the request is a server's, in any spelling.
+    func isAuthority(of server: String?) -> Bool {
+        guard let authority, let server else { return authority == server }
+        let isPlain = scheme == "http"
+        return authority == server
+            || AuthorityKey(authority, isPlain: isPlain) == AuthorityKey(server, isPlain: isPlain)
     }
 
     /// Removes the credentials that the stack set for servers other than the target of the request.
@@ -157,10 +165,10 @@ extension HTTPRequestData {
 
     // MARK: Through redirects
 
-    /// Removes the credentials before a redirect to another origin is followed.
+    /// Removes the credentials before a redirect or a link to another origin is followed.
     ///
     /// They are not restored on a later hop.
-    mutating func removeCredentials(under policy: RedirectPolicy) {
+    package mutating func removeCredentials(under policy: RedirectPolicy) {
         headerFields.removeAll { policy.treatsAsCredential($0) }
         state.remove(.isForServer)
         if box != nil {

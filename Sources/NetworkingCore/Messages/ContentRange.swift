@@ -7,16 +7,26 @@ package struct ContentRange: Sendable, Equatable {
     /// The number of bytes of the whole representation; `nil` if the server does not know it.
     package let length: Int64?
 
-    /// Parses `bytes 0-4/10` and `bytes 0-4/*`; returns `nil` for anything else.
-    ///
-    /// It does not check that the part lies within the representation.
+    /// Parses `bytes 0-4/10` and `bytes 0-4/*`; returns `nil` for anything else, such as a part that is reversed or
+    /// ends after the representation.
     init?(_ field: String) {
-        let words = field.split { $0 == " " || $0 == "-" || $0 == "/" }
-        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]), first >= 0,
-            let last = Int64(words[2]), first <= last, last < .max
+        let bytes = field.utf8
+        guard let space = bytes.firstIndex(of: UInt8(ascii: " ")),
+            let slash = bytes[space...].firstIndex(of: UInt8(ascii: "/")),
+            let dash = bytes[space..<slash].firstIndex(of: UInt8(ascii: "-")),
+            field[..<space].lowercased() == "bytes",
+            let first = DecimalDigits.number(bytes[space..<dash].dropFirst()),
+            let last = DecimalDigits.number(bytes[dash..<slash].dropFirst()),
+            first <= last, last < .max
         else { return nil }
+        let length = bytes[slash...].dropFirst()
+        if length.elementsEqual("*".utf8) {
+            self.length = nil
+        } else {
+            guard let length = DecimalDigits.number(length), last < length else { return nil }
+            self.length = length
+        }
         range = first..<last + 1
-        length = Int64(words[3])
     }
 }
 

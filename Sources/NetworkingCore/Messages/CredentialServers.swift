@@ -66,12 +66,19 @@ struct CredentialServers: Sendable {
         servers.append((owner, nearest))
     }
 
-    /// Returns whether an authority is the server of a part or a field, and the app has not changed it since.
-    func isServer(_ authority: String, of owner: Owner) -> Bool {
+    /// Returns whether a request goes to the server of a part or a field, and the app has not changed it since.
+    ///
+    /// - Parameters:
+    ///   - authority: The authority of the request.
+    ///   - isPlain: Whether the scheme of the request is http.
+    ///   - owner: The part or the field.
+    /// - Returns: `true` if it does.
+    func isServer(_ authority: String, isPlain: Bool, of owner: Owner) -> Bool {
         guard let server = servers.first(where: { $0.owner == owner })?.server, server.term?.isOver != true else {
             return false
         }
-        return server.authority == authority || server.authority.lowercased() == authority.lowercased()
+        return server.authority == authority
+            || AuthorityKey(server.authority, isPlain: isPlain) == AuthorityKey(authority, isPlain: isPlain)
     }
 
     /// The fields and query items that the stack has set.

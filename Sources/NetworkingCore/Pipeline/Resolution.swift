@@ -42,8 +42,7 @@ extension HTTPRequestData {
         guard probe.hasServer else { return }
         state.insert(.hasServer)
         credentialServers = probe.credentialServers
-        let (server, current) = (probe.authority, authority)
-        if probe.isForServer, server == current || server?.lowercased() == current?.lowercased() {
+        if probe.isForServer, isAuthority(of: probe.authority) {
             state.insert(.isForServer)
         }
     }

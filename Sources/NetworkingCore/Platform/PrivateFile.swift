@@ -119,11 +119,10 @@ package enum PrivateFile {
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
     }
 
+    /// Returns the directory of a path; `nil` for the root directory, and for a name without a directory.
     package static func parent(of path: String) -> String? {
-        guard let slash = path.utf8.dropLast().lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else {
-            return nil
-        }
-        return String(path[..<slash])
+        guard let slash = path.utf8.dropLast().lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }
 

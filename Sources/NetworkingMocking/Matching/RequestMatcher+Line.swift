@@ -91,7 +91,7 @@ extension RequestMatcher {
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         precondition(!rest[..<end].isEmpty, "the URL must have a host (is \(Redaction.standard.reference(url)))")
         let path = Self.path(rest[end...].isEmpty ? "/" : String(rest[end...]))
-        let authority = Self.authority(String(rest[..<end]), isPlain: scheme == "http")
+        let authority = Self.authority(String(rest[..<end]))
         let isScheme = RequestMatcher(
             scheme,
             test: { ($0.request.scheme ?? "https") == scheme },
@@ -128,15 +128,16 @@ extension RequestMatcher {
     /// - Precondition: `authority` is not empty.
     public static func authority(_ authority: String) -> RequestMatcher {
         precondition(!authority.isEmpty, "authority must not be empty")
-        return Self.authority(authority, isPlain: false)
-    }
-
-    private static func authority(_ authority: String, isPlain: Bool) -> RequestMatcher {
-        let name = HostName(AuthorityKey(authority, isPlain: isPlain).text)
+        // The scheme of the request decides which port is the default.
+        let secureName = HostName(AuthorityKey(authority).text)
+        let plainName = HostName(AuthorityKey(authority, isPlain: true).text)
         let label = Redaction.standard.authority(authority)
         return RequestMatcher(
             label,
-            test: { name.matches($0.authority) || name.matches($0.fullAuthority) },
+            test: { reading in
+                let name = reading.request.scheme == "http" ? plainName : secureName
+                return name.matches(reading.authority) || name.matches(reading.fullAuthority)
+            },
             explain: { reading in
                 let shown = reading.shown(reading.redaction.authority(reading.authority))
                 return [RequestMiss("The authority is \(shown), not \(label).", weight: 2)]

@@ -15,7 +15,7 @@ public import NetworkingResilience
 /// ```
 ///
 /// The metrics cover the components upstream of `instrument`. Times are those of the environment's clock. Of the
-/// request, the metrics keep only the method, URL, route and label. They print these redacted; the properties of
+/// request, the metrics keep only the method, URL, route and id. They print these redacted; the properties of
 /// ``request`` are not redacted.
 public struct CallMetrics: Sendable {
     /// The result of a call.
@@ -58,7 +58,7 @@ public struct CallMetrics: Sendable {
 
     private let content: Content
 
-    /// The parts of the request that are kept: method, URL, route and label.
+    /// The parts of the request that are kept: method, URL, route and id.
     public var request: HTTPRequestData { content.request }
     /// The date at which the call began.
     public var date: Date { content.date }

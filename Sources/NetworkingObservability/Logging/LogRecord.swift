@@ -52,7 +52,7 @@ public struct LogRecord: Sendable {
     public let level: Logging.Logger.Level
     /// The stage of the request that the line describes.
     public let phase: Phase
-    /// The request's label.
+    /// The request's id.
     public let requestID: HTTPRequestData.ID
     /// The request's number, if the stack has `numbered`.
     public let requestNumber: Int?

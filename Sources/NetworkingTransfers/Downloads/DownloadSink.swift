@@ -246,7 +246,7 @@ extension DownloadSink {
                 .invalidResponse,
                 asked == nil
                     ? "The server sent a part of the file (206), although the whole file was requested."
-                    : "The server sent several parts of the file (206), or did not say which part it sent. "
+                    : "The server sent several parts of the file (206), or did not state correctly which part it sent. "
                         + "\(Self.wayOut)"
             )
         }

@@ -97,9 +97,7 @@ extension UnsafeRawBufferPointer {
         while index < count {
             let byte = self[index]
             if byte == .lineFeed || byte == .carriageReturn { return index }
-            // Only a safeguard: the test of a word is exact, so one of its eight bytes is a CR or LF.
             index += 1
-            if index & 7 == 0, index + 8 <= count { return endOfLine(from: index) }
         }
         return nil
     }

@@ -144,6 +144,26 @@ struct PageLinkTests {
         #expect(sent.allSatisfy { $0.headerFields[.acceptLanguage] == "de" })
     }
 
+    @Test func anotherServerGetsTheOptionsThatAreNoCredentials() async throws {
+        transport.enqueue(try page([1], "<https://cdn.example/items?page=2>; rel=next"), try page([2]))
+        let request = HTTPRequestData(path: "items")
+            .with {
+                $0.allowsCellularAccess = false
+                $0.cacheMode = .noStore
+                $0.offlinePolicy = .wait(upTo: .seconds(5))
+                $0[option: Ticket.self] = "ticket"
+            }
+
+        #expect(try await read(request) == [[1], [2]])
+
+        let next = try #require(transport.requests.last)
+        #expect(next.authority == "cdn.example")
+        #expect(!next.allowsCellularAccess)
+        #expect(next.cacheMode == .noStore)
+        #expect(next.offlinePolicy == .wait(upTo: .seconds(5)))
+        #expect(next[option: Ticket.self] == nil)
+    }
+
     /// Reads two pages after a redirect to another server, and checks that only the first request has the app's token.
     private func checkPagesAfterRedirect(
         linking link: String,

@@ -130,6 +130,16 @@ struct SwitchableServerTests {
         #expect(authorizations() == ["Bearer secret", nil])
     }
 
+    @Test func serverWithItsDefaultPortIsTheSameServer() async throws {
+        let network = transport.authenticated(with: BearerCredentials(token: "secret")).server(baseURL: server)
+        let resolved = network.resolved(HTTPRequestData(path: "me"))
+
+        try server.change(to: #require(URL(string: "https://A.example:443/v2")))
+        try await network.data(resolved)
+
+        #expect(authorizations() == ["Bearer secret"])
+    }
+
     @Test func requestThatWasResolvedBeforeAChangeGetsNoToken() async throws {
         let network = transport.authenticated(with: BearerCredentials(token: "secret")).server(baseURL: server)
         let resolved = network.resolved(HTTPRequestData(path: "me"))

@@ -51,6 +51,65 @@ struct OutboxTests {
         #expect(transport.requests.first?.body?.data == Data([1]))
     }
 
+    @Test func flushSendsEntriesThatWereAddedDuringAnotherFlush() async throws {
+        let gate = MockGate()
+        let transport = MockTransport { request in
+            if request.path == "/orders/1" { try await gate.wait() }
+            return .ok()
+        }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            async let first = outbox.flush()
+            try await transport.waitForRequests(1)
+            try await outbox.enqueue(order(2))
+            let second = OwnedTask.immediate { try await outbox.flush() }
+            gate.open()
+            #expect(try await second.value == 0)
+            _ = try await first
+        }
+        #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/2"])
+    }
+
+    @Test func flushIsCancelledWhileItWaitsForAnotherOne() async throws {
+        let gate = MockGate()
+        let transport = MockTransport { _ in
+            try await gate.wait()
+            return .ok()
+        }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            async let first = outbox.flush()
+            try await transport.waitForRequests(1)
+            let second = OwnedTask.immediate { try await outbox.flush() }
+            second.cancel()
+            await #expect(throws: CancellationError.self) { try await second.value }
+            gate.open()
+            #expect(try await first == 0)
+        }
+    }
+
+    /// Otherwise both would wait forever.
+    @Test func flushByTheStackThatSendsAnEntryDoesNotWait() async throws {
+        let link = Mutex<Outbox?>(nil)
+        let left = Mutex<Int?>(nil)
+        let transport = MockTransport { _ in
+            let count = try await link.withLock { $0 }?.flush()
+            left.withLock { $0 = count }
+            return .ok()
+        }
+        let outbox = outbox(transport)
+        link.withLock { $0 = outbox }
+        defer { link.withLock { $0 = nil } }
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            #expect(try await outbox.flush() == 0)
+        }
+        #expect(left.withLock { $0 } == 1)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func everyAttemptHasTheKeyOfTheEntry() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .failure(.connectionLost), .ok()])
         let outbox = outbox(transport)

@@ -273,6 +273,20 @@ struct CookieJarTests {
         #expect(!names.contains("expired"))
     }
 
+    /// Cookies without `Secure` are evicted before all others, so such a cookie would be evicted at once.
+    @Test func siteFullOfSecureCookiesRefusesOneWithoutSecure() throws {
+        for number in 0..<CookieTable.maximumPerSite {
+            try receive("s\(number)=1; Secure", from: "https://example.org/")
+        }
+        #expect(try receive("plain=1", from: "https://example.org/").map(\.rawValue) == ["tooMany"])
+        let cookie = Cookie(name: "plain", value: "1", domain: "example.org", created: .now)
+        #expect(throws: CookieRejection.self) { try jar.set(cookie) }
+        #expect(jar.count == CookieTable.maximumPerSite)
+        #expect(try receive("s0=2; Secure", "secure=1; Secure", from: "https://example.org/").isEmpty)
+        #expect(jar.count == CookieTable.maximumPerSite)
+        #expect(atTime { jar.cookies(of: nil) }.map(\.name).contains("secure"))
+    }
+
     /// Sends a request, so that its cookies are the last to be evicted.
     private func use(_ url: String) {
         guard let url = URL(string: url) else { return }

@@ -99,6 +99,39 @@ struct CredentialServersTests {
         #expect(network.diagnostics.isEmpty)
     }
 
+    @Test func serverWithItsDefaultPortIsOneServer() throws {
+        let network = transport.authenticated(with: tokens)
+            .server(authority: "a.example:443")
+            .server(baseURL: try #require(serverA))
+
+        #expect(network.diagnostics.isEmpty)
+    }
+
+    /// A name without a port is the default port of the request's scheme; a name with a port is that port.
+    @Test(
+        arguments: [
+            ("a.example", "https://a.example", true), ("a.example", "https://a.example:443", true),
+            ("a.example", "http://a.example", true), ("a.example", "http://a.example:80", true),
+            ("a.example", "https://a.example:80", false), ("a.example", "http://a.example:443", false),
+            ("A.example:443", "https://a.example", true), ("a.example:443", "https://A.example:443", true),
+            ("a.example:443", "http://a.example:443", true), ("a.example:443", "http://a.example", false),
+            ("a.example:80", "http://a.example", true), ("a.example:80", "http://a.example:80", true),
+            ("a.example:80", "https://a.example:80", true), ("a.example:80", "https://a.example", false),
+            ("[::2]", "https://[::2]:443", true), ("[::2]:80", "https://[::2]", false),
+        ]
+    )
+    func portIsComparedUnderTheSchemeOfTheRequest(name: String, url: String, isSent: Bool) async throws {
+        let request = HTTPRequestData(url: try #require(URL(string: url))).with { $0.allowsPlaintextCredentials = true }
+        let expected = isSent ? "Bearer secret" : nil
+
+        let named = transport.authenticated(with: tokens, at: [name])
+        #expect(try await authorization(of: request, over: named) == expected)
+        let served = transport.authenticated(with: tokens).server(authority: name)
+        #expect(try await authorization(of: request, over: served) == expected)
+        let field = transport.server(headerField: .authorization, "Bearer secret").server(authority: name)
+        #expect(try await authorization(of: request, over: field) == expected)
+    }
+
     @Test func overridingServerKeepsItsToken() async throws {
         let network = transport.authenticated(with: tokens).server(authority: "a.example", overriding: true)
             .server(authority: "b.example")

@@ -189,6 +189,27 @@ struct SessionStorageTests {
         #expect(storage.session(for: "emily")?.refreshToken == "newer")
     }
 
+    @Test func updatedSessionKeepsItsUser() async throws {
+        let storage = InMemorySessionStorage()
+        var old = session("emily")
+        old.refreshWindow = .seconds(90)
+        let store = TokenStore(nil, in: storage)
+        var changes = store.changes.makeAsyncIterator()
+        store.set(old)
+        store.update(Session(accessToken: "new", refreshToken: "newer"))
+        #expect(store.credentials?.userID == "emily")
+        #expect(store.credentials?.refreshWindow == .seconds(90))
+        #expect(store.principal == Principal(id: "emily"))
+        #expect(storage.userIDs() == ["emily"])
+        #expect(TokenStore(for: "emily", in: storage).credentials?.accessToken == "new")
+        _ = await changes.next()
+        guard case .refreshed(let session) = await changes.next() else {
+            Issue.record("the update was not published")
+            return
+        }
+        #expect(session == store.credentials)
+    }
+
     @Test func failureHandlerMayCallTheStore() throws {
         struct Full: SessionStorage {
             func session(for userID: String) throws -> Session? { nil }

@@ -403,6 +403,47 @@ struct CachedHazardTests {
         #expect(response.cacheStatus?.detail == (isSame ? "outdated" : nil))
     }
 
+    /// The response is confirmed and used, but the cache does not have it with its new lifetime.
+    @Test(arguments: ["no-store", "max-age=100"]) func confirmedResponseThatIsNotStoredIsReportedSo(
+        directives: String
+    ) async throws {
+        final class ReadOnly: CacheStore {
+            let store = MemoryCacheStore()
+            let isReadOnly = Mutex(false)
+            let entryCostLimit = Int.max
+
+            func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
+
+            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int {
+                if isReadOnly.withLock({ $0 }) { throw CocoaError(.fileWriteVolumeReadOnly) }
+                return store.store(entry, for: key)
+            }
+
+            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
+
+            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+                store.removeAll(where: isUnwanted)
+            }
+        }
+        let store = ReadOnly()
+        let transport = MockTransport { request in
+            request.headerFields.contains(.ifNoneMatch)
+                ? .status(.notModified, headerFields: [.cacheControl: directives, .eTag: "\"1\""])
+                : .ok(Data("1".utf8), headerFields: [.cacheControl: "max-age=10", .eTag: "\"1\""])
+        }
+        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        #expect(try await text(network) == "1")
+        clock.advance(by: .seconds(20))
+        store.isReadOnly.withLock { $0 = directives != "no-store" }
+
+        let response = try await network.data(.lawful)
+
+        #expect(response.status == .ok)
+        #expect(response.cacheStatus?.isStored == false)
+        #expect(response.cacheStatus?.detail != nil)
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func moreChangesThanTheHistoryHoldsOutdateAFetch() {
         let fetches = CacheFetches()
         for (count, isKnown) in [(1, true), (256, true), (257, false)] {

@@ -491,6 +491,21 @@ struct RetryTests {
         #expect(journal.withLock { $0 } <= 101)
     }
 
+    /// The final attempt is not one of the attempts before it, so it takes the place of none.
+    @Test(
+        arguments: [
+            (101, Array(1...100)), (102, Array(1...10) + Array(12...101)), (200, Array(1...10) + Array(110...199)),
+        ]
+    )
+    func failedCallKeepsTheFirstAndTheLastAttempts(sent: Int, kept: [Int]) async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = network(transport, .immediate(maximumRetries: sent - 1), budget: .unlimited)
+        let response = try await network.data(.lawful)
+        #expect(transport.requests.count == sent)
+        #expect(response.retryRefusal == .exhausted)
+        #expect(response.attempts.map(\.number) == kept)
+    }
+
     @Test func statusWithOneRetryIsRetriedOnceAmongManyAttempts() async throws {
         let busy = MockResponse.status(.serviceUnavailable)
         let misdirected = MockResponse.status(.init(code: 421))

@@ -286,6 +286,19 @@ struct MockStubTests {
         )
     }
 
+    @Test func missIsExplainedByTheStubsOfItsTime() async throws {
+        _ = try? await get("/users")
+        transport.on(.get, "/users", .ok())
+
+        #expect(
+            unused() == [
+                "GET /users was not used; expected at least once.",
+                "No stub matched GET https://a.example/users. MockTransport has no responses. Add one with "
+                    + "on(_:uses:respond:), or to its script.",
+            ]
+        )
+    }
+
     @Test func usedStubsAreNotReported() async throws {
         transport.on(.get, "/users", uses: .once, .ok())
         transport.enqueue(.ok())

@@ -66,6 +66,20 @@ struct RequestMatcherTests {
         #expect(RequestMatcher.url(pattern).mismatches(in: request).isEmpty == matches)
     }
 
+    /// The default port is that of the request's scheme, as for the authorities that receive credentials.
+    @Test(
+        arguments: [
+            ("a.example:443", "https://a.example/", true), ("a.example:443", "http://a.example/", false),
+            ("a.example:80", "http://a.example/", true), ("a.example:80", "https://a.example/", false),
+            ("a.example", "https://a.example:443/", true), ("a.example", "http://a.example:443/", false),
+        ]
+    )
+    func portsOfAuthoritiesAreComparedUnderTheSchemeOfTheRequest(name: String, url: String, matches: Bool) throws {
+        let request = HTTPRequestData(url: try #require(URL(string: url)))
+
+        #expect(RequestMatcher.authority(name).matches(request) == matches)
+    }
+
     @Test func hostsAndAuthoritiesAreCompared() {
         let request = HTTPRequestData(scheme: "http", authority: "Api.Example.com:80", path: "/")
 

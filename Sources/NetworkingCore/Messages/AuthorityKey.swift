@@ -1,4 +1,7 @@
 /// A normalised authority for comparisons: in lower case, without the default port of the scheme.
+///
+/// An authority that the app names without a scheme is compared with that of a request under the scheme of the request:
+/// `host:80` is `host` over plain http, and another server over https.
 package struct AuthorityKey: Hashable, Sendable {
     package let text: String
 
