@@ -483,6 +483,8 @@ let package = Package(
                 "NetworkingAsyncHTTPClient",
                 "NetworkingInspector",
                 "NetworkingSQLite",
+                "NetworkingSigning",
+                "NetworkingTelemetry",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),

@@ -73,27 +73,31 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
         let deadline = clock.now + limit
         environment.limit(to: deadline)
         // A limit that was computed from another time may be zero or negative.
-        guard limit > .zero else { throw timeIsUp(nil) }
+        guard limit > .zero else { throw timeIsUp(for: request) }
         if let limited = try upstream.limiting(request, until: deadline, on: clock) {
             do {
                 return try await withEnvironment(environment) { try await upstream.send(limited) }
             } catch {
-                throw limited.error(of: error, timeIsUp: timeIsUp)
+                throw limited.error(of: error) { timeIsUp(for: request, underlying: $0) }
             }
         }
-        return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) { [environment] in
-            try await withEnvironment(environment) { try await upstream.send(request) }
-        }
+        return try await withTimeLimit(
+            until: deadline,
+            on: clock,
+            timeIsUp: { timeIsUp(for: request, underlying: $0) },
+            { [environment] in try await withEnvironment(environment) { try await upstream.send(request) } }
+        )
+    }
 
-        func timeIsUp(_ error: (any Error)?) -> any Error {
-            request.emit(DeadlineEvent.exceeded(after: limit))
-            return NetworkingError(
-                kind,
-                request: request,
-                underlying: error,
-                reason: "The call was not complete within \(limit), including all attempts and waits."
-            )
-        }
+    private func timeIsUp(for request: HTTPRequestData, underlying: (any Error)? = nil) -> any Error {
+        let limit = request.deadline ?? limit
+        request.emit(DeadlineEvent.exceeded(after: limit))
+        return NetworkingError(
+            kind,
+            request: request,
+            underlying: underlying,
+            reason: "The call was not complete within \(limit), including all attempts and waits."
+        )
     }
 
     var roles: Set<StackRole> { [.deadline] }

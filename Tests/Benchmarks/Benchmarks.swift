@@ -52,7 +52,7 @@ struct Benchmarks {
             report.rows += try await Task.detached { try await Downloads.measureAsyncHTTPClient() }.value
         }
         if choice == nil || choice == "streams" {
-            report.rows += try await Task.detached { try Streams.measure() }.value
+            report.rows += try await Task.detached { try await Streams.measure() }.value
         }
         report.print()
         exit(report.isWithinGates ? 0 : 1)

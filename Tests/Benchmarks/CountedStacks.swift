@@ -5,6 +5,8 @@ import NIOCore
 import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingInspector
+import NetworkingSigning
+import NetworkingTelemetry
 
 /// The measured stacks over a transport that responds at once, by name.
 ///
@@ -47,6 +49,9 @@ enum CountedStacks {
             ("traced.eleven", InstantTransport().eleven().traced(), absolute),
             ("inspected", InstantTransport().modified(PassThrough()).inspected(), absolute),
             ("inspected.eleven", InstantTransport().eleven().inspected(), absolute),
+            ("signed", InstantTransport().signed(with: FieldSigner(), at: ["api.example.com"]), absolute),
+            ("telemetry", InstantTransport().modified(PassThrough()).telemetry(), absolute),
+            ("telemetry.eleven", InstantTransport().eleven().telemetry(), absolute),
             ("logged.silent", InstantTransport().logged(using: .silent), absolute),
             ("logged.off", InstantTransport().logged(using: .silent), unlogged),
             ("logged.level", InstantTransport().logged(using: .warnings), absolute),
@@ -90,6 +95,15 @@ enum CountedStacks {
             try await transport.shutdown()
             try await raw.shutdown()
         }
+    }
+}
+
+/// A signer without cryptography, whose time is that of `signed` itself.
+private struct FieldSigner: RequestSigner {
+    let keyID = "key"
+
+    func sign(_ request: inout HTTPRequestData) async throws {
+        request.headerFields[.authorization] = "Signature key"
     }
 }
 

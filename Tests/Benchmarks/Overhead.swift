@@ -56,6 +56,13 @@ enum Overhead {
             Row(name: "traced, each modifier", value: layer("traced") - passed, unit: "ns", gate: 150 * factor),
             Row(name: "inspected, a call", value: time("inspected") - time("one") - layer("inspected"), unit: "ns"),
             Row(name: "inspected, each modifier", value: layer("inspected") - passed, unit: "ns", gate: 150 * factor),
+            Row(
+                name: "telemetry without a backend, a call",
+                value: time("telemetry") - time("one") - layer("telemetry"),
+                unit: "ns"
+            ),
+            Row(name: "telemetry, each modifier", value: layer("telemetry") - passed, unit: "ns", gate: 150 * factor),
+            cost("signed, without the signer's own work", of: "signed"),
             cost("authenticated", of: "authenticated"),
             cost("cached, nothing stored", of: "cached"),
             cost("deadline", of: "deadline"),
