@@ -1,9 +1,9 @@
-#if URLSession && AsyncHTTPClient && SQLite
+#if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import Foundation
 import Networking
 
 /// Measures the library against its budgets:
-/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry Benchmarks
 /// [overhead|inflight|mocks|caches|transport|asynchttpclient|downloads|streams]`.
 ///
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting

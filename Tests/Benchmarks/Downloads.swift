@@ -1,4 +1,4 @@
-#if URLSession && AsyncHTTPClient && SQLite
+#if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import AsyncHTTPClient
 import Foundation
 import NIOCore

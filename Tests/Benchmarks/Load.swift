@@ -1,4 +1,4 @@
-#if URLSession && AsyncHTTPClient && SQLite
+#if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import Foundation
 
 /// A number of concurrent callers that make the same number of calls each.

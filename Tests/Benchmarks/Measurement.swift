@@ -1,4 +1,4 @@
-#if URLSession && AsyncHTTPClient && SQLite
+#if URLSession && AsyncHTTPClient && SQLite && Telemetry
 /// The time that one run of an operation takes, over several samples of many runs each.
 struct Measurement {
     /// Nanoseconds a run, of each sample, sorted.

@@ -1,4 +1,4 @@
-#if URLSession && AsyncHTTPClient && SQLite
+#if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import Foundation
 import HTTPTypes
 import Networking
@@ -91,11 +91,9 @@ enum Streams {
         }
     }
 
-    /// Returns the best rate of 20 runs, in megabytes a second.
+    /// Measures the best rate of 20 runs, in megabytes a second.
     ///
-    /// - Parameters:
-    ///   - bytes: The number of bytes of a run.
-    ///   - read: Reads the bytes, and returns the number of records.
+    /// The operation reads a number of bytes, and returns the number of records in them.
     private static func rate(of bytes: Int, _ read: () async throws -> Int) async throws -> Double {
         let time = try await Measurement.measure(runs: 1, samples: 20) {
             let count = try await read()
