@@ -1,0 +1,67 @@
+import HTTPTypes
+
+extension HTTPRequestData {
+    /// The message, and the values that a stack sets once for each request.
+    @usableFromInline
+    struct Content: Sendable {
+        var id: ID
+        var line: Line
+        @usableFromInline var headerFields = HeaderFields()
+        var body: RequestBody?
+        var number: Int?
+        var recorder: (any CallRecording)?
+        var credentialServers: CopyOnWrite<CredentialServers>?
+        @usableFromInline var options: CopyOnWrite<RequestSettings>?
+    }
+
+    /// The method, the scheme, the authority and the target.
+    // Strings, because reading a pseudo header field of swift-http-types also copies its name, which takes 200
+    // instructions.
+    struct Line: Sendable, Hashable {
+        var method: HTTPRequest.Method
+        var scheme: String?
+        var authority: String?
+        /// An open path is stored as an empty one, so that a query can be set before the path.
+        var target: String?
+    }
+
+    /// The line of the message; after a change the request has to be checked again.
+    var line: Line {
+        get { content.value.line }
+        _modify {
+            state.remove(.isChecked)
+            yield &content.value.line
+        }
+    }
+
+    /// The options; `nil` if none has been set.
+    ///
+    /// Read single options through this property, so that only the one option is copied.
+    @inlinable package var box: CopyOnWrite<RequestSettings>? {
+        _read { yield content.value.options }
+    }
+
+    /// The options, created when they are first written.
+    package var settings: RequestSettings {
+        _read {
+            if content.value.options != nil {
+                yield content.value.options!.value
+            } else {
+                yield RequestSettings.defaults
+            }
+        }
+        _modify {
+            if content.value.options == nil {
+                content.value.options = CopyOnWrite(RequestSettings())
+            }
+            yield &content.value.options!.value
+        }
+    }
+
+    /// Sets the options of a request that has none.
+    ///
+    /// They are copied when the request changes them.
+    mutating func share(_ settings: CopyOnWrite<RequestSettings>) {
+        content.value.options = settings
+    }
+}
