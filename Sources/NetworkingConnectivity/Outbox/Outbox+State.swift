@@ -1,0 +1,48 @@
+import NetworkingCore
+
+extension Outbox {
+    /// The mutable state of an outbox.
+    struct State {
+        var lastID: UInt64 = 0
+        var hasReadIDs = false
+        var isDelivering = false
+        /// The number of deliveries so far, and the last one that has passed all entries.
+        var started: UInt64 = 0
+        var finished: UInt64 = 0
+        /// The calls of `flush()` that wait for the end of a delivery.
+        var flushes: [ObjectIdentifier: Suspension<Void>] = [:]
+        /// The entries that are being removed from the store, with the number of calls that do so.
+        var cancelling: [OutboxEntry.ID: Int] = [:]
+        /// The entries that the app has cancelled since the current delivery started.
+        var cancelled: Set<OutboxEntry.ID> = []
+        var sending: (id: OutboxEntry.ID, task: OwnedTask<HTTPResponseData>)?
+        /// The number of calls of `wake()` so far.
+        var wakes: UInt64 = 0
+        var waiters: [ObjectIdentifier: Suspension<Void>] = [:]
+        var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]
+        var lastReader = 0
+
+        /// Reports a change under the lock, which keeps the changes in order.
+        ///
+        /// Yielding only adds the change to a buffer.
+        func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
+            for reader in readers.values {
+                reader.yield(OutboxChange(id: id, state: change))
+            }
+        }
+
+        func isCancelled(_ id: OutboxEntry.ID) -> Bool {
+            cancelling[id] != nil || cancelled.contains(id)
+        }
+
+        /// Ends a call that cancels an entry, and returns the task that sends the entry.
+        mutating func endCancelling(_ id: OutboxEntry.ID, isRemoved: Bool) -> OwnedTask<HTTPResponseData>? {
+            cancelling[id] = cancelling[id].flatMap { $0 > 1 ? $0 - 1 : nil }
+            guard isRemoved else { return nil }
+            if isDelivering {
+                cancelled.insert(id)
+            }
+            return sending?.id == id ? sending?.task : nil
+        }
+    }
+}

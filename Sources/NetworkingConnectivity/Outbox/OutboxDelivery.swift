@@ -1,0 +1,246 @@
+import FoundationForNetworking
+import NetworkingCore
+import Synchronization
+
+extension Outbox {
+    /// The interval at which a process checks whether another one has stopped sending.
+    private static let claimInterval = Duration.seconds(5)
+
+    /// Sends what can be sent now, and returns the time until the next entry is due; `nil` if none is.
+    func deliver(_ connectivity: any Connectivity, _ environment: NetworkEnvironment) async throws -> Duration? {
+        try Task.checkCancellation()
+        let number = state.withLock { state -> UInt64? in
+            guard !state.isDelivering else { return nil }
+            state.isDelivering = true
+            state.started += 1
+            return state.started
+        }
+        guard let number else { return Self.claimInterval }
+        defer { endDelivery() }
+        guard try await store.claim() else {
+            state.withLock { $0.finished = number }
+            return Self.claimInterval
+        }
+        do {
+            let delivery = OutboxDelivery(outbox: self, connectivity: connectivity, environment: environment)
+            let next = try await delivery.deliverClaimed()
+            await store.release()
+            state.withLock { $0.finished = number }
+            return next
+        } catch {
+            await store.release()
+            throw error
+        }
+    }
+
+    private func endDelivery() {
+        let flushes = state.withLock { state in
+            (state.isDelivering, state.cancelled) = (false, [])
+            return Array(state.flushes.values)
+        }
+        for flush in flushes {
+            flush.resume()
+        }
+    }
+}
+
+/// One pass over the entries of an outbox that has claimed its store.
+private struct OutboxDelivery {
+    let outbox: Outbox
+    let connectivity: any Connectivity
+    let environment: NetworkEnvironment
+
+    /// Sends each entry that is due, and returns the time until the next entry is due; `nil` if none is.
+    func deliverClaimed() async throws -> Duration? {
+        var blocked: Set<Lane> = []
+        var next: Duration?
+        func wait(_ delay: Duration?) {
+            next = delay.map { min(next ?? $0, $0) } ?? next
+        }
+        for id in try await outbox.store.ids() {
+            try Task.checkCancellation()
+            guard var entry = try await outbox.entry(id), !entry.progress.isDead, !isCancelled(id) else { continue }
+            // The age comes first, because an entry that is never sent must become a dead letter, too.
+            let lifetime = lifetimeLeft(of: entry)
+            if let lifetime, lifetime <= .zero {
+                _ = try await giveUp(&entry, "older than \(outbox.policy.maximumAge ?? .zero)")
+                continue
+            }
+            let resolved = outbox.network.resolved(entry.request)
+            let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authority?.lowercased())
+            guard !blocked.contains(lane), outbox.network.principal(for: resolved).isSame(as: entry.principal) else {
+                wait(lifetime)
+                continue
+            }
+            if let delay = delay(until: entry.progress.notBefore) {
+                blocked.insert(lane)
+                wait(lifetime.map { min(delay, $0) } ?? delay)
+                continue
+            }
+            if try await isOffline(resolved) {
+                blocked.insert(lane)
+                wait(lifetime)
+                continue
+            }
+            if let delay = try await attempt(&entry) {
+                blocked.insert(lane)
+                wait(delay > .zero ? delay : lifetime)
+            }
+        }
+        return next
+    }
+
+    /// A group of entries that are sent in order: those of one principal to one server.
+    private struct Lane: Hashable {
+        let principal: Principal?
+        let authority: String?
+    }
+
+    /// The time until an entry is as old as the policy allows, zero or less afterwards; `nil` if there is no limit.
+    private func lifetimeLeft(of entry: OutboxEntry) -> Duration? {
+        guard let age = outbox.policy.maximumAge else { return nil }
+        let start = entry.progress.retried ?? entry.date
+        let seconds = age / .seconds(1) - environment.clock.date.timeIntervalSince(start)
+        // A damaged date may be any number.
+        return .seconds(max(-1e9, min(1e9, seconds)))
+    }
+
+    /// The time until an entry may be sent; `nil` if it may be sent now.
+    private func delay(until date: Date?) -> Duration? {
+        guard let date else { return nil }
+        let seconds = date.timeIntervalSince(environment.clock.date)
+        // A longer delay was never set, so the clock has been changed since.
+        guard seconds > 0, seconds <= outbox.policy.maximumDelay / .seconds(1) + 1 else { return nil }
+        return .seconds(seconds)
+    }
+
+    private func isOffline(_ request: HTTPRequestData) async throws -> Bool {
+        guard !request.isLoopback else { return false }
+        var status = connectivity.status
+        if status == nil {
+            status = try await connectivity.firstStatus { _ in true }
+        }
+        return status.map { request.networkAccess.refusal(over: $0) != nil } ?? false
+    }
+
+    /// Makes an attempt.
+    ///
+    /// - Returns: `nil` if the entries after this one may be sent now; otherwise the time until the next attempt, which
+    ///   is zero if that depends on the network.
+    private func attempt(_ entry: inout OutboxEntry) async throws -> Duration? {
+        let id = entry.id
+        let clock = environment.clock
+        let policy = outbox.policy
+        guard entry.progress.attempts < policy.maximumAttempts else {
+            // The process ended during the last attempt, or an earlier policy allowed more of them.
+            return try await giveUp(&entry, entry.progress.lastFailure ?? "too many attempts")
+        }
+        // The attempt is counted before it starts, so that a request that ends the process is not tried forever.
+        entry.progress.attempts += 1
+        entry.progress.notBefore = nil
+        try await outbox.store.update(entry.progress, of: id)
+        let sent: Result<HTTPResponseData, any Error>?
+        do {
+            sent = try await send(entry)
+        } catch {
+            // The task that sends was cancelled, which says nothing about the request.
+            entry.progress.attempts -= 1
+            try await outbox.store.update(entry.progress, of: id)
+            throw error
+        }
+        guard let result = sent else { return nil }
+        let outcome: OutboxOutcome =
+            switch result {
+            case .success(let response): OutboxOutcome(response, now: clock.date)
+            case .failure(let error): OutboxOutcome(error, now: clock.date)
+            }
+        if isCancelled(id), !outcome.isDelivered { return nil }
+        switch outcome {
+        case .delivered(let response):
+            if try await outbox.store.remove(id) {
+                outbox.publish(id, .delivered(response))
+            }
+            return nil
+        case .refused(let reason):
+            return try await giveUp(&entry, reason)
+        case .offline:
+            entry.progress.attempts -= 1
+            return try await postpone(
+                &entry,
+                "offline",
+                by: policy.delay(after: 1, wanted: nil, using: environment.random)
+            )
+        case .transient(let reason, let retryAfter):
+            entry.progress.lastFailure = reason
+            guard entry.progress.attempts < policy.maximumAttempts else { return try await giveUp(&entry, reason) }
+            let delay = policy.delay(
+                after: entry.progress.attempts,
+                wanted: retryAfter,
+                using: environment.random
+            )
+            return try await postpone(&entry, reason, by: delay)
+        }
+    }
+
+    /// Sends the request of an entry; returns `nil` if the entry was cancelled.
+    private func send(_ entry: OutboxEntry) async throws -> Result<HTTPResponseData, any Error>? {
+        var request = entry.request
+        let id = entry.id
+        // The outbox has already checked the network, and a wait in the stack would hold back the other entries.
+        if request.offlinePolicy == nil {
+            request.offlinePolicy = .fail
+        }
+        let begins = outbox.state.withLock { state in
+            guard !state.isCancelled(id) else { return false }
+            state.publish(id, .sending(attempt: entry.progress.attempts))
+            return true
+        }
+        guard begins else { return nil }
+        var environment = NetworkEnvironment.current
+        environment[SendingOutboxes.self].insert(ObjectIdentifier(outbox))
+        let task = OwnedTask.immediate { [network = outbox.network, request, environment] in
+            try await withEnvironment(environment) { try await network.data(request) }
+        }
+        let isLate = outbox.state.withLock { state in
+            state.sending = (id, task)
+            return state.isCancelled(id)
+        }
+        if isLate {
+            task.cancel()
+        }
+        defer { outbox.state.withLock { $0.sending = nil } }
+        do {
+            return .success(try await task.value)
+        } catch {
+            try Task.checkCancellation()
+            return isCancelled(id) ? nil : .failure(error)
+        }
+    }
+
+    /// Whether the app has cancelled an entry that the outbox may have read before.
+    private func isCancelled(_ id: OutboxEntry.ID) -> Bool {
+        outbox.state.withLock { $0.isCancelled(id) }
+    }
+
+    private func postpone(_ entry: inout OutboxEntry, _ reason: String, by delay: Duration) async throws -> Duration {
+        let date = environment.clock.date.addingTimeInterval(delay / .seconds(1))
+        entry.progress.notBefore = date
+        entry.progress.lastFailure = reason
+        try await outbox.store.update(entry.progress, of: entry.id)
+        outbox.publish(entry.id, .waiting(until: date))
+        return delay
+    }
+
+    private func giveUp(_ entry: inout OutboxEntry, _ reason: String) async throws -> Duration? {
+        entry.progress.isDead = true
+        entry.progress.lastFailure = reason
+        try await outbox.store.update(entry.progress, of: entry.id)
+        outbox.publish(entry.id, .dead(reason: reason))
+        return nil
+    }
+}
+
+/// The outboxes that send an entry in this task.
+enum SendingOutboxes: NetworkEnvironmentKey {
+    static let defaultValue: Set<ObjectIdentifier> = []
+}
