@@ -111,14 +111,15 @@ extension TokenStore {
     private func step(for refused: Grant?, _ generation: UInt64?, isDue: Bool, isExpired: Bool) -> Step? {
         let now = NetworkEnvironment.current.clock.now
         return state.withLock { state in
-            guard state.grant?.generation == generation else { return nil }
+            let grant = state.grant
+            guard grant?.generation == generation else { return nil }
             if let refused {
                 // Another request has renewed the credentials, or a user has signed in or out.
-                guard let grant = state.grant, grant.isOfSameUser(as: refused) else { return .impossible }
+                guard let grant, grant.isOfSameUser(as: refused) else { return .impossible }
                 guard grant.generation == refused.generation else { return .go(grant) }
                 // Without a delegate the refusal is final, and so is a refusal of credentials that were just renewed.
                 guard delegate != nil, !refused.isRenewal else { return .impossible }
-            } else if let grant = state.grant {
+            } else if let grant {
                 let isGood =
                     switch state.usage {
                     case .untilLeeway: !isDue
@@ -133,7 +134,7 @@ extension TokenStore {
             }
             if let renewal = state.renewal, let waiter = renewal.join() { return .wait(renewal, waiter) }
             if let refusal = state.refreshes.refusal(under: limit, at: now) {
-                if refused == nil, let grant = state.grant { return .go(grant) }
+                if refused == nil, let grant { return .go(grant) }
                 return .tooOften(refusal)
             }
             state.refreshes.begin(from: state.generation, at: now)

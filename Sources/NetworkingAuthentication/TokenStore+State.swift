@@ -49,15 +49,14 @@ extension TokenStore {
         }
 
         var grant: Grant? {
-            credentials.map {
-                Grant(
-                    credentials: $0,
-                    principal: principal,
-                    generation: generation,
-                    signIn: signIn,
-                    isUnproven: !refreshes.isEmpty
-                )
-            }
+            guard let credentials else { return nil }
+            return Grant(
+                credentials: credentials,
+                principal: principal,
+                generation: generation,
+                signIn: signIn,
+                isUnproven: !refreshes.isEmpty
+            )
         }
 
         /// Whether the result of a refresh is still wanted: no credentials were set or removed, and no other refresh
