@@ -65,7 +65,7 @@ let package = Package(
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
     ],
     targets: [
-        // What an app imports: the modules below as one.
+        // The module that an app imports. It re-exports the feature modules below.
         .target(
             name: "Networking",
             dependencies: [
@@ -88,12 +88,12 @@ let package = Package(
                 ),
             ]
         ),
-        // One import in place of conditions on the platform. No product, and an app does not see what they re-export.
+        // They replace conditional imports of Foundation and the C library. They are no products, and an app does not see them.
         // Their names sort before that of Networking: a file attributes a public type to its first import that has it, and
         // Networking may re-export Foundation.
         .target(name: "CLibraryForNetworking"),
         .target(name: "FoundationForNetworking"),
-        // What everything else needs. It knows no feature. Tests/Layers/check holds what a feature may know.
+        // The base of all other modules. It depends on no feature. Tests/Layers/check lists the permitted dependencies.
         .target(
             name: "NetworkingCore",
             dependencies: [
@@ -235,7 +235,7 @@ let package = Package(
                 .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
             ]
         ),
-        // What archives and cassettes have in common; no product, since its types are nobody else's.
+        // The HAR types of archives and cassettes. It is no product, because no other code uses them.
         .target(
             name: "NetworkingHAR",
             dependencies: [
@@ -332,7 +332,7 @@ let package = Package(
                 .product("NIOSSL", of: "swift-nio-ssl", trait: "SecureTestServer"),
             ]
         ),
-        // What the test targets share; no product.
+        // Helpers of the test targets. It is no product.
         .target(
             name: "TestSupport",
             dependencies: [

@@ -1,10 +1,10 @@
 package import FoundationForNetworking
 
-/// An error with texts of its own for the user of the app.
+/// An error that provides texts for the user of the app.
 ///
 /// Its type names the texts, and the properties of `LocalizedError` return them in the language of the app.
 package protocol ErrorWithUserText: LocalizedError {
-    /// The texts of the error.
+    /// The texts.
     var userText: UserText { get }
 }
 
