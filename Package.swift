@@ -88,7 +88,7 @@ let package = Package(
                 ),
             ]
         ),
-        // They replace conditional imports of Foundation and the C library. They are no products, and an app does not see them.
+        // The next two modules replace conditional imports of Foundation and of the C library. An app does not see them.
         // Their names sort before that of Networking: a file attributes a public type to its first import that has it, and
         // Networking may re-export Foundation.
         .target(name: "CLibraryForNetworking"),

@@ -63,11 +63,14 @@ struct Listener: Listening {
     ///
     /// A connection can break before it is accepted, and file descriptors can be exhausted for some time. The call then
     /// fails at once, so that without a pause the listener would occupy a thread.
-    static func accepted<Peer>(_ accept: () async throws -> Peer) async -> Peer? {
+    static func accepted<Peer>(
+        pausing pause: () async -> Void = { try? await Task.sleep(for: .milliseconds(10)) },
+        _ accept: () async throws -> Peer
+    ) async -> Peer? {
         do {
             return try await accept()
         } catch {
-            try? await Task.sleep(for: .milliseconds(10))
+            await pause()
             return nil
         }
     }
