@@ -12,20 +12,25 @@ enum BenchmarkServer {
     /// The longest time that a server runs, in seconds, in case its parent never closes its standard input.
     private static let timeLimit: UInt32 = 900
 
-    /// Serves requests on loopback until the standard input closes.
+    /// Serves requests over HTTP/1.1.
     static func serve() async throws -> Never {
+        try await serve { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
+                try channel.pipeline.syncOperations.addHandler(Responder())
+            }
+        }
+    }
+
+    /// Serves requests on loopback until the standard input closes, over connections that a closure configures.
+    static func serve(_ configure: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) async throws -> Never {
         alarm(timeLimit)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 512)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
-                    try channel.pipeline.syncOperations.addHandler(Responder())
-                }
-            }
+            .childChannelInitializer(configure)
         let channel = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
         FileHandle.standardOutput.write(Data("\(channel.localAddress?.port ?? 0)\n".utf8))
         while !FileHandle.standardInput.availableData.isEmpty {}
@@ -35,7 +40,7 @@ enum BenchmarkServer {
 
 /// Responds to `/large` with 10 MiB, to `/gibibyte` with 1 GiB, to `/json/…` with a list of users, and to everything
 /// else with 1 KiB.
-private final class Responder: ChannelInboundHandler {
+final class Responder: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 

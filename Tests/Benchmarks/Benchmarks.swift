@@ -3,8 +3,8 @@ import Foundation
 import Networking
 
 /// Measures the library against its budgets:
-/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry Benchmarks
-/// [overhead|inflight|mocks|caches|transport|asynchttpclient|downloads|streams]`.
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer Benchmarks
+/// [overhead|inflight|mocks|caches|transport|asynchttpclient|http2|downloads|streams]`.
 ///
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
 /// instructions.
@@ -16,6 +16,9 @@ struct Benchmarks {
         let arguments = CommandLine.arguments
         switch arguments.dropFirst().first {
         case "serve": try await BenchmarkServer.serve()
+        #if SecureTestServer
+        case "serve-http2": try await HTTP2.serve()
+        #endif
         case "waiting": return try await InFlight.printMemory(of: arguments[2], waiting: Int(arguments[3]) ?? 0)
         case "count":
             let callers = arguments.count > 4 ? Int(arguments[4]) ?? 1 : 1
@@ -47,6 +50,11 @@ struct Benchmarks {
         if choice == nil || choice == "asynchttpclient" {
             report.rows += try await Task.detached { try await TransportRatio.measureAsyncHTTPClient() }.value
         }
+        #if SecureTestServer
+        if choice == nil || choice == "http2" {
+            report.rows += try await Task.detached { try await HTTP2.measure() }.value
+        }
+        #endif
         if choice == nil || choice == "downloads" {
             report.rows += try await Task.detached { try await Downloads.measureURLSession() }.value
             report.rows += try await Task.detached { try await Downloads.measureAsyncHTTPClient() }.value

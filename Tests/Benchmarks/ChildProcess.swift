@@ -39,10 +39,21 @@ struct ChildProcess {
     }
 
     /// Runs an operation with a server in another process.
-    static func withServer<Success>(_ operation: (_ server: URL) async throws -> Success) async throws -> Success {
-        let child = try ChildProcess("serve")
+    ///
+    /// - Parameters:
+    ///   - argument: The argument that starts the server.
+    ///   - scheme: The scheme of the server.
+    ///   - operation: Uses the server.
+    /// - Returns: The result of the operation.
+    /// - Throws: The error of the operation.
+    static func withServer<Success>(
+        _ argument: String = "serve",
+        scheme: String = "http",
+        _ operation: (_ server: URL) async throws -> Success
+    ) async throws -> Success {
+        let child = try ChildProcess(argument)
         defer { child.end() }
-        return try await operation(URL(string: "http://127.0.0.1:\(try child.number())")!)
+        return try await operation(URL(string: "\(scheme)://127.0.0.1:\(try child.number())")!)
     }
 }
 #endif

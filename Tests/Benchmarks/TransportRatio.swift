@@ -21,26 +21,60 @@ enum TransportRatio {
 
     static func measureAsyncHTTPClient() async throws -> [Row] {
         try await ChildProcess.withServer { server in
-            var pairs: [String: [CostPair]] = [:]
-            var cases: [Case] = []
-            for _ in 0..<clientsPerRow {
-                // Both use the event loops that they use by default.
-                let raw = HTTPClient()
-                let transport = AsyncHTTPClientTransport()
-                cases = Self.cases(transport, raw, server)
-                for measured in cases {
-                    pairs[measured.name, default: []] += try await measured.load.pairs(
-                        rounds: measured.rounds,
-                        of: measured.call,
-                        to: measured.reference
-                    )
-                }
-                try await transport.shutdown()
-                try await raw.shutdown()
+            // Both use the event loops that they use by default.
+            try await measure("AsyncHTTPClient", HTTPClient(), AsyncHTTPClientTransport()) { transport, raw in
+                cases(transport, raw, server)
             }
-            return cases.map { measured in
-                Comparison(of: pairs[measured.name] ?? []).row("AsyncHTTPClient: \(measured.name)", gate: measured.gate)
+        }
+    }
+
+    /// Measures the stack and the transport alone over a server of HTTP/2.
+    static func measureHTTP2(
+        client: HTTPClient.Configuration,
+        transport: HTTPClient.Configuration
+    ) async throws -> [Row] {
+        try await ChildProcess.withServer("serve-http2", scheme: "https") { server in
+            try await measure(
+                "HTTP/2",
+                HTTPClient(configuration: client),
+                AsyncHTTPClientTransport(configuration: transport)
+            ) { transport, raw in
+                cases(transport, raw, server)
+                    .filter { $0.name.hasPrefix("app stack,") || $0.name.hasPrefix("transport alone") }
+                    .map { row in
+                        var row = row
+                        row.gate = nil
+                        return row
+                    }
             }
+        }
+    }
+
+    /// Measures cases with several clients and transports, which the arguments create.
+    private static func measure(
+        _ name: String,
+        _ client: @autoclosure () -> HTTPClient,
+        _ ownTransport: @autoclosure () -> AsyncHTTPClientTransport,
+        _ cases: (AsyncHTTPClientTransport, HTTPClient) -> [Case]
+    ) async throws -> [Row] {
+        var pairs: [String: [CostPair]] = [:]
+        var measured: [Case] = []
+        for _ in 0..<clientsPerRow {
+            let raw = client()
+            let transport = ownTransport()
+            measured = cases(transport, raw)
+            for row in measured {
+                pairs[row.name, default: []] += try await row.load.pairs(
+                    rounds: row.rounds,
+                    of: row.call,
+                    to: row.reference
+                )
+            }
+            try await transport.shutdown()
+            try await raw.shutdown()
+        }
+        return measured.map { row in
+            Comparison(of: pairs[row.name] ?? []).row("\(name): \(row.name)", gate: row.gate)
         }
     }
 
