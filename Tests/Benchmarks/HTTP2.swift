@@ -30,20 +30,22 @@ enum HTTP2 {
         configuration.applicationProtocols = ["h2"]
         let context = try NIOSSLContext(configuration: configuration)
         try await BenchmarkServer.serve { channel in
-            channel.eventLoop
-                .makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-                }
-                .flatMap {
-                    channel.configureHTTP2Pipeline(mode: .server) { stream in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandlers([
+                    NIOSSLServerHandler(context: context),
+                    NIOHTTP2Handler(
+                        mode: .server,
+                        eventLoop: channel.eventLoop,
+                        connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration(),
+                        streamConfiguration: NIOHTTP2Handler.StreamConfiguration()
+                    ) { stream in
                         stream.eventLoop.makeCompletedFuture {
-                            try stream.pipeline.syncOperations.addHandlers([
-                                HTTP2FramePayloadToHTTP1ServerCodec(), Responder(),
-                            ])
+                            let handlers: [any ChannelHandler] = [HTTP2FramePayloadToHTTP1ServerCodec(), Responder()]
+                            try stream.pipeline.syncOperations.addHandlers(handlers)
                         }
-                    }
-                }
-                .map { _ in }
+                    },
+                ])
+            }
         }
     }
 }
