@@ -6,7 +6,12 @@ import Synchronization
 extension TokenStore {
     /// Returns the credentials for a request, and waits for new ones if there are none that are valid.
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
-        let first = state.withLock { $0.grant }
+        let (first, usage) = state.withLock { ($0.grant, $0.usage) }
+        // The usual case needs no step, whose types take the runtime longer to find than the rest of the method.
+        if let first, usage == .untilLeeway, !first.credentials.isDue(within: leeway) {
+            try Task.checkCancellation()
+            return first
+        }
         while true {
             try Task.checkCancellation()
             switch nextStep(for: nil) {
