@@ -100,7 +100,7 @@ extension HTTPResponseData {
         cacheRecord?.age.map { .seconds($0) }
     }
 
-    /// How the stack's `cached` handled the request; `nil` if the stack has no cache.
+    /// How the stack's `cached` handled the request; `nil` if no cache did, as for a stream.
     public var cacheStatus: CacheStatus? {
         cacheRecord?.status
     }

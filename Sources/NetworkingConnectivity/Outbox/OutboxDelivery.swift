@@ -67,7 +67,7 @@ private struct OutboxDelivery {
                 continue
             }
             let resolved = outbox.network.resolved(entry.request)
-            let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authority?.lowercased())
+            let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authorityKey)
             guard !blocked.contains(lane), outbox.network.principal(for: resolved).isSame(as: entry.principal) else {
                 wait(lifetime)
                 continue
@@ -93,7 +93,7 @@ private struct OutboxDelivery {
     /// A group of entries that are sent in order: those of one principal to one server.
     private struct Lane: Hashable {
         let principal: Principal?
-        let authority: String?
+        let authority: AuthorityKey?
     }
 
     /// The time until an entry is as old as the policy allows, zero or less afterwards; `nil` if there is no limit.

@@ -19,3 +19,10 @@ package struct AuthorityKey: Hashable, Sendable {
         self.text = text.hasSuffix(port) ? String(text.dropLast(port.count)) : text
     }
 }
+
+extension HTTPRequestData {
+    /// The authority for comparisons; `nil` while the request has none.
+    package var authorityKey: AuthorityKey? {
+        authority.map { AuthorityKey($0, isPlain: scheme == "http") }
+    }
+}

@@ -101,7 +101,7 @@ extension HTTPRequestData {
         exchangeNumber = Self.lastExchange.add(1, ordering: .relaxed).newValue
         let fields = attemptFields
         guard !fields.isEmpty else { return }
-        // They are removed before the request is sent again, since no part of the stack has set them.
+        // They are removed before the request is sent again, because no part of the stack has set them.
         settings.attemptFields = fields
         for field in fields {
             headerFields[field.name] = nil

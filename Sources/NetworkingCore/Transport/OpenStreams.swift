@@ -15,12 +15,12 @@ package final class OpenStreams: Sendable {
     /// The key of the exchanges that share connections.
     package struct Key: Hashable, Sendable {
         private let scheme: String?
-        private let authority: String?
+        private let authority: AuthorityKey?
         private let owner: ConnectionOwner?
 
         init(_ request: HTTPRequestData, owner: ConnectionOwner?) {
             scheme = request.scheme
-            authority = request.authority
+            authority = request.authorityKey
             self.owner = owner
         }
     }

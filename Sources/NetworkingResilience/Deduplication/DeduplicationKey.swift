@@ -98,21 +98,12 @@ final class DeduplicationKey: Hashable, Sendable {
 /// compared byte by byte.
 struct DeduplicationURL: Hashable, Sendable {
     private let isPlain: Bool
-    private let authority: String
+    private let authority: AuthorityKey
     private let target: String
 
     init(_ request: HTTPRequestData) {
-        let isPlain = request.scheme.map { $0.utf8.count == 4 } ?? false
-        var authority = request.authority ?? ""
-        // Most authorities are lowercase already, and an unchanged string needs no allocation.
-        if authority.withUTF8({ $0.contains { 0x41...0x5A ~= $0 } }) {
-            authority = authority.lowercased()
-        }
-        if authority.utf8.last == UInt8(ascii: isPlain ? "0" : "3"), authority.hasSuffix(isPlain ? ":80" : ":443") {
-            authority.removeLast(isPlain ? 3 : 4)
-        }
-        self.isPlain = isPlain
-        self.authority = authority
+        isPlain = request.scheme.map { $0.utf8.count == 4 } ?? false
+        authority = AuthorityKey(request.authority ?? "", isPlain: isPlain)
         target = request.closedTarget
     }
 }

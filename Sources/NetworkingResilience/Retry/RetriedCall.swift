@@ -105,7 +105,7 @@ struct RetriedCall {
     private mutating func refusal(toRetryAfter attempt: Attempt) async throws -> RetryRefusal? {
         history.append(attempt)
         if policy.isTransient(attempt, after: history.attempts.dropLast()) {
-            budget.note(request.authority, at: environment.clock.now)
+            budget.note(request.authorityKey, at: environment.clock.now)
         }
         defer {
             // The final attempt is reported separately from the attempts before it.
@@ -171,7 +171,7 @@ struct RetriedCall {
             delay = latestDelay
         }
         permit = budget.withdraw(
-            request.authority,
+            request.authorityKey,
             after: attempt.budgetFailure,
             isFirst: outcome.retries == 0,
             at: now
@@ -187,7 +187,7 @@ struct RetriedCall {
     /// Returns the permit for a retry that is not made to the budget.
     private mutating func giveBackPermit() {
         guard let permit else { return }
-        budget.refund(permit, request.authority, at: environment.clock.now)
+        budget.refund(permit, request.authorityKey, at: environment.clock.now)
         self.permit = nil
         outcome.retries -= 1
     }

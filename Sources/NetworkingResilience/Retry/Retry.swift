@@ -100,11 +100,11 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
         guard shared.policy.maximumRetries > 0 else { return try await upstream.send(request) }
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
-        budget.begin(request.authority, at: start)
+        budget.begin(request.authorityKey, at: start)
         var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
         defer {
             if budget.countsEnds {
-                budget.end(request.authority, outcome, at: clock.now)
+                budget.end(request.authorityKey, outcome, at: clock.now)
             }
         }
         // Most calls need a single attempt, so nothing is prepared for retries until the first attempt fails.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A limit on the share of requests to a server that may be retries, so that a failing server is not flooded with them.
 ///
-/// Each server has its own account, identified by the authority of the requests. When an account is empty, the failure
+/// Each server has its own account, identified by the authority of the requests in any spelling. When an account is empty, the failure
 /// is reported at once, and no request waits for the account. Share one budget between stacks to share the limit.
 ///
 /// ```swift
@@ -53,31 +53,36 @@ public final class RetryBudget: Sendable {
     public static let unlimited = RetryBudget()
 
     /// Counts the start of a call.
-    func begin(_ authority: String?, at now: Duration) {
+    func begin(_ server: AuthorityKey?, at now: Duration) {
         guard let model else { return }
-        accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.begin() } }
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.begin() } }
     }
 
     /// Counts a transient failure, whether it is retried or not.
-    func note(_ authority: String?, at now: Duration) {
+    func note(_ server: AuthorityKey?, at now: Duration) {
         guard let model, case .throttle = model else { return }
-        accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.note() } }
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.note() } }
     }
 
     /// Takes the cost of a retry from the account.
     ///
     /// - Returns: A permit, to be refunded if the retry is not made; `nil` if the account does not cover the cost.
-    func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Permit? {
+    func withdraw(
+        _ server: AuthorityKey?,
+        after failure: Failure,
+        isFirst: Bool = true,
+        at now: Duration
+    ) -> Permit? {
         guard let model else { return Permit(isFirst: isFirst, cost: 0, bucket: 0, account: 0) }
         return accounts.withLock { accounts in
-            accounts.withAccount(of: authority, model, at: now) { $0.withdraw(after: failure, isFirst: isFirst) }
+            accounts.withAccount(of: server, model, at: now) { $0.withdraw(after: failure, isFirst: isFirst) }
         }
     }
 
     /// Refunds the permit of a retry that is not made.
-    func refund(_ permit: Permit, _ authority: String?, at now: Duration) {
+    func refund(_ permit: Permit, _ server: AuthorityKey?, at now: Duration) {
         guard let model else { return }
-        accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.refund(permit) } }
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.refund(permit) } }
     }
 
     /// The cost that a retry took from an account.
@@ -86,7 +91,7 @@ public final class RetryBudget: Sendable {
         fileprivate let cost: Double
         /// The tenth of the window in which it was taken.
         fileprivate let bucket: Int64
-        /// The number of the account; the authority may have a newer account since.
+        /// The number of the account; the server may have a newer account since.
         fileprivate let account: UInt64
     }
 
@@ -99,9 +104,9 @@ public final class RetryBudget: Sendable {
     }
 
     /// Counts the end of a call.
-    func end(_ authority: String?, _ outcome: Outcome, at now: Duration) {
+    func end(_ server: AuthorityKey?, _ outcome: Outcome, at now: Duration) {
         guard let model else { return }
-        accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.end(outcome) } }
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.end(outcome) } }
     }
 
     enum Failure {
@@ -124,39 +129,38 @@ public final class RetryBudget: Sendable {
         /// The number of accounts at which the next ones are removed.
         private var fullCount = Self.limit
 
-        private var accounts: [String: Account] = [:]
+        private var accounts: [AuthorityKey?: Account] = [:]
         private var lastNumber: UInt64 = 0
 
         mutating func withAccount<Result>(
-            of authority: String?,
+            of server: AuthorityKey?,
             _ model: Model,
             at now: Duration,
             _ body: (inout Account) -> Result
         ) -> Result {
-            let authority = authority ?? ""
-            let index = accounts.index(forKey: authority) ?? addAccount(of: authority, model, at: now)
+            let index = accounts.index(forKey: server) ?? addAccount(of: server, model, at: now)
             return accounts.values[index].use(at: now, body)
         }
 
         private mutating func addAccount(
-            of authority: String,
+            of server: AuthorityKey?,
             _ model: Model,
             at now: Duration
-        ) -> Dictionary<String, Account>.Index {
+        ) -> Dictionary<AuthorityKey?, Account>.Index {
             if accounts.count >= fullCount {
                 // A tenth is removed at a time, so that the search for them is cheap on average. An account with calls
                 // in flight stays, because the end of a call must be counted in the account in which it started.
                 let oldest = accounts.filter { !$0.value.isInUse }
                     .sorted { $0.value.lastUse < $1.value.lastUse }
                     .prefix(Self.limit / 10)
-                for (authority, _) in oldest {
-                    accounts[authority] = nil
+                for (server, _) in oldest {
+                    accounts[server] = nil
                 }
                 fullCount = max(Self.limit, accounts.count + Self.limit / 10)
             }
             lastNumber += 1
-            accounts[authority] = Account(model, number: lastNumber, at: now)
-            return accounts.index(forKey: authority)!
+            accounts[server] = Account(model, number: lastNumber, at: now)
+            return accounts.index(forKey: server)!
         }
     }
 

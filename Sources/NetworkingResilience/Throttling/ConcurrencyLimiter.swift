@@ -60,7 +60,7 @@ public final class ConcurrencyLimiter: Sendable {
 
     /// Returns the host with the limit for a request; `nil` if all requests share one limit.
     func key(for request: HTTPRequestData) -> String? {
-        isPerHost ? request.authority?.lowercased() ?? "" : nil
+        isPerHost ? request.authorityKey?.text ?? "" : nil
     }
 
     /// Takes a permit, if one is free.

@@ -13,8 +13,8 @@ public final class RateLimiter: Sendable {
         /// One group for all requests.
         public static let everything = Key { _, _ in "" }
 
-        /// One group for each authority.
-        public static let host = Key { request, _ in request.authority?.lowercased() ?? "" }
+        /// One group for each authority, in any spelling: in upper or lower case, with or without the default port.
+        public static let host = Key { request, _ in request.authorityKey?.text ?? "" }
 
         /// One group for each principal that requests are sent for, as the stack upstream reports it.
         ///

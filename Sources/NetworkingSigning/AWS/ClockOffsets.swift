@@ -7,7 +7,7 @@ import Synchronization
 /// The differences from the environment's clock, for hosts that refused a signature because their clock differs.
 final class ClockOffsets: Sendable {
     /// The offsets in seconds, by authority.
-    private let offsets = Mutex<[String: TimeInterval]>([:])
+    private let offsets = Mutex<[AuthorityKey?: TimeInterval]>([:])
 
     /// Services tolerate five minutes or more.
     private static let tolerance: TimeInterval = 240
@@ -15,7 +15,7 @@ final class ClockOffsets: Sendable {
 
     /// Returns the time at the host of a request, and records in the request which clock was used.
     func date(_ request: inout HTTPRequestData) -> Date {
-        let offset = offsets.withLock { $0[Self.key(request.authority)] } ?? 0
+        let offset = offsets.withLock { $0[request.authorityKey] } ?? 0
         request[option: ClockReading.self] = ClockReading(clocks: self, offset: offset)
         return NetworkEnvironment.current.clock.date.addingTimeInterval(offset)
     }
@@ -38,13 +38,9 @@ final class ClockOffsets: Sendable {
             if offsets.count >= Self.maximumHosts {
                 offsets.removeAll()
             }
-            offsets[Self.key(request.authority)] = offset
+            offsets[request.authorityKey] = offset
         }
         return true
-    }
-
-    private static func key(_ authority: String?) -> String {
-        authority?.lowercased() ?? ""
     }
 }
 

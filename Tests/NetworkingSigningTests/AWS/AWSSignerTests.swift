@@ -377,7 +377,8 @@ struct AWSSignerTests {
             headerFields: [.date: "Sun, 30 Aug 2015 13:36:00 GMT"]
         )
         #expect(offsets.learn(from: response))
-        var (same, other) = (HTTPRequestData(authority: "a.example.com"), HTTPRequestData(authority: "b.example.com"))
+        var same = HTTPRequestData(authority: "a.example.com:443")
+        var other = HTTPRequestData(authority: "b.example.com")
         #expect(offsets.date(&same) < Date(timeIntervalSince1970: 1_440_948_160))
         #expect(offsets.date(&other).timeIntervalSinceNow.magnitude < 60)
     }

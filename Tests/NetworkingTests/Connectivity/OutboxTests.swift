@@ -416,12 +416,12 @@ struct OutboxTests {
 
     @Test func failureHoldsBackItsServerOnly() async throws {
         let transport = MockTransport { request in
-            request.authority == "down.example" ? .status(.badGateway) : .ok()
+            request.path == "/orders/3" ? .ok() : .status(.badGateway)
         }
         let outbox = outbox(transport)
         try await controlled {
             try await outbox.enqueue(order(1, authority: "down.example"))
-            try await outbox.enqueue(order(2, authority: "down.example"))
+            try await outbox.enqueue(order(2, authority: "DOWN.example:443"))
             try await outbox.enqueue(order(3))
             #expect(try await outbox.flush() == 2)
         }

@@ -39,6 +39,15 @@ struct OpenStreamsTests {
         #expect(streams.begin(call(events)) == nil)
     }
 
+    @Test func serverHasOneLimitInAnySpelling() throws {
+        let events = EventRecorder()
+        _ = try #require(streams.begin(stream))
+        _ = try #require(streams.begin(stream))
+        let authority = try #require(stream.authority)
+        #expect(streams.begin(call(events, authority: "\(authority.uppercased()):443")) != nil)
+        #expect(events.names == ["waiting"])
+    }
+
     @Test func finishedCallNoLongerCountsAsWaiting() throws {
         let events = EventRecorder()
         let first = try #require(streams.begin(stream))

@@ -142,7 +142,7 @@ struct AuthenticationFailureTests {
         #expect(error?.retryRefusal == .anotherUser)
         #expect(!transport.requests.contains { $0.headerFields[.authorization] == "Bearer secret-3" })
         // The budget has the unused retry back.
-        #expect(budget.withdraw("api.example.com", after: .other, at: .zero) != nil)
+        #expect(budget.withdraw(AuthorityKey("api.example.com"), after: .other, at: .zero) != nil)
     }
 
     @Test func errorNamesTheFailedRequestAndTheReason() async throws {

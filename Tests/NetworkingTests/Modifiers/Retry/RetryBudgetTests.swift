@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.tags(.concurrency))
 struct RetryBudgetTests {
-    private let server = "api.example.com"
+    private let server = AuthorityKey("api.example.com")
 
     /// Returns the number of retries that a budget allows at a moment.
     private func allowed(
@@ -168,7 +168,7 @@ struct RetryBudgetTests {
         let budget = RetryBudget(.ratio(0, reserve: 1, over: .seconds(10)))
         let permit = try #require(budget.withdraw(server, after: .other, at: .zero))
         for number in 0..<2_000 {
-            budget.begin("\(number).example", at: .milliseconds(1))
+            budget.begin(AuthorityKey("\(number).example"), at: .milliseconds(1))
         }
         budget.refund(permit, server, at: .milliseconds(2))
         #expect(allowed(budget, at: .milliseconds(2)) == 1)
@@ -178,11 +178,20 @@ struct RetryBudgetTests {
         let budget = RetryBudget(.concurrency(1, floor: 0))
         calls(2, budget)
         for number in 0..<2_000 {
-            let (other, now) = ("\(number).example", Duration.seconds(number))
+            let (other, now) = (AuthorityKey("\(number).example"), Duration.seconds(number))
             budget.begin(other, at: now)
             budget.end(other, RetryBudget.Outcome(isSuccess: true, retries: 0), at: now)
         }
         #expect(allowed(budget, at: .seconds(2_000)) == 2)
+    }
+
+    @Test(arguments: ["API.example.com", "api.example.com:443"])
+    func serverHasOneAccountInAnySpelling(authority: String) async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = transport.retry(.immediate(), budget: RetryBudget(.ratio(0, reserve: 1)))
+        #expect(try await network.data(HTTPRequestData(authority: "api.example.com")).retryRefusal == .budget)
+        #expect(try await network.data(HTTPRequestData(authority: authority)).retryRefusal == .budget)
+        #expect(transport.requests.count == 3)
     }
 
     @Test func callsCancelledInTheirBackoffReturnTheirRetries() async throws {

@@ -150,6 +150,14 @@ struct RateLimitedTests {
         #expect(transport.requests.count == 2)
     }
 
+    @Test(arguments: ["API.example.com", "api.example.com:443"])
+    func hostHasOneLimitInAnySpelling(authority: String) async throws {
+        let network = network(RateLimiter(1, per: .seconds(1), key: .host), maximumWait: .zero)
+        try await network.data(HTTPRequestData(authority: "api.example.com"))
+        await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(authority: authority)) }
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func customKeysHaveTheirOwnLimits() async {
         let limiter = RateLimiter(1, per: .seconds(1), key: .custom { $0.method.rawValue })
         let network = network(limiter, maximumWait: .zero)

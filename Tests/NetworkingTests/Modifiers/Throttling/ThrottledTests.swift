@@ -120,6 +120,13 @@ struct ThrottledTests {
         #expect((limiter.inFlight, limiter.waiting) == (0, 0))
     }
 
+    @Test(arguments: ["API.example.com", "api.example.com:443"])
+    func hostHasOneLimitInAnySpelling(authority: String) {
+        let limiter = ConcurrencyLimiter(maxPerHost: 1)
+        #expect(limiter.takeIfFree(limiter.key(for: HTTPRequestData(authority: "api.example.com"))))
+        #expect(!limiter.takeIfFree(limiter.key(for: HTTPRequestData(authority: authority))))
+    }
+
     @Test func errorReturnsThePermit() async throws {
         let limiter = ConcurrencyLimiter(max: 1)
         let network = MockTransport([.failure(NetworkingError(.timeout, request: .lawful)), .ok()])
