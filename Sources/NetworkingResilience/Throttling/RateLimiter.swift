@@ -13,7 +13,9 @@ public final class RateLimiter: Sendable {
         /// One group for all requests.
         public static let everything = Key { _, _ in "" }
 
-        /// One group for each authority, in any spelling: in upper or lower case, with or without the default port.
+        /// One group for each authority.
+        ///
+        /// Upper and lower case are the same authority, and so is the default port of the scheme.
         public static let host = Key { request, _ in request.authorityKey?.text ?? "" }
 
         /// One group for each principal that requests are sent for, as the stack upstream reports it.
