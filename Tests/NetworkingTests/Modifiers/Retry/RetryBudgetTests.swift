@@ -232,11 +232,11 @@ struct RetryBudgetTests {
 
 extension RetryBudget {
     fileprivate func allows(
-        _ authority: String?,
+        _ server: AuthorityKey?,
         after failure: Failure,
         isFirst: Bool = true,
         at now: Duration
     ) -> Bool {
-        withdraw(authority, after: failure, isFirst: isFirst, at: now) != nil
+        withdraw(server, after: failure, isFirst: isFirst, at: now) != nil
     }
 }
