@@ -124,20 +124,20 @@ struct RetryBudgetTests {
     @Test func eachServerHasItsOwnBudget() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         #expect(allowed(budget) == 1)
-        #expect(budget.allows("other.example", after: .other, at: .zero))
-        #expect(!budget.allows("other.example", after: .other, at: .zero))
+        #expect(budget.allows(AuthorityKey("other.example"), after: .other, at: .zero))
+        #expect(!budget.allows(AuthorityKey("other.example"), after: .other, at: .zero))
         #expect(budget.allows(nil, after: .other, at: .zero))
     }
 
     @Test func leastRecentlyUsedAccountsAreRemoved() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         for number in 0..<1_000 {
-            #expect(budget.allows("\(number).example", after: .other, at: .nanoseconds(number)))
+            #expect(budget.allows(AuthorityKey("\(number).example"), after: .other, at: .nanoseconds(number)))
         }
         // A new account removes the oldest tenth. A removed account starts from zero.
-        #expect(budget.allows("new.example", after: .other, at: .nanoseconds(2_000)))
-        #expect(!budget.allows("999.example", after: .other, at: .nanoseconds(2_000)))
-        #expect(budget.allows("0.example", after: .other, at: .nanoseconds(2_000)))
+        #expect(budget.allows(AuthorityKey("new.example"), after: .other, at: .nanoseconds(2_000)))
+        #expect(!budget.allows(AuthorityKey("999.example"), after: .other, at: .nanoseconds(2_000)))
+        #expect(budget.allows(AuthorityKey("0.example"), after: .other, at: .nanoseconds(2_000)))
     }
 
     // MARK: Unused retries
