@@ -4,10 +4,10 @@ import Synchronization
 // MARK: - Credentials for requests
 
 extension TokenStore {
-    /// Returns the credentials for a request, and waits for new ones if there are none that are valid.
+    /// Returns the credentials for a request, and waits for new ones if none are valid.
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
         let (first, usage) = state.withLock { ($0.grant, $0.usage) }
-        // The usual case needs no step, whose types take the runtime longer to find than the rest of the method.
+        // Usually the credentials are valid. A step is generic, and costs 10,000 instructions for its types alone.
         if let first, usage == .untilLeeway, !first.credentials.isDue(within: leeway) {
             try Task.checkCancellation()
             return first

@@ -6,7 +6,7 @@ package struct AuthorityKey: Hashable, Sendable {
     package let text: String
 
     package init(_ authority: String, isPlain: Bool = false) {
-        // Most authorities are normalised already. The bytes are read in place, which is four times as fast.
+        // Most authorities are normalised already. Reading the bytes in place takes a third of the instructions.
         let isNormalised = authority.utf8.withContiguousStorageIfAvailable { bytes in
             !bytes.contains { $0 == UInt8(ascii: ":") || $0 >= 0x80 || 0x41...0x5a ~= $0 }
         }

@@ -3,8 +3,9 @@ import Synchronization
 
 /// A limit on the share of requests to a server that may be retries, so that a failing server is not flooded with them.
 ///
-/// Each server has its own account, identified by the authority of the requests in any spelling. When an account is empty, the failure
-/// is reported at once, and no request waits for the account. Share one budget between stacks to share the limit.
+/// Each server has its own account, identified by the authority of the requests. Upper and lower case are the same
+/// authority, and so is the default port of the scheme. When an account is empty, the failure is reported at once, and
+/// no request waits for the account. Share one budget between stacks to share the limit.
 ///
 /// ```swift
 /// let budget = RetryBudget(.ratio(0.1))
