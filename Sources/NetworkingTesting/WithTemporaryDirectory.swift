@@ -19,6 +19,17 @@ public func withTemporaryDirectory<Result>(
 ) async throws -> Result {
     let directory = FileManager.default.temporaryDirectory.appending(path: "networking-tests-\(UUID())")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: directory) }
+    defer { remove(directory) }
     return try await body(directory)
+}
+
+/// Removes a directory in which files may still disappear.
+///
+/// A database that nobody uses any more is closed on its own thread, which removes its log. `removeItem` fails if a file that it
+/// has listed no longer exists.
+private func remove(_ directory: URL) {
+    for _ in 1...100 {
+        try? FileManager.default.removeItem(at: directory)
+        guard FileManager.default.fileExists(atPath: directory.path) else { return }
+    }
 }

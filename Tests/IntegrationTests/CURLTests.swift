@@ -28,38 +28,37 @@ extension Loopback {
         }
 
         @Test func curlSendsTheSameRequest() async throws {
-            let folder = FileManager.default.temporaryDirectory.appending(path: "networking-tests-\(UUID())")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: folder) }
-            try await withTestServer { server in
-                server.route("/*") { _ in .text("done") }
-                let network = addressed(server.url)
-                for body in try Self.bodies(folder) {
-                    for target in ["/plain", "/a/../b//c?x[]={1}&y=%20'\"$z&empty=", "/%E2%82%AC?q=a+b#"] {
-                        var request = HTTPRequestData(method: body == nil ? .get : .post, path: target)
-                        request.headerFields[.accept] = "text/html, */*;q=0.1"
-                        request.headerFields[HTTPField.Name("X-Odd")!] = "it's \"$HOME\" `x` \\ ! % end"
-                        request.headerFields[HTTPField.Name("X-Empty")!] = ""
-                        request.headerFields.append(HTTPField(name: HTTPField.Name("X-Twice")!, value: "1"))
-                        request.headerFields.append(HTTPField(name: HTTPField.Name("X-Twice")!, value: "2"))
-                        request.body = body
-                        let whole = network.resolved(request)
-                        try await run(whole.curl())
-                        let arrived = try #require(server.requests.last)
-                        #expect(arrived.method == whole.method)
-                        #expect(arrived.path + (arrived.query.map { "?\($0)" } ?? "") == whole.target)
-                        for name in ["Accept", "X-Odd", "X-Empty", "X-Twice"] {
-                            let name = try #require(HTTPField.Name(name))
-                            #expect(arrived.headerFields[values: name] == whole.headerFields[values: name])
+            try await withTemporaryDirectory { folder in
+                try await withTestServer { server in
+                    server.route("/*") { _ in .text("done") }
+                    let network = addressed(server.url)
+                    for body in try Self.bodies(folder) {
+                        for target in ["/plain", "/a/../b//c?x[]={1}&y=%20'\"$z&empty=", "/%E2%82%AC?q=a+b#"] {
+                            var request = HTTPRequestData(method: body == nil ? .get : .post, path: target)
+                            request.headerFields[.accept] = "text/html, */*;q=0.1"
+                            request.headerFields[HTTPField.Name("X-Odd")!] = "it's \"$HOME\" `x` \\ ! % end"
+                            request.headerFields[HTTPField.Name("X-Empty")!] = ""
+                            request.headerFields.append(HTTPField(name: HTTPField.Name("X-Twice")!, value: "1"))
+                            request.headerFields.append(HTTPField(name: HTTPField.Name("X-Twice")!, value: "2"))
+                            request.body = body
+                            let whole = network.resolved(request)
+                            try await run(whole.curl())
+                            let arrived = try #require(server.requests.last)
+                            #expect(arrived.method == whole.method)
+                            #expect(arrived.path + (arrived.query.map { "?\($0)" } ?? "") == whole.target)
+                            for name in ["Accept", "X-Odd", "X-Empty", "X-Twice"] {
+                                let name = try #require(HTTPField.Name(name))
+                                #expect(arrived.headerFields[values: name] == whole.headerFields[values: name])
+                            }
+                            #expect(arrived.headerFields[.contentType] == body?.contentType)
+                            let sent = try body?.fileURL.map { try Data(contentsOf: $0) } ?? body?.data ?? Data()
+                            #expect(arrived.body == sent)
                         }
-                        #expect(arrived.headerFields[.contentType] == body?.contentType)
-                        let sent = try body?.fileURL.map { try Data(contentsOf: $0) } ?? body?.data ?? Data()
-                        #expect(arrived.body == sent)
                     }
-                }
-                for method in [HTTPRequest.Method.head, .delete, .put, .patch, .options] {
-                    try await run(network.resolved(HTTPRequestData(method: method, path: "/plain")).curl())
-                    #expect(server.requests.last?.method == method)
+                    for method in [HTTPRequest.Method.head, .delete, .put, .patch, .options] {
+                        try await run(network.resolved(HTTPRequestData(method: method, path: "/plain")).curl())
+                        #expect(server.requests.last?.method == method)
+                    }
                 }
             }
         }

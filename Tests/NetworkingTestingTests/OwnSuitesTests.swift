@@ -27,6 +27,26 @@ struct OwnSuitesTests {
         #expect(failed != left)
     }
 
+    /// Like a database that is closed on its own thread and removes its log.
+    @Test(arguments: 1...20) func temporaryDirectoryIsRemovedWhileFilesDisappear(round: Int) async throws {
+        let (ends, end) = AsyncStream<Void>.makeStream()
+        let left = try await withTemporaryDirectory { directory in
+            let (starts, start) = AsyncStream<Void>.makeStream()
+            Thread.detachNewThread {
+                for _ in 1...40 {
+                    try? Data().write(to: directory.appending(path: "log"))
+                    start.finish()
+                    unlink(directory.appending(path: "log").path)
+                }
+                end.finish()
+            }
+            for await _ in starts {}
+            return directory
+        }
+        for await _ in ends {}
+        #expect(!FileManager.default.fileExists(atPath: left.path))
+    }
+
     /// Each way to print a value has exposed a secret before that the other ways did not.
     @Test func everyPrintIncludesDescriptionsAndDumps() {
         struct Open {
