@@ -220,8 +220,20 @@ public enum SessionStorageError: Error, LocalizedError, ErrorWithUserText, Custo
 
     package var userText: UserText {
         switch self {
-        case .damaged: .damagedSession
-        case .unusable: .unusableSession
+        case .damaged:
+            UserText(
+                key: "session.damaged",
+                description: "The saved sign-in could not be read.",
+                reason: "The file of the sign-in is damaged.",
+                suggestion: "Sign in again."
+            )
+        case .unusable:
+            UserText(
+                key: "session.unusable",
+                description: "The sign-in could not be read or saved.",
+                reason: "The saved sign-in is protected, or there is not enough free space.",
+                suggestion: "Check the free space on this device and try again."
+            )
         }
     }
 }

@@ -6,12 +6,38 @@ import Synchronization
 extension TokenStore {
     /// Returns the credentials for a request, and waits for new ones if none are valid.
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
-        let (first, usage) = state.withLock { ($0.grant, $0.usage) }
-        // Usually the credentials are valid. A step is generic, and costs 10,000 instructions for its types alone.
-        if let first, usage == .untilLeeway, !first.credentials.isDue(within: leeway) {
-            try Task.checkCancellation()
-            return first
+        try Task.checkCancellation()
+        let (grant, usage) = state.withLock { ($0.grant, $0.usage) }
+        // Usually the credentials are good. A step is generic, and costs 10,000 instructions for its types alone.
+        if let grant, isGood(grant, usage) { return grant }
+        return try await belonging(to: grant?.principal, request, upstream) {
+            try await nextGrant(for: request, of: grant, over: upstream)
         }
+    }
+
+    /// Marks the error of a failed refresh with the user that the request waited for.
+    ///
+    /// A `retry` further out then does not send the request for another user.
+    private func belonging<Value>(
+        to owner: Principal?,
+        _ request: HTTPRequestData,
+        _ upstream: some NetworkingComponent,
+        _ operation: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await operation()
+        } catch var error as NetworkingError where error.isRefreshFailure {
+            error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
+            throw error
+        }
+    }
+
+    /// Waits for credentials, for the user of the first ones.
+    private func nextGrant(
+        for request: HTTPRequestData,
+        of first: Grant?,
+        over upstream: some NetworkingComponent
+    ) async throws -> Grant {
         while true {
             try Task.checkCancellation()
             switch nextStep(for: nil) {
@@ -42,6 +68,17 @@ extension TokenStore {
     ///
     /// - Returns: The credentials; `nil` if there are none for the same user.
     package func grant(
+        after refused: Grant,
+        _ response: HTTPResponseData,
+        for request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) async throws -> Grant? {
+        try await belonging(to: refused.principal, request, upstream) {
+            try await nextGrant(after: refused, response, for: request, over: upstream)
+        }
+    }
+
+    private func nextGrant(
         after refused: Grant,
         _ response: HTTPResponseData,
         for request: HTTPRequestData,
@@ -105,19 +142,36 @@ extension TokenStore {
     private func nextStep(for refused: Grant?) -> Step {
         while true {
             // Called outside the lock, because the credentials may run the app's code.
-            let known = state.withLock { $0.grant }
-            let isDue = known?.credentials.isDue(within: leeway) ?? false
+            let (known, usage) = state.withLock { ($0.grant, $0.usage) }
+            let isGood = known.map { self.isGood($0, usage) } ?? false
             let isExpired = known?.credentials.isExpired ?? false
-            if let step = step(for: refused, known?.generation, isDue: isDue, isExpired: isExpired) { return step }
+            if let step = step(for: refused, known?.generation, usage, isGood: isGood, isExpired: isExpired) {
+                return step
+            }
         }
     }
 
-    /// Returns the next step; `nil` if the credentials have changed since they were read.
-    private func step(for refused: Grant?, _ generation: UInt64?, isDue: Bool, isExpired: Bool) -> Step? {
+    /// Whether credentials can be used without a refresh.
+    private func isGood(_ grant: Grant, _ usage: Usage) -> Bool {
+        switch usage {
+        case .untilLeeway: !grant.credentials.isDue(within: leeway)
+        case .untilExpiry: !grant.credentials.isExpired
+        case .untilRefused: true
+        }
+    }
+
+    /// Returns the next step; `nil` if the credentials or their usage have changed since they were read.
+    private func step(
+        for refused: Grant?,
+        _ generation: UInt64?,
+        _ usage: Usage,
+        isGood: Bool,
+        isExpired: Bool
+    ) -> Step? {
         let now = NetworkEnvironment.current.clock.now
         return state.withLock { state in
             let grant = state.grant
-            guard grant?.generation == generation else { return nil }
+            guard grant?.generation == generation, state.usage == usage else { return nil }
             if let refused {
                 // Another request has renewed the credentials, or a user has signed in or out.
                 guard let grant, grant.isOfSameUser(as: refused) else { return .impossible }
@@ -125,12 +179,6 @@ extension TokenStore {
                 // Without a delegate the refusal is final, and so is a refusal of credentials that were just renewed.
                 guard delegate != nil, !refused.isRenewal else { return .impossible }
             } else if let grant {
-                let isGood =
-                    switch state.usage {
-                    case .untilLeeway: !isDue
-                    case .untilExpiry: !isExpired
-                    case .untilRefused: true
-                    }
                 if isGood || delegate == nil { return .go(grant) }
                 // Credentials that have not expired are used during their refresh.
                 if !isExpired, state.renewal != nil { return .go(grant) }

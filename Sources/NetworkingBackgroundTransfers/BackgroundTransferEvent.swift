@@ -62,7 +62,7 @@ public struct BackgroundTransferFailure: Error {
     }
 }
 
-extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
+extension BackgroundTransferFailure: LocalizedError, ErrorWithUserText, CustomStringConvertible, CustomReflectable {
     /// The reason for the failure, and the data that is left.
     public var description: String {
         let rest = [
@@ -72,24 +72,23 @@ extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, Cu
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }
 
-    /// The texts for an error that is not a ``NetworkingError``.
-    private var userText: UserText {
-        isCancellation ? .cancelledTransfer : .failedTransfer
-    }
-
-    /// What happened, for the user of the app; `localizedDescription` returns it too.
-    public var errorDescription: String? {
-        (error as? NetworkingError)?.errorDescription ?? userText.localized(.description)
-    }
-
-    /// Why it happened, for the user of the app.
-    public var failureReason: String? {
-        (error as? NetworkingError)?.failureReason ?? userText.localized(.reason)
-    }
-
-    /// The way out for the user of the app.
-    public var recoverySuggestion: String? {
-        (error as? NetworkingError)?.recoverySuggestion ?? userText.localized(.suggestion)
+    /// The texts of the error if it has its own.
+    package var userText: UserText {
+        if let error = error as? any ErrorWithUserText { return error.userText }
+        guard isCancellation else {
+            return UserText(
+                key: "transfer.failed",
+                description: "The transfer failed.",
+                reason: "The system ended the transfer.",
+                suggestion: "Start the transfer again."
+            )
+        }
+        return UserText(
+            key: "transfer.cancelled",
+            description: "The transfer was cancelled.",
+            reason: "The transfer was stopped before its end.",
+            suggestion: "Start the transfer again."
+        )
     }
 
     /// The contents of a dump, without secrets.

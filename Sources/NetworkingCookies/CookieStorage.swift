@@ -173,8 +173,20 @@ public enum CookieStorageError: Error, LocalizedError, ErrorWithUserText, Custom
 
     package var userText: UserText {
         switch self {
-        case .damaged: .damagedCookies
-        case .unusable: .unusableCookies
+        case .damaged:
+            UserText(
+                key: "cookies.damaged",
+                description: "The saved cookies could not be read.",
+                reason: "The file of the cookies is damaged.",
+                suggestion: "Sign in again where you have been signed out."
+            )
+        case .unusable:
+            UserText(
+                key: "cookies.unusable",
+                description: "The cookies could not be read or saved.",
+                reason: "The file of the cookies is protected, or there is not enough free space.",
+                suggestion: "Check the free space on this device and try again."
+            )
         }
     }
 }

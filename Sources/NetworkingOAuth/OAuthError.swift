@@ -95,7 +95,20 @@ extension OAuthError: ReasonedError, LocalizedError, ErrorWithUserText, CustomSt
     }
 
     package var userText: UserText {
-        isDenied ? .deniedSignIn : .failedSignIn
+        guard isDenied else {
+            return UserText(
+                key: "oauth.failed",
+                description: "The sign-in failed.",
+                reason: "The service for signing in reported a problem.",
+                suggestion: "Try to sign in again."
+            )
+        }
+        return UserText(
+            key: "oauth.denied",
+            description: "The sign-in was not allowed.",
+            reason: "The access was declined.",
+            suggestion: "Sign in again and allow the access."
+        )
     }
 
     /// A dump without secrets and without the underlying error.

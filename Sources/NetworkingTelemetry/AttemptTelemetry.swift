@@ -28,7 +28,7 @@ extension CallTelemetry {
             return state.attempts[number]
         }
         if let attempt, options.recordsActiveRequests {
-            meters.record(1, .activeRequests, attempt.subject.dimensions)
+            meters.record(1, .activeRequests, Dimensions(attempt.subject.dimensions))
         }
     }
 
@@ -82,12 +82,10 @@ extension CallTelemetry {
         span.end(at: clock.moment(after: elapsed))
         guard attempt.isStarted else { return }
         if options.recordsActiveRequests {
-            meters.record(-1, .activeRequests, attempt.subject.dimensions)
+            meters.record(-1, .activeRequests, Dimensions(attempt.subject.dimensions))
         }
-        var dimensions = attempt.subject.dimensions.adding(status: status, errorType: type)
-        if let version = attempt.connection?.protocolVersion {
-            dimensions.append(("network.protocol.version", version))
-        }
+        var dimensions = Dimensions(attempt.subject.dimensions, status: status, errorType: type)
+        dimensions.protocolVersion = attempt.connection?.protocolVersion
         meters.record((elapsed - attempt.start).inSeconds, .requestDuration, dimensions)
         if let sizes, options.recordsBodySizes {
             meters.record(Double(sizes.sent), .requestBodySize, dimensions)
@@ -122,16 +120,6 @@ extension CallTelemetry {
                 attempt.subject.redaction,
                 into: &attributes
             )
-    }
-}
-
-extension Dimensions {
-    /// Returns the dimensions with those of the outcome added.
-    func adding(status: Int?, errorType: String?) -> Dimensions {
-        var dimensions = self
-        if let status { dimensions.append(("http.response.status_code", "\(status)")) }
-        if let errorType { dimensions.append(("error.type", errorType)) }
-        return dimensions
     }
 }
 #endif

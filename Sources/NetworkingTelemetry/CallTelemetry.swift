@@ -149,7 +149,7 @@ final class CallTelemetry: NetworkEventObserver {
             finish(attempt, type ?? "cancelled", at: clock.elapsed)
         }
         for wait in waits {
-            meters.record(-1, .waiting, [("networking.wait.reason", wait.name)])
+            meters.record(-1, .waiting, Dimensions("networking.wait.reason", wait.name))
         }
         let elapsed = clock.elapsed
         if span.isRecording {
@@ -163,7 +163,7 @@ final class CallTelemetry: NetworkEventObserver {
             span.setStatus(SpanStatus(code: .error))
         }
         span.end(at: clock.moment(after: elapsed))
-        let dimensions = subject.dimensions.adding(status: status, errorType: type)
+        let dimensions = Dimensions(subject.dimensions, status: status, errorType: type)
         meters.record(elapsed.inSeconds, .callDuration, dimensions)
         meters.record(Double(count), .callAttempts, dimensions)
     }
@@ -212,12 +212,12 @@ extension CallTelemetry {
         switch event {
         case WaitEvent.waiting(let wait, _):
             guard state.withLock({ $0.begin(wait) }) else { return }
-            meters.record(1, .waiting, [("networking.wait.reason", wait.name)])
+            meters.record(1, .waiting, Dimensions("networking.wait.reason", wait.name))
             return
         case WaitEvent.waited(let wait, let duration):
             guard state.withLock({ $0.end(wait) }) else { return }
-            meters.record(-1, .waiting, [("networking.wait.reason", wait.name)])
-            meters.record(duration.inSeconds, .waitDuration, [("networking.wait.reason", wait.name)])
+            meters.record(-1, .waiting, Dimensions("networking.wait.reason", wait.name))
+            meters.record(duration.inSeconds, .waitDuration, Dimensions("networking.wait.reason", wait.name))
         default:
             guard state.withLock({ !$0.isFollowing }) else { return }
             guard let (metric, count, dimensions) = event.counted else { break }

@@ -6,15 +6,16 @@ extension NetworkEvent {
     /// The metric, count and dimensions of the event; `nil` if it is not counted.
     var counted: (TelemetryMetric, Double, Dimensions)? {
         switch self as any NetworkEvent {
-        case RetryEvent.retrying(let attempt): (.retries, 1, [("error.type", attempt.errorType)])
-        case RetryEvent.refused(let refusal): (.refusedRetries, 1, [("networking.retry.refusal", refusal.rawValue)])
-        case RedirectEvent.redirected: (.redirects, 1, [])
-        case CacheEvent.evicted(let count): (.cacheEvictions, Double(count), [])
-        case DeduplicationEvent.shared: (.sharedCalls, 1, [])
-        case AuthenticationEvent.refreshing: (.credentialRefreshes, 1, [])
-        case TimeoutEvent.expired: (.timeouts, 1, [("networking.timeout.scope", "attempt")])
-        case DeadlineEvent.exceeded: (.timeouts, 1, [("networking.timeout.scope", "call")])
-        default: cacheOutcome.map { (.cacheOutcomes, 1, [("networking.cache.outcome", $0)]) }
+        case RetryEvent.retrying(let attempt): (.retries, 1, Dimensions(errorType: attempt.errorType))
+        case RetryEvent.refused(let refusal):
+            (.refusedRetries, 1, Dimensions("networking.retry.refusal", refusal.rawValue))
+        case RedirectEvent.redirected: (.redirects, 1, Dimensions())
+        case CacheEvent.evicted(let count): (.cacheEvictions, Double(count), Dimensions())
+        case DeduplicationEvent.shared: (.sharedCalls, 1, Dimensions())
+        case AuthenticationEvent.refreshing: (.credentialRefreshes, 1, Dimensions())
+        case TimeoutEvent.expired: (.timeouts, 1, Dimensions("networking.timeout.scope", "attempt"))
+        case DeadlineEvent.exceeded: (.timeouts, 1, Dimensions("networking.timeout.scope", "call"))
+        default: cacheOutcome.map { (.cacheOutcomes, 1, Dimensions("networking.cache.outcome", $0)) }
         }
     }
 

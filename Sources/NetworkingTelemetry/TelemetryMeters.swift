@@ -2,9 +2,6 @@
 import Metrics
 import Synchronization
 
-/// The names and values that distinguish the series of a metric.
-typealias Dimensions = [(String, String)]
-
 /// The handlers of a stack's metrics.
 ///
 /// Creating a handler is slow, so each is created once. A handler occupies memory permanently, so their number is
@@ -20,7 +17,7 @@ final class TelemetryMeters: Sendable {
     }
 
     /// Records a count or a measured value.
-    func record(_ value: Double, _ metric: TelemetryMetric, _ dimensions: Dimensions = []) {
+    func record(_ value: Double, _ metric: TelemetryMetric, _ dimensions: Dimensions = Dimensions()) {
         switch handler(of: metric, dimensions) {
         case .counter(let counter): counter.increment(by: Int64(value))
         case .level(let level): value < 0 ? level.decrement(by: -value) : level.increment(by: value)
@@ -34,7 +31,7 @@ final class TelemetryMeters: Sendable {
             if let handler = state.handlers[key] { return handler }
             guard state.series[metric, default: 0] < maximumSeries else {
                 if let handler = state.overflows[metric] { return handler }
-                let handler = make(metric, [("otel.metric.overflow", "true")])
+                let handler = make(metric, Dimensions("otel.metric.overflow", "true"))
                 state.overflows[metric] = handler
                 return handler
             }
@@ -48,11 +45,12 @@ final class TelemetryMeters: Sendable {
     private func make(_ metric: TelemetryMetric, _ dimensions: Dimensions) -> Handler {
         // The stack may have been created before the backend was bootstrapped.
         let factory = factory ?? MetricsSystem.factory
+        let labels = dimensions.labels
         return switch metric.kind {
-        case .counter: .counter(factory.makeCounter(label: metric.rawValue, dimensions: dimensions))
-        case .level: .level(factory.makeMeter(label: metric.rawValue, dimensions: dimensions))
+        case .counter: .counter(factory.makeCounter(label: metric.rawValue, dimensions: labels))
+        case .level: .level(factory.makeMeter(label: metric.rawValue, dimensions: labels))
         case .distribution:
-            .distribution(factory.makeRecorder(label: metric.rawValue, dimensions: dimensions, aggregate: true))
+            .distribution(factory.makeRecorder(label: metric.rawValue, dimensions: labels, aggregate: true))
         }
     }
 
@@ -64,11 +62,11 @@ final class TelemetryMeters: Sendable {
 
     private struct Key: Hashable {
         let metric: TelemetryMetric
-        let dimensions: [String]
+        let dimensions: Dimensions
 
-        init(metric: TelemetryMetric, dimensions: Dimensions) {
-            self.metric = metric
-            self.dimensions = dimensions.flatMap { [$0.0, $0.1] }
+        // Not the metric, because that would hash its name, and only few metrics have the same dimensions.
+        func hash(into hasher: inout Hasher) {
+            dimensions.hash(into: &hasher)
         }
     }
 

@@ -5,53 +5,44 @@ import Tracing
 
 /// The attributes of a request in spans and metrics, independent of its outcome.
 struct TelemetrySubject: Sendable {
-    /// The method, or `_OTHER`.
-    let method: String
+    /// The dimensions of the request's metrics.
+    let dimensions: Dimensions.Request
     /// The method if it is not a known one.
     private let originalMethod: String?
-    private let address: String
-    private let port: Int
-    private let template: String?
     private let acceptedStatuses: StatusSet
     /// The redaction, including the values that the request marks as secret.
     let redaction: Redaction
 
     init(_ request: HTTPRequestData, _ options: TelemetryOptions) {
         let isKnown = options.knownMethods.contains(request.method)
-        method = isKnown ? request.method.rawValue : "_OTHER"
         originalMethod = isKnown ? nil : request.method.rawValue
         redaction = options.redaction.hidingSecrets(of: request)
-        address = redaction.shown(request.serverAddress ?? "")
-        port = request.serverPort
-        template = request.route
+        let server = request.server
+        dimensions = Dimensions.Request(
+            method: isKnown ? request.method.rawValue : "_OTHER",
+            address: redaction.shown(server.address),
+            port: server.port,
+            template: request.route
+        )
         acceptedStatuses = request.acceptedStatuses
     }
 
     /// The name of the span, without the path: paths contain IDs, so each would become a separate operation.
     var spanName: String {
-        let method = originalMethod == nil ? method : "HTTP"
-        return template.map { "\(method) \($0)" } ?? method
-    }
-
-    /// The dimensions of the request's metrics.
-    var dimensions: Dimensions {
-        var dimensions = [
-            ("http.request.method", method), ("server.address", address), ("server.port", "\(port)"),
-        ]
-        if let template { dimensions.append(("url.template", template)) }
-        return dimensions
+        let method = originalMethod == nil ? dimensions.method : "HTTP"
+        return dimensions.template.map { "\(method) \($0)" } ?? method
     }
 
     /// Returns the attributes of the request's span at its start.
     func attributes(of request: HTTPRequestData, _ options: TelemetryOptions) -> SpanAttributes {
         var attributes = SpanAttributes([
-            "http.request.method": .string(method),
-            "server.address": .string(address),
-            "server.port": .int64(Int64(port)),
+            "http.request.method": .string(dimensions.method),
+            "server.address": .string(dimensions.address),
+            "server.port": .int64(Int64(dimensions.port)),
             "url.full": .string(request.telemetryURL(hidingWith: options.redaction)),
         ])
         attributes["http.request.method_original"] = originalMethod
-        attributes["url.template"] = template
+        attributes["url.template"] = dimensions.template
         return attributes
     }
 

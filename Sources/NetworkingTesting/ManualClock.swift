@@ -293,8 +293,12 @@ extension ManualClock: AlarmOwner {
         Engine(clock: self)
     }
 
-    private struct Engine: NetworkClockEngine {
+    private final class Engine: NetworkClockEngine {
         let clock: ManualClock
+
+        init(clock: ManualClock) {
+            self.clock = clock
+        }
 
         var now: Duration {
             clock.now.offset

@@ -24,10 +24,8 @@ struct SQLiteErrorTextTests {
     }
 
     @Test func catalogueHasTheTextsOfTheCode() throws {
-        let texts = UserText.sqlite.flatMap { text in
-            NetworkingError.TextPart.allCases.map { (text.key(of: $0), text.localized($0)) }
-        }
-        #expect(try StringCatalogue().english(of: ["cache"]) == Dictionary(uniqueKeysWithValues: texts))
+        let texts = SQLiteCacheError.unusable(reason: "").textsByKey
+        #expect(try StringCatalogue().english(of: ["cache"]) == texts)
     }
 }
 #endif

@@ -2,7 +2,6 @@
 import Foundation
 import HTTPTypes
 import InMemoryTracing
-import NetworkingTelemetry
 import NetworkingTesting
 import TestSupport
 import Testing
@@ -10,6 +9,7 @@ import Tracing
 
 import Networking
 @testable import NetworkingObservability
+@testable import NetworkingTelemetry
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SpanTests {
@@ -211,7 +211,7 @@ struct SpanTests {
         let request = HTTPRequestData(authority: authority, path: path)
         #expect(request.telemetryURL(hidingWith: .standard).hasPrefix(url))
         #expect(!request.telemetryURL(hidingWith: .standard).contains("s3cret"))
-        #expect(request.serverAddress == "api.example.com")
+        #expect(request.server.address == "api.example.com")
     }
 
     // MARK: Several exchanges

@@ -20,16 +20,29 @@ struct DisconnectTests {
         (.responseEnd, head + "0123456789"),
     ]
 
-    @Test(arguments: stages)
-    func closesAfterTheStage(stage: TestResponse.Stage, sent: String) async throws {
+    /// Sends a GET request to a server that disconnects within its response of ten bytes.
+    private func disconnect(
+        _ effect: TestResponse.SocketEffect,
+        at stage: TestResponse.Stage,
+        gate: Gate? = nil,
+        _ body: (TestServer, inout RawClient) async throws -> Void
+    ) async throws {
         try await withTestServer { server in
-            server.enqueue(.text("0123456789").disconnecting(.close, at: stage))
+            server.enqueue(.text("0123456789").disconnecting(effect, at: stage, gate: gate))
             try await withClient(of: server) { client in
                 try await client.send(get("/"))
-                let (text, isReset) = try await client.receiveToTheVeryEnd()
-                #expect(text == sent)
-                #expect(!isReset)
+                try await body(server, &client)
             }
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test(arguments: stages)
+    func closesAfterTheStage(stage: TestResponse.Stage, sent: String) async throws {
+        try await disconnect(.close, at: stage) { server, client in
+            let (text, isReset) = try await client.receiveToTheVeryEnd()
+            #expect(text == sent)
+            #expect(!isReset)
             #expect(server.requests.map(\.isComplete) == [true])
             #expect(server.activeRequests == 0)
         }
@@ -37,44 +50,33 @@ struct DisconnectTests {
 
     @Test(arguments: stages)
     func resetsAfterTheStage(stage: TestResponse.Stage, sent: String) async throws {
-        try await withTestServer { server in
-            let gate = Gate()
-            server.enqueue(.text("0123456789").disconnecting(.reset, at: stage, gate: gate))
-            try await withClient(of: server) { client in
-                try await client.send(get("/"))
-                #expect(try await client.receive(sent.utf8.count) == sent)
-                gate.open()
-                let (rest, isReset) = try await client.receiveToTheVeryEnd()
-                #expect(rest.isEmpty)
-                #expect(isReset)
-            }
+        let gate = Gate()
+        try await disconnect(.reset, at: stage, gate: gate) { _, client in
+            let text = try await client.receive(sent.utf8.count)
+            #expect(text == sent)
+            gate.open()
+            let (rest, isReset) = try await client.receiveToTheVeryEnd()
+            #expect(rest.isEmpty)
+            #expect(isReset)
         }
     }
 
     @Test(arguments: stages)
     func halfCloseKeepsTheClientsSideOpen(stage: TestResponse.Stage, sent: String) async throws {
-        try await withTestServer { server in
-            server.enqueue(.text("0123456789").disconnecting(.halfClose, at: stage))
-            try await withClient(of: server) { client in
-                try await client.send(get("/"))
-                #expect(try await client.receiveToEnd() == sent)
-                #expect(server.openConnections == 1)
-            }
-            try await server.waitForOpenConnections(0)
+        try await disconnect(.halfClose, at: stage) { server, client in
+            let text = try await client.receiveToEnd()
+            #expect(text == sent)
+            #expect(server.openConnections == 1)
         }
     }
 
     @Test(arguments: stages)
     func stallLastsUntilTheClientDisconnects(stage: TestResponse.Stage, sent: String) async throws {
-        try await withTestServer { server in
-            server.enqueue(.text("0123456789").disconnecting(.stall, at: stage))
-            try await withClient(of: server) { client in
-                try await client.send(get("/"))
-                #expect(try await client.receive(sent.utf8.count) == sent)
-                try await server.waitForRequests(1)
-                #expect(server.openConnections == 1)
-            }
-            try await server.waitForOpenConnections(0)
+        try await disconnect(.stall, at: stage) { server, client in
+            let text = try await client.receive(sent.utf8.count)
+            #expect(text == sent)
+            try await server.waitForRequests(1)
+            #expect(server.openConnections == 1)
         }
     }
 

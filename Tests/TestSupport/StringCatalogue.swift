@@ -1,4 +1,5 @@
 import Foundation
+package import Networking
 
 /// The string catalogue with which apps translate the texts of errors.
 package struct StringCatalogue: Decodable, Sendable {
@@ -42,5 +43,15 @@ package struct StringCatalogue: Decodable, Sendable {
     /// Returns the English texts of the keys that start with one of some names.
     package func english(of features: Set<String>) -> [String: String] {
         strings.filter { features.contains(String($0.key.prefix { $0 != "." })) }.compactMapValues { $0.value("en") }
+    }
+}
+
+extension ErrorWithUserText {
+    /// The texts that the error shows, by their keys in the catalogue.
+    package var textsByKey: [String: String] {
+        let shown: [(NetworkingError.TextPart, String?)] = [
+            (.description, errorDescription), (.reason, failureReason), (.suggestion, recoverySuggestion),
+        ]
+        return Dictionary(uniqueKeysWithValues: shown.map { (userText.key(of: $0), $1 ?? "none") })
     }
 }

@@ -64,8 +64,20 @@ public enum OutboxStoreError: Error, LocalizedError, ErrorWithUserText, CustomSt
 
     package var userText: UserText {
         switch self {
-        case .damaged, .fileDamaged: .damagedOutbox
-        case .unusable: .unusableOutbox
+        case .damaged, .fileDamaged:
+            UserText(
+                key: "outbox.damaged",
+                description: "Changes that were not sent yet are lost.",
+                reason: "The file with the unsent changes is damaged.",
+                suggestion: "Check your latest changes and make them again."
+            )
+        case .unusable:
+            UserText(
+                key: "outbox.unusable",
+                description: "Changes that were not sent yet could not be read or saved.",
+                reason: "The file with the unsent changes is protected, or there is not enough free space.",
+                suggestion: "Check the free space on this device and try again."
+            )
         }
     }
 }

@@ -85,7 +85,9 @@ public struct NetworkClock: Sendable {
 }
 
 /// The implementation of a ``NetworkClock``.
-package protocol NetworkClockEngine: Sendable {
+///
+/// A class, because each modifier that measures time copies the clock.
+package protocol NetworkClockEngine: AnyObject, Sendable {
     var now: Duration { get }
     var nanoseconds: Int64 { get }
     var isSystem: Bool { get }
@@ -135,11 +137,12 @@ package protocol AlarmOwner: AnyObject, Sendable {
 }
 
 /// The implementation for a clock of the standard library.
-private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
-    let clock: Source
-    let epoch: Source.Instant
-    let currentDate: @Sendable () -> Date
-    let alarms: AlarmHeap
+private final class ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
+    let isSystem = Source.self == ContinuousClock.self
+    private let clock: Source
+    private let epoch: Source.Instant
+    private let currentDate: @Sendable () -> Date
+    private let alarms: AlarmHeap
 
     init(_ clock: Source, date: @escaping @Sendable () -> Date) {
         let epoch = clock.now
@@ -154,10 +157,6 @@ private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
 
     var now: Duration {
         epoch.duration(to: clock.now)
-    }
-
-    var isSystem: Bool {
-        Source.self == ContinuousClock.self
     }
 
     var date: Date {

@@ -67,35 +67,3 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
         }
     }
 }
-
-/// A source of secure random bytes for states, verifiers, nonces, boundaries and identifiers.
-public struct SecureRandomSource: Sendable {
-    private let generator: @Sendable (Int) -> [UInt8]
-
-    /// Creates a source, for tests that need known bytes.
-    ///
-    /// - Parameter generator: Returns the given number of bytes; called from any thread.
-    public init(_ generator: @escaping @Sendable (Int) -> [UInt8]) {
-        self.generator = generator
-    }
-
-    /// The system's generator.
-    public static let system = SecureRandomSource { count in
-        var generator = SystemRandomNumberGenerator()
-        // A word at a time, because each draw is a call into the kernel.
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        while bytes.count < count {
-            withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
-        }
-        return bytes
-    }
-
-    /// Draws bytes.
-    ///
-    /// - Parameter count: The number of bytes.
-    /// - Returns: The bytes.
-    public func bytes(_ count: Int) -> [UInt8] {
-        generator(count)
-    }
-}

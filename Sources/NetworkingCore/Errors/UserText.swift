@@ -4,8 +4,8 @@ import Foundation
 
 /// The texts of an error for the user of the app, in English, and the key under which an app translates them.
 ///
-/// `Documentation/Networking.xcstrings` contains the same texts. Tests compare the two. A feature declares the texts of
-/// its own errors, and a list of them.
+/// `Documentation/Networking.xcstrings` contains the same texts. Tests compare the two. An error of a feature
+/// declares its own texts in ``ErrorWithUserText/userText``.
 package struct UserText: Sendable, Hashable {
     /// The start of the keys of the three texts: `offline` or `status.404`.
     let key: String
@@ -45,7 +45,7 @@ package struct UserText: Sendable, Hashable {
     }
 
     /// Returns a part in the language of the app, or in English if the app does not translate it.
-    package func localized(_ part: NetworkingError.TextPart) -> String {
+    func localized(_ part: NetworkingError.TextPart) -> String {
         #if canImport(Darwin)
         Bundle.main.localizedString(forKey: key(of: part), value: english(part), table: "Networking")
         #else

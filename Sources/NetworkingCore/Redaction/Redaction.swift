@@ -134,6 +134,11 @@ public struct Redaction: Sendable {
         return values.isEmpty ? text : values.hidden(in: text)
     }
 
+    /// Returns a text as a single line, with all marked secrets redacted.
+    package func shown(_ text: String) -> String {
+        PrintableText.singleLine(hidingValues(in: text))
+    }
+
     /// The secret values of the request.
     var secretValues: SecretValues {
         rules.value.secretValues

@@ -48,7 +48,12 @@ public enum SQLiteCacheError: Error, LocalizedError, ErrorWithUserText, CustomSt
     }
 
     package var userText: UserText {
-        .unusableCache
+        UserText(
+            key: "cache.unusable",
+            description: "Saved data could not be read or written.",
+            reason: "The file of the saved data is damaged or in use, or there is not enough free space.",
+            suggestion: "Check the free space on this device and try again."
+        )
     }
 }
 #endif

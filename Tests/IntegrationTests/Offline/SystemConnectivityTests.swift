@@ -25,49 +25,58 @@ struct SystemConnectivityTests {
     }
 
     @Test(.requires(.networkNamespaces)) func followsTheNetworksOfTheSystem() async throws {
-        let namespace = try NetworkNamespace()
-        defer { namespace.end() }
-        try await namespace.waitForLine("offline")
-        // A default route over an interface that is up is a network.
-        try namespace.run("ip link add up0 type veth peer name up1 && ip addr add 10.9.0.1/24 dev up0")
-        try namespace.run("ip link set up1 up && ip link set up0 up && ip route add default via 10.9.0.2 dev up0")
-        try await namespace.waitForLine("online over wired")
-        // The kernel sends no message about the route that is removed with the interface.
-        try namespace.run("ip link set up0 down")
-        try await namespace.waitForLine("offline")
-        try namespace.run("ip link set up0 up && ip -6 route add default dev up0")
-        try await namespace.waitForLine("online over wired")
-        // Neither an unreachable route nor one to the machine itself is a network.
-        try namespace.run("ip -6 route del default dev up0")
-        try await namespace.waitForLine("offline")
-        try namespace.run("ip link set lo up; ip route add default dev lo; ip route add unreachable default metric 9")
-        try namespace.run("ip route add default via 10.9.0.2 dev up0 metric 5 onlink")
-        try await namespace.waitForLine("online over wired")
-        // The other end of the cable is disconnected.
-        try namespace.run("ip link set up1 down")
-        try await namespace.waitForLine("offline")
-        #expect(
-            namespace.lines == [
-                "offline", "online over wired", "offline", "online over wired", "offline", "online over wired",
-                "offline",
-            ]
-        )
+        try await withNetworkNamespace { namespace in
+            // A default route over an interface that is up is a network.
+            try namespace.run("ip link add up0 type veth peer name up1 && ip addr add 10.9.0.1/24 dev up0")
+            try namespace.run("ip link set up1 up && ip link set up0 up && ip route add default via 10.9.0.2 dev up0")
+            try await namespace.waitForLine("online over wired")
+            // The kernel sends no message about the route that is removed with the interface.
+            try namespace.run("ip link set up0 down")
+            try await namespace.waitForLine("offline")
+            try namespace.run("ip link set up0 up && ip -6 route add default dev up0")
+            try await namespace.waitForLine("online over wired")
+            // Neither an unreachable route nor one to the machine itself is a network.
+            try namespace.run("ip -6 route del default dev up0")
+            try await namespace.waitForLine("offline")
+            try namespace.run("ip link set lo up; ip route add default dev lo")
+            try namespace.run("ip route add unreachable default metric 9")
+            try namespace.run("ip route add default via 10.9.0.2 dev up0 metric 5 onlink")
+            try await namespace.waitForLine("online over wired")
+            // The other end of the cable is disconnected.
+            try namespace.run("ip link set up1 down")
+            try await namespace.waitForLine("offline")
+            #expect(
+                namespace.lines == [
+                    "offline", "online over wired", "offline", "online over wired", "offline", "online over wired",
+                    "offline",
+                ]
+            )
+        }
     }
 
     @Test(.requires(.networkNamespaces)) func manyChangesEndWithTheLastStatus() async throws {
+        try await withNetworkNamespace { namespace in
+            try namespace.run("ip link add up0 type veth peer name up1 && ip link set up1 up && ip link set up0 up")
+            try namespace.run("ip addr add 10.9.0.1/24 dev up0")
+            try namespace.run(
+                "for i in $(seq 100); do ip route add default via 10.9.0.2 dev up0; ip route del default; done"
+            )
+            try namespace.run("ip route add default via 10.9.0.2 dev up0; echo settled >&2")
+            try await namespace.waitForErrors("settled")
+            try await eventually("the last status is that of the last change") {
+                namespace.lines.last == "online over wired"
+            }
+        }
+    }
+
+    /// Runs a closure with a network namespace without networks, which its watcher has noticed.
+    private func withNetworkNamespace(
+        _ body: nonisolated(nonsending) (NetworkNamespace) async throws -> Void
+    ) async throws {
         let namespace = try NetworkNamespace()
         defer { namespace.end() }
         try await namespace.waitForLine("offline")
-        try namespace.run("ip link add up0 type veth peer name up1 && ip link set up1 up && ip link set up0 up")
-        try namespace.run("ip addr add 10.9.0.1/24 dev up0")
-        try namespace.run(
-            "for i in $(seq 100); do ip route add default via 10.9.0.2 dev up0; ip route del default; done"
-        )
-        try namespace.run("ip route add default via 10.9.0.2 dev up0; echo settled >&2")
-        try await namespace.waitForErrors("settled")
-        try await eventually("the last status is that of the last change") {
-            namespace.lines.last == "online over wired"
-        }
+        try await body(namespace)
     }
 
     private static func netlinkSockets() throws -> Int {

@@ -15,9 +15,17 @@ struct UserTextTests {
     private let request = HTTPRequestData(authority: "example.com")
 
     /// The texts of the modules that `Networking` exports.
-    private static let texts =
-        UserText.core + UserText.authentication + UserText.backgroundTransfers + UserText.connectivity
-        + UserText.cookies
+    private static let texts = UserText.core + errors.map(\.userText)
+
+    /// An error for each text of a feature.
+    private static let errors: [any ErrorWithUserText] = [
+        SessionStorageError.damaged(movedTo: file), SessionStorageError.unusable(reason: ""),
+        BackgroundTransferFailure(URLError(.unknown)), BackgroundTransferFailure(CancellationError()),
+        OutboxStoreError.fileDamaged(movedTo: file), OutboxStoreError.unusable(reason: ""),
+        CookieStorageError.damaged(movedTo: file), CookieStorageError.unusable(reason: ""),
+    ]
+
+    private static let file = URL(filePath: "/tmp/damaged")
 
     /// The products with texts of their own, which are compared in the tests of these products.
     private static let products: Set = ["cache", "oauth"]

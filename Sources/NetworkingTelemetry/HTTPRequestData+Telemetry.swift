@@ -1,20 +1,19 @@
+#if Telemetry
 import HTTPTypes
-package import NetworkingCore
+import Networking
 
 extension HTTPRequestData {
-    /// The host for telemetry, in lower case and without credentials; `nil` if the request has no authority yet.
-    package var serverAddress: String? {
-        authority.map { String(Authority($0).host).lowercased() }
-    }
-
-    /// The port of the request, explicit or implied by the scheme.
-    package var serverPort: Int {
-        authority.flatMap { Authority($0).port } ?? (scheme == "http" ? 80 : 443)
+    /// The host, in lower case and without credentials, and the port, explicit or implied by the scheme.
+    ///
+    /// The host is empty if the request has no authority yet.
+    var server: (address: String, port: Int) {
+        let authority = Authority(authority ?? "")
+        return (authority.host.lowercased(), authority.port ?? (scheme == "http" ? 80 : 443))
     }
 
     /// Returns the URL for telemetry: redacted values and userinfo become `REDACTED`, and the names of query items
     /// remain.
-    package func telemetryURL(hidingWith redaction: Redaction) -> String {
+    func telemetryURL(hidingWith redaction: Redaction) -> String {
         let target = redaction.hidingSecrets(of: self).target(closedTarget)
         let parts = authority.map { Authority($0) }
         let origin = authority.map { authority in
@@ -30,19 +29,15 @@ extension HTTPRequestData {
     }
 
     /// Whether a listener of a given type receives the events of this stack.
-    package func hasStackObserver<Observer: NetworkEventObserver>(_ type: Observer.Type) -> Bool {
+    func hasStackObserver<Observer: NetworkEventObserver>(_ type: Observer.Type) -> Bool {
         box?.value.stackObservers.contains { $0 is Observer } ?? false
     }
 }
 
 extension Redaction {
     /// Returns the value of a field that may be shown, with the secrets of URLs in it redacted.
-    package func shownValue(of field: HTTPField) -> String {
+    func shownValue(of field: HTTPField) -> String {
         PrintableText.singleLine(value(of: field))
     }
-
-    /// Returns a text with all marked secrets redacted.
-    package func shown(_ text: String) -> String {
-        PrintableText.singleLine(hidingValues(in: text))
-    }
 }
+#endif
