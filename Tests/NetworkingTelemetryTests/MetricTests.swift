@@ -85,6 +85,21 @@ struct MetricTests {
         #expect(values(.requestDuration).keys.map { $0 } == ["\(Self.server) error.type=connectionLost"])
     }
 
+    @Test func recordsTheProtocolVersionOfAnExchange() async throws {
+        struct Measured: NetworkingTransport {
+            func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                var metrics = ConnectionMetrics()
+                metrics.protocolVersion = "2"
+                request.emit(ExchangeEvent.connectionMeasured(metrics))
+                return HTTPResponseData(request: request)
+            }
+        }
+        try await telemetry(Measured()).data(HTTPRequestData(authority: "api.example.com"))
+        // The transport reports no head, so the exchange has no status.
+        #expect(values(.requestDuration).keys.map { $0 } == ["\(Self.server) network.protocol.version=2"])
+        #expect(values(.callDuration).keys.map { $0 } == ["\(Self.server) http.response.status_code=200"])
+    }
+
     @Test func recordsBodySizesAndActiveRequestsIfEnabled() async throws {
         let transport = MockTransport { _ in .ok(Data(count: 11)).delayed(by: .seconds(1)) }
         let network = telemetry(transport) {
