@@ -60,10 +60,10 @@ enum CountedStacks {
 
     /// Makes a number of calls through a stack, one after the other.
     ///
-    /// The names in addition to those of ``all`` are `http.client`, `http.transport` and `http.app`. They use a server
-    /// in another process, with AsyncHTTPClient alone, with the transport, and with the stack of an app. The callers
-    /// share these calls. The names of ``TypedCalls/DecoderPlace`` are typed calls over a
-    /// mock.
+    /// The names in addition to those of ``all`` are `http.client`, `http.transport`, `http.app` and those of parts, such
+    /// as `http.traced`. They use a server in another process, with AsyncHTTPClient alone, with the transport, with the
+    /// stack of an app, and with one of the parts. The callers share these calls. The names of
+    /// ``TypedCalls/DecoderPlace`` are typed calls over a mock.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
         if let place = TypedCalls.DecoderPlace(rawValue: name) {
             return try await TypedCalls.call(place, times: count)
@@ -81,8 +81,10 @@ enum CountedStacks {
             let raw = HTTPClient()
             let transport = AsyncHTTPClientTransport()
             let base = server.absoluteString
+            let part = transport.parts(server).first { name == "http.\($0.name.prefix { $0 != " " })" }
             let network: any NetworkingComponent =
-                name == "http.app" ? transport.appStack(server) : transport.server(baseURL: server)
+                name == "http.app"
+                ? transport.appStack(server) : part?.network ?? transport.server(baseURL: server)
             let load = Load(callers: callers, total: count)
             if name == "http.client" {
                 try await load.run { number in

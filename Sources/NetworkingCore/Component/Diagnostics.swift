@@ -37,7 +37,7 @@ extension NetworkingComponent {
     /// - Returns: One diagnostic for each option. The result does not contain those of ``diagnostics``.
     public func diagnostics(for request: HTTPRequestData) -> [StackDiagnostic] {
         let settings = resolved(request).settings
-        let read = settings.observers.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
+        let read = settings.observers.all.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
         return settings.changedOptions.filter { !read.contains($0) }.map { StackDiagnostic(unread: $0) }
     }
 }

@@ -49,9 +49,9 @@ extension HTTPRequestData {
         request.exchangeLimit = nil
         // A timeout further out has ended with the caller's exchange, so the transport must watch for silence itself.
         request.state.subtract([.isMeasured, .hasSilenceLimited])
-        if hasListeners {
-            request.settings.observers = []
-            request.settings.stackObservers = []
+        if hasObservers {
+            request.settings.observers = NetworkEventObservers()
+            request.settings.stackObservers = NetworkEventObservers()
         }
         // The stack still traces the request.
         box?.value.trace?.startNewTrace(&request)
@@ -68,8 +68,8 @@ extension HTTPRequestData {
         request.heldLimits = nil
         request.exchangeLimit = nil
         // Field by field, because reading the settings as a whole would copy them.
-        if box?.value.stackObservers.isEmpty == false {
-            request.settings.stackObservers = []
+        if box?.value.stackObservers.all.isEmpty == false {
+            request.settings.stackObservers = NetworkEventObservers()
         }
         if box?.value.offeredSchemes.isEmpty == false {
             request.settings.offeredSchemes = []

@@ -17,6 +17,12 @@ import Synchronization
 /// request.addObserver(Printer())
 /// ```
 public protocol NetworkEventObserver: RequestOptionReader, Sendable {
+    /// Whether the listener needs events; the default is `true`.
+    ///
+    /// Events cost time: a transport reports each step of an exchange, and reads a short body in parts. Return `false`
+    /// in a listener that only names header fields. It may still receive the events that another listener needs.
+    var observesEvents: Bool { get }
+
     /// Receives an event, on the thread where it happens.
     ///
     /// Keep it short, because the request waits for it. Ignore the events that you do not know: other packages report
@@ -38,9 +44,32 @@ public protocol NetworkEventObserver: RequestOptionReader, Sendable {
 }
 
 extension NetworkEventObserver {
+    /// The listener needs events.
+    public var observesEvents: Bool {
+        true
+    }
+
     /// Returns no fields.
     public func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
         [:]
+    }
+}
+
+/// The listeners of a request, in the order in which they were added.
+package struct NetworkEventObservers: Sendable {
+    package private(set) var all: [any NetworkEventObserver] = []
+    /// Whether one of them needs events.
+    fileprivate private(set) var observeEvents = false
+
+    package init(_ observers: any NetworkEventObserver...) {
+        for observer in observers {
+            append(observer)
+        }
+    }
+
+    mutating func append(_ observer: some NetworkEventObserver) {
+        all.append(observer)
+        observeEvents = observeEvents || observer.observesEvents
     }
 }
 
@@ -59,13 +88,19 @@ extension HTTPRequestData {
         }
     }
 
-    /// Whether the request has observers in addition to its recorder.
-    package var isObserved: Bool {
+    /// Whether the request has observers, which may need no events.
+    package var hasObservers: Bool {
         guard let box else { return false }
-        return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty
+        return !box.value.observers.all.isEmpty || !box.value.stackObservers.all.isEmpty
     }
 
-    /// Whether the request has observers or a recorder.
+    /// Whether the request has observers that need events, in addition to its recorder.
+    package var isObserved: Bool {
+        guard let box else { return false }
+        return box.value.observers.observeEvents || box.value.stackObservers.observeEvents
+    }
+
+    /// Whether the request has observers that need events, or a recorder.
     package var hasListeners: Bool {
         recorder != nil || isObserved
     }
@@ -85,10 +120,10 @@ extension HTTPRequestData {
     @inline(never)
     package func notifyObservers(of event: any NetworkEvent) {
         guard let box else { return }
-        for observer in box.value.observers {
+        for observer in box.value.observers.all {
             observer.observe(event, of: self)
         }
-        for observer in box.value.stackObservers {
+        for observer in box.value.stackObservers.all {
             observer.observe(event, of: self)
         }
     }
@@ -97,7 +132,7 @@ extension HTTPRequestData {
 
     /// Sets the header fields that the listeners name for one exchange, and the number of the exchange.
     mutating func beginExchange() {
-        guard isObserved else { return }
+        guard hasObservers else { return }
         exchangeNumber = Self.lastExchange.add(1, ordering: .relaxed).newValue
         let fields = attemptFields
         guard !fields.isEmpty else { return }
@@ -124,7 +159,7 @@ extension HTTPRequestData {
     /// The header fields that the listeners name for one exchange.
     package var attemptFields: HTTPFields {
         var fields = HTTPFields()
-        for observer in settings.observers + settings.stackObservers {
+        for observer in settings.observers.all + settings.stackObservers.all {
             let named = observer.headerFields(forAttempt: self)
             // A field with two values where one is allowed would be invalid.
             for field in named {

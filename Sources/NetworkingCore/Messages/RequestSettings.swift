@@ -28,9 +28,9 @@ package struct RequestSettings: Sendable {
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var decoder: (any BodyDecoder)?
-    package var observers: [any NetworkEventObserver] = []
+    package var observers = NetworkEventObservers()
     /// The listeners that the modifiers of a stack added; they are removed when the request leaves the stack.
-    package var stackObservers: [any NetworkEventObserver] = []
+    package var stackObservers = NetworkEventObservers()
     /// The names of the credentials that the stack did not send, because they belong to another server.
     var withheldCredentials: [String] = []
     /// The header fields that listeners set for the exchange with which the request was sent.

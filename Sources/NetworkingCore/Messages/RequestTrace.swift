@@ -16,6 +16,8 @@
 ///         request.addObserver(trace)
 ///     }
 ///
+///     var observesEvents: Bool { false }
+///
 ///     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 ///
 ///     func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {

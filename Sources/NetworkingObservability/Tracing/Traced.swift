@@ -139,6 +139,10 @@ package struct ExchangeTrace: NetworkEventObserver {
         self.init(TraceContext(parent: parent), isFixed: false, random)
     }
 
+    package var observesEvents: Bool {
+        false
+    }
+
     package func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 
     package func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {

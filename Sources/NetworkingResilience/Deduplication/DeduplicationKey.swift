@@ -26,7 +26,7 @@ final class DeduplicationKey: Hashable, Sendable {
             ? [] : request.headerFields.filter { !excluded.contains($0.name.canonicalName) || $0.isCredential }
         body = request.body
         self.principal = principal
-        hasListeners = request.progressHandler != nil || request.isObserved
+        hasListeners = request.progressHandler != nil || request.hasObservers
         if let box = request.box {
             guard request.retryPolicy == nil, let options = Options(box.value) else { return nil }
             self.options = options == Options.defaults ? nil : options

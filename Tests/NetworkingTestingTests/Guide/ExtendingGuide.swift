@@ -117,6 +117,8 @@ struct NumberedTrace: RequestTrace, NetworkEventObserver {
         request.addObserver(trace)
     }
 
+    var observesEvents: Bool { false }
+
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 
     func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {

@@ -63,6 +63,29 @@ struct NetworkEventTests {
         #expect(!made.withLock { $0 })
     }
 
+    /// The listener of a trace names header fields and needs no events.
+    @Test func eventIsNotCreatedForAListenerThatNeedsNone() async throws {
+        let made = Mutex(0)
+        let transport = MockTransport { request in
+            request.emit(
+                {
+                    made.withLock { $0 += 1 }
+                    return ExchangeEvent.started
+                }()
+            )
+            return .ok()
+        }
+        let request = HTTPRequestData(authority: "example.com")
+        try await transport.traced().data(request)
+        #expect(made.withLock { $0 } == 0)
+        #expect(transport.requests.first?.headerFields.contains(.traceParent) == true)
+
+        var observed = request
+        observed.addObserver(EventLog())
+        try await transport.traced().data(observed)
+        #expect(made.withLock { $0 } == 1)
+    }
+
     @Test func equalityIgnoresObservers() {
         let request = HTTPRequestData(path: "a")
         var other = request

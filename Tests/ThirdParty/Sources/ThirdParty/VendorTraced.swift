@@ -56,6 +56,10 @@ private struct VendorTrace: RequestTrace, NetworkEventObserver {
         Self.start(on: &request)
     }
 
+    var observesEvents: Bool {
+        false
+    }
+
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 
     func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
