@@ -5,6 +5,8 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
+@testable import NetworkingCore
+
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkEventTests {
     @Test func exchangeReportsItsEvents() async throws {
@@ -65,25 +67,27 @@ struct NetworkEventTests {
 
     /// The listener of a trace names header fields and needs no events.
     @Test func eventIsNotCreatedForAListenerThatNeedsNone() async throws {
-        let made = Mutex(0)
-        let transport = MockTransport { request in
-            request.emit(
-                {
-                    made.withLock { $0 += 1 }
-                    return ExchangeEvent.started
-                }()
-            )
-            return .ok()
-        }
+        let transport = Reporting()
         let request = HTTPRequestData(authority: "example.com")
-        try await transport.traced().data(request)
-        #expect(made.withLock { $0 } == 0)
-        #expect(transport.requests.first?.headerFields.contains(.traceParent) == true)
+        let response = try await transport.traced().data(request)
+        #expect(transport.made.withLock { $0 } == 0)
+        #expect(response.sentRequest.headerFields.contains(.traceParent))
 
         var observed = request
         observed.addObserver(EventLog())
         try await transport.traced().data(observed)
-        #expect(made.withLock { $0 } == 1)
+        #expect(transport.made.withLock { $0 } == 1)
+    }
+
+    @Test func backgroundWorkHasNoListener() {
+        struct Naming: NetworkEventObserver {
+            var observesEvents: Bool { false }
+            func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
+        }
+        var request = HTTPRequestData(path: "a")
+        request.addObserver(Naming())
+        #expect(request.hasObservers && !request.isObserved)
+        #expect(!request.detached.hasObservers)
     }
 
     @Test func equalityIgnoresObservers() {
@@ -98,6 +102,21 @@ struct NetworkEventTests {
         let request = HTTPRequestData(path: "a?token=hunter2", headerFields: [.authorization: "hunter2"])
         #expect(!everyPrint(of: ExchangeEvent.headReceived(head)).contains("hunter2"))
         #expect(!everyPrint(of: RedirectEvent.redirected(to: request)).contains("hunter2"))
+    }
+}
+
+/// Counts the events that it creates.
+private final class Reporting: NetworkingTransport {
+    let made = Mutex(0)
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        request.emit(
+            {
+                made.withLock { $0 += 1 }
+                return ExchangeEvent.started
+            }()
+        )
+        return HTTPResponseData(request: request)
     }
 }
 

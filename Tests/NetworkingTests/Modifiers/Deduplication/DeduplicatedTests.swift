@@ -439,6 +439,17 @@ struct DeduplicatedTests {
         #expect(events[1].names.last == "waited")
     }
 
+    /// The listener of a trace needs no events, and is still one.
+    @Test func tracedCallsShareAnExchangeWithObservedOnes() async throws {
+        let events = EventRecorder()
+        let first = try await join(over: network.traced())
+        let second = try await join(.lawful.with { $0.addObserver(events) }, over: network.traced())
+        transport.respond()
+        _ = try await (first.value, second.value)
+        #expect(transport.requests == 1)
+        #expect(events.names.contains("exchangeEnded"))
+    }
+
     @Test func finishedExchangeReleasesItsHandlers() async throws {
         weak var sink: Marker?
         do {
