@@ -210,18 +210,47 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> HTTPResponseData {
         var request = claimed(request)
         let sinkUse = sinkUse ?? request.observeSink()
-        var grant = try await store.grant(for: request, over: upstream)
+        try Task.checkCancellation()
+        var grant =
+            if let good = store.goodGrant {
+                good
+            } else {
+                try await belonging(to: store.owner, request, upstream) {
+                    try await store.grant(for: request, over: upstream)
+                }
+            }
         var result = try await attempt(request, with: grant, upstream: upstream)
         // Other requests may renew the credentials between two checks, so the number of attempts is limited.
         for _ in 0..<3 {
             guard let refusal = refusal(in: result), mayMend(refusal, of: request, sinkUse) else { break }
-            guard let next = try await store.grant(after: grant, refusal, for: request, over: upstream) else { break }
+            let next = try await belonging(to: grant.principal, request, upstream) { [grant] in
+                try await store.grant(after: grant, refusal, for: request, over: upstream)
+            }
+            guard let next else { break }
             grant = next
             // The sink asks only for the bytes that it does not have yet.
             request.sink?.prepare(&request)
             result = try await attempt(request, with: grant, upstream: upstream)
         }
         return try result.get()
+    }
+
+    /// Asks the store for credentials.
+    ///
+    /// The error of a failed refresh belongs to the user that the request waited for, so that a `retry` further
+    /// out does not send the request for another user.
+    private func belonging<Grant>(
+        to owner: Principal?,
+        _ request: HTTPRequestData,
+        _ upstream: some NetworkingComponent,
+        _ grant: nonisolated(nonsending) () async throws -> Grant
+    ) async throws -> Grant {
+        do {
+            return try await grant()
+        } catch var error as NetworkingError where error.isRefreshFailure {
+            error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
+            throw error
+        }
     }
 
     private func attempt(

@@ -4,40 +4,19 @@ import Synchronization
 // MARK: - Credentials for requests
 
 extension TokenStore {
+    /// The credentials, if a request can be sent with them at once; `nil` if a step is needed.
+    ///
+    /// Usually they are good, and a step costs 10,000 instructions for its types alone.
+    var goodGrant: Grant? {
+        let (grant, usage) = state.withLock { ($0.grant, $0.usage) }
+        return grant.flatMap { isGood($0, usage) ? $0 : nil }
+    }
+
     /// Returns the credentials for a request, and waits for new ones if none are valid.
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
         try Task.checkCancellation()
-        let (grant, usage) = state.withLock { ($0.grant, $0.usage) }
-        // Usually the credentials are good. A step is generic, and costs 10,000 instructions for its types alone.
-        if let grant, isGood(grant, usage) { return grant }
-        return try await belonging(to: grant?.principal, request, upstream) {
-            try await nextGrant(for: request, of: grant, over: upstream)
-        }
-    }
-
-    /// Marks the error of a failed refresh with the user that the request waited for.
-    ///
-    /// A `retry` further out then does not send the request for another user.
-    private func belonging<Value>(
-        to owner: Principal?,
-        _ request: HTTPRequestData,
-        _ upstream: some NetworkingComponent,
-        _ operation: nonisolated(nonsending) () async throws -> Value
-    ) async throws -> Value {
-        do {
-            return try await operation()
-        } catch var error as NetworkingError where error.isRefreshFailure {
-            error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
-            throw error
-        }
-    }
-
-    /// Waits for credentials, for the user of the first ones.
-    private func nextGrant(
-        for request: HTTPRequestData,
-        of first: Grant?,
-        over upstream: some NetworkingComponent
-    ) async throws -> Grant {
+        if let goodGrant { return goodGrant }
+        let first = state.withLock { $0.grant }
         while true {
             try Task.checkCancellation()
             switch nextStep(for: nil) {
@@ -68,17 +47,6 @@ extension TokenStore {
     ///
     /// - Returns: The credentials; `nil` if there are none for the same user.
     package func grant(
-        after refused: Grant,
-        _ response: HTTPResponseData,
-        for request: HTTPRequestData,
-        over upstream: some NetworkingComponent
-    ) async throws -> Grant? {
-        try await belonging(to: refused.principal, request, upstream) {
-            try await nextGrant(after: refused, response, for: request, over: upstream)
-        }
-    }
-
-    private func nextGrant(
         after refused: Grant,
         _ response: HTTPResponseData,
         for request: HTTPRequestData,

@@ -84,6 +84,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         state.withLock { $0.principal }
     }
 
+    /// The principal that the credentials belong to; `nil` while there are none.
+    var owner: Principal? {
+        state.withLock { $0.credentials == nil ? nil : $0.principal }
+    }
+
     /// Signs in: requests from now on are sent with these credentials.
     ///
     /// A refresh in progress is cancelled. Requests that wait for it continue with these credentials if they belong to

@@ -72,7 +72,7 @@ extension BackgroundTransferFailure: LocalizedError, ErrorWithUserText, CustomSt
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }
 
-    /// The texts of the error if it has its own.
+    /// The texts of ``error`` if it has any, and general ones otherwise.
     package var userText: UserText {
         if let error = error as? any ErrorWithUserText { return error.userText }
         guard isCancellation else {

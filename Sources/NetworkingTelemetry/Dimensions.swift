@@ -1,9 +1,11 @@
 #if Telemetry
 /// What distinguishes the series of a metric: a request and its outcome, or one other value.
 ///
-/// It is compared with each record. The names and values are created only for a new series.
+/// It is compared whenever a value is recorded. The names and values are created only for a new series.
 struct Dimensions: Hashable, Sendable {
-    /// What distinguishes a request from others; its path contains IDs, so it is not a part.
+    /// The part that describes the request.
+    ///
+    /// The path is left out, because it contains IDs.
     struct Request: Hashable, Sendable {
         /// The method, or `_OTHER`.
         let method: String

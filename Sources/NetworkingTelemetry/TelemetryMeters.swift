@@ -64,7 +64,7 @@ final class TelemetryMeters: Sendable {
         let metric: TelemetryMetric
         let dimensions: Dimensions
 
-        // Not the metric, because that would hash its name, and only few metrics have the same dimensions.
+        // Not the metric, because that would hash its name, and only a few metrics have the same dimensions.
         func hash(into hasher: inout Hasher) {
             dimensions.hash(into: &hasher)
         }

@@ -32,7 +32,7 @@ final class URLSessionExchange: NSObject, Sendable {
     let body: SpillBuffer
     let state: Mutex<State>
 
-    /// The queue for calls to progress handlers and observers; `nil` if there are none.
+    /// The queue for calls to progress handlers and observers; `nil` if none needs events.
     ///
     /// URLSession's queue is not suitable: on Linux every call into any session waits for it, so code of the app could
     /// block the whole process from there. The sending task is also resumed through this queue, so that it never

@@ -60,9 +60,9 @@ enum CountedStacks {
 
     /// Makes a number of calls through a stack, one after the other.
     ///
-    /// The names in addition to those of ``all`` are `http.client`, `http.transport`, `http.app` and those of parts, such
-    /// as `http.traced`. They use a server in another process, with AsyncHTTPClient alone, with the transport, with the
-    /// stack of an app, and with one of the parts. The callers share these calls. The names of
+    /// The names in addition to those of ``all`` are `http.client`, `http.transport`, `http.app` and those of parts,
+    /// such as `http.traced`. They use a server in another process, with AsyncHTTPClient alone, with the transport,
+    /// with the stack of an app, and with one of the parts. The callers share these calls. The names of
     /// ``TypedCalls/DecoderPlace`` are typed calls over a mock.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
         if let place = TypedCalls.DecoderPlace(rawValue: name) {

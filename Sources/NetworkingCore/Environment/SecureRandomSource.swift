@@ -13,7 +13,13 @@ public struct SecureRandomSource: Sendable {
     }
 
     /// The system's generator.
-    public static let system = SecureRandomSource { SecureRandomBlock.shared.bytes($0) }
+    public static let system = SecureRandomSource { count in
+        #if canImport(Glibc) || canImport(Musl)
+        SecureRandomBlock.shared.bytes(count)
+        #else
+        SystemRandomNumberGenerator.bytes(count)
+        #endif
+    }
 
     /// Draws bytes.
     ///
@@ -24,10 +30,10 @@ public struct SecureRandomSource: Sendable {
     }
 }
 
-/// Random bytes of the system, drawn in blocks: on Linux, each draw is a call into the kernel.
+#if canImport(Glibc) || canImport(Musl)
+/// Random bytes of the system, drawn in blocks, because each draw is a call into the kernel.
 ///
-/// A byte is erased when it is used. A child of `fork` would get the same bytes as its parent, but neither Dispatch nor
-/// the concurrency runtime works in such a child.
+/// A byte is erased when it is used. A child of `fork` draws its own block.
 final class SecureRandomBlock: Sendable {
     static let shared = SecureRandomBlock()
 
@@ -35,12 +41,30 @@ final class SecureRandomBlock: Sendable {
     private static let size = 256
     /// Longer requests do not use the block, because they would waste the rest of it.
     private static let maximumCount = 64
+    /// The number of forks since the first draw, of this process and its parents.
+    private static let forks = Atomic<Int>(0)
+    private static let countsForks = pthread_atfork(nil, nil) { forks.add(1, ordering: .relaxed) } == 0
 
     private let state = Mutex(State())
 
     private struct State {
         var bytes: [UInt8] = []
-        var used = 0
+        private var used = 0
+        private var forks = 0
+
+        mutating func take(_ count: Int) -> [UInt8] {
+            let forks = SecureRandomBlock.forks.load(ordering: .relaxed)
+            if bytes.count - used < count || self.forks != forks {
+                (bytes, used, self.forks) = (draw(size), 0, forks)
+            }
+            let range = used..<used + count
+            let taken = Array(bytes[range])
+            for index in range {
+                bytes[index] = 0
+            }
+            used = range.upperBound
+            return taken
+        }
     }
 
     /// The bytes of the block: zeros for those that were used.
@@ -49,32 +73,25 @@ final class SecureRandomBlock: Sendable {
     }
 
     func bytes(_ count: Int) -> [UInt8] {
-        guard count <= Self.maximumCount else { return Self.draw(count) }
-        return state.withLock { state in
-            if state.bytes.count - state.used < count {
-                state.bytes = Self.draw(Self.size)
-                state.used = 0
-            }
-            let range = state.used..<state.used + count
-            let bytes = Array(state.bytes[range])
-            for index in range {
-                state.bytes[index] = 0
-            }
-            state.used = range.upperBound
-            return bytes
-        }
+        guard count <= Self.maximumCount, Self.countsForks else { return Self.draw(count) }
+        // Another thread may have held the lock at a fork, so the lock is not waited for.
+        return state.withLockIfAvailable { $0.take(count) } ?? Self.draw(count)
     }
 
     private static func draw(_ count: Int) -> [UInt8] {
-        #if canImport(Glibc) || canImport(Musl)
         var bytes = [UInt8](repeating: 0, count: count)
-        if count <= size, getentropy(&bytes, count) == 0 { return bytes }
-        bytes = []
-        #else
+        guard count <= size, getentropy(&bytes, count) == 0 else { return SystemRandomNumberGenerator.bytes(count) }
+        return bytes
+    }
+}
+#endif
+
+extension SystemRandomNumberGenerator {
+    /// Draws bytes, a word at a time.
+    fileprivate static func bytes(_ count: Int) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
-        #endif
-        var generator = SystemRandomNumberGenerator()
         while bytes.count < count {
             withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
         }

@@ -98,7 +98,7 @@ extension HTTPRequestData {
     /// try await request.waiting(permission) { try await Task.sleep(for: .seconds(1)) }
     /// ```
     ///
-    /// Without listeners, it only runs the operation. The end is also reported if the operation throws.
+    /// Without listeners that need events, it only runs the operation. The end is also reported if the operation throws.
     ///
     /// - Parameters:
     ///   - wait: The reason.

@@ -20,7 +20,8 @@ public protocol NetworkEventObserver: RequestOptionReader, Sendable {
     /// Whether the listener needs events; the default is `true`.
     ///
     /// Events cost time: a transport reports each step of an exchange, and reads a short body in parts. Return `false`
-    /// in a listener that only names header fields. It may still receive the events that another listener needs.
+    /// in a listener that only names header fields. It may still receive the events that another listener needs. It is
+    /// asked once, when the listener is added to a request.
     var observesEvents: Bool { get }
 
     /// Receives an event, on the thread where it happens.
@@ -107,7 +108,8 @@ extension HTTPRequestData {
 
     /// Reports an event to the listeners; for modifiers and transports.
     ///
-    /// - Parameter event: The event, of the library or of your own. It is created only if the request has listeners.
+    /// - Parameter event: The event, of the library or of your own. It is created only if the request has listeners that need
+    ///   events.
     public func emit(_ event: @autoclosure () -> any NetworkEvent) {
         guard hasListeners else { return }
         let event = event()

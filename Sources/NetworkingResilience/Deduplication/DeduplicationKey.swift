@@ -11,10 +11,10 @@ final class DeduplicationKey: Hashable, Sendable {
     private let body: RequestBody?
     let principal: Principal?
     private let options: Options?
-    /// Whether the request has listeners.
+    /// Whether the request has listeners that need events.
     ///
-    /// Such requests share exchanges only with each other, so that requests without listeners avoid the cost of events.
-    let hasListeners: Bool
+    /// Such requests share exchanges only with each other, so that other requests avoid the cost of events.
+    let needsEvents: Bool
     private let hash: Int
 
     /// Creates the key of a request; `nil` if the request has an option that cannot be compared.
@@ -26,7 +26,7 @@ final class DeduplicationKey: Hashable, Sendable {
             ? [] : request.headerFields.filter { !excluded.contains($0.name.canonicalName) || $0.isCredential }
         body = request.body
         self.principal = principal
-        hasListeners = request.progressHandler != nil || request.hasObservers
+        needsEvents = request.progressHandler != nil || request.isObserved
         if let box = request.box {
             guard request.retryPolicy == nil, let options = Options(box.value) else { return nil }
             self.options = options == Options.defaults ? nil : options
@@ -44,7 +44,7 @@ final class DeduplicationKey: Hashable, Sendable {
         lhs === rhs
             || lhs.hash == rhs.hash && lhs.method == rhs.method && lhs.url == rhs.url && lhs.fields == rhs.fields
                 && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.options == rhs.options
-                && lhs.hasListeners == rhs.hasListeners
+                && lhs.needsEvents == rhs.needsEvents
     }
 
     func hash(into hasher: inout Hasher) {

@@ -28,7 +28,7 @@ public final class InFlightRequests: Sendable {
     func join(_ key: DeduplicationKey) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
         state.withLock { exchanges in
             if let exchange = exchanges[key], let waiter = exchange.work.join() { return (exchange, waiter) }
-            let exchange = InFlightRequest(hasListeners: key.hasListeners)
+            let exchange = InFlightRequest(needsEvents: key.needsEvents)
             exchanges[key] = exchange
             return (exchange, nil)
         }
@@ -60,11 +60,11 @@ public final class InFlightRequests: Sendable {
 /// A shared exchange and its listeners.
 struct InFlightRequest: Sendable {
     let work = SharedExchange()
-    /// The listeners; `nil` if no request has any.
+    /// The listeners; `nil` if no request has any that need events.
     let audience: Audience?
 
-    init(hasListeners: Bool) {
-        audience = hasListeners ? Audience() : nil
+    init(needsEvents: Bool) {
+        audience = needsEvents ? Audience() : nil
     }
 }
 

@@ -152,6 +152,32 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == ["KEY"])
     }
 
+    /// The principal of such requests is the id of the key, and not that of the store.
+    @Test(arguments: [nil, "role"])
+    func failedFetchIsRetried(keyID: String?) async throws {
+        let calls = Atomic<Int>(0)
+        let transport = MockTransport { _ in .ok() }
+        let provider = AWSCredentialProvider(keyID: keyID) { [clock] in
+            let number = calls.add(1, ordering: .relaxed).newValue
+            guard number != 2 else { throw NetworkingError(.timeout, request: HTTPRequestData()) }
+            let date = clock.date.addingTimeInterval(3_600)
+            return AWSCredentials(accessKeyID: "KEY\(number)", secretAccessKey: "secret", expirationDate: date)
+        }
+        let network =
+            transport
+            .signed(with: AWSSigner(provider, region: "eu-central-1", service: "dynamodb"))
+            .retry()
+            .server(authority: "api.example.com")
+            .environment(\.clock, .manual(clock))
+        _ = try await network.data(HTTPRequestData(path: "a"))
+        clock.advance(by: .seconds(3_600))
+        async let response = network.data(HTTPRequestData(path: "a"))
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(60))
+        #expect(try await response.status == .ok)
+        #expect(keys(transport) == ["KEY1", "KEY3"])
+    }
+
     @Test func failedRenewalKeepsValidCredentials() async throws {
         struct NoRole: Error {}
         let calls = Atomic<Int>(0)

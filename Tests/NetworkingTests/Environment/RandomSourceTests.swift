@@ -1,3 +1,4 @@
+import Foundation
 import Networking
 import Testing
 
@@ -65,6 +66,7 @@ struct RandomSourceTests {
 
     // MARK: The block
 
+    #if os(Linux)
     @Test func concurrentDrawsGetDifferentBytes() async {
         let block = SecureRandomBlock()
         let drawn = await withTaskGroup(of: [[UInt8]].self) { group in
@@ -85,4 +87,24 @@ struct RandomSourceTests {
         #expect(Set(block.contents.dropFirst(100)).count > 50)
         #expect(Set(first + second).count > 50)
     }
+
+    @Test func forkedProcessDrawsOtherBytes() throws {
+        // Swift marks `fork` as unavailable, but a library in C may call it.
+        let fork = try #require(dlsym(nil, "fork"))
+        let block = SecureRandomBlock()
+        _ = block.bytes(8)
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let child = unsafeBitCast(fork, to: (@convention(c) () -> pid_t).self)()
+        if child == 0 {
+            _ = block.bytes(16).withUnsafeBytes { write(ends[1], $0.baseAddress, 16) }
+            _exit(0)
+        }
+        var theirs = [UInt8](repeating: 0, count: 16)
+        #expect(read(ends[0], &theirs, 16) == 16)
+        #expect(waitpid(child, nil, 0) == child)
+        for end in ends { close(end) }
+        #expect(block.bytes(16) != theirs)
+    }
+    #endif
 }

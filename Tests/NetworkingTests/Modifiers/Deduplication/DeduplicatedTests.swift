@@ -439,14 +439,15 @@ struct DeduplicatedTests {
         #expect(events[1].names.last == "waited")
     }
 
-    /// The listener of a trace needs no events, and is still one.
-    @Test func tracedCallsShareAnExchangeWithObservedOnes() async throws {
+    /// The listener of a trace needs no events, so that its requests avoid the cost of events.
+    @Test func tracedCallsShareAnExchangeOnlyWithUnobservedOnes() async throws {
         let events = EventRecorder()
         let first = try await join(over: network.traced())
-        let second = try await join(.lawful.with { $0.addObserver(events) }, over: network.traced())
+        let second = try await join(over: network.traced())
+        let third = try await join(.lawful.with { $0.addObserver(events) }, over: network.traced())
         transport.respond()
-        _ = try await (first.value, second.value)
-        #expect(transport.requests == 1)
+        _ = try await (first.value, second.value, third.value)
+        #expect(transport.requests == 2)
         #expect(events.names.contains("exchangeEnded"))
     }
 
