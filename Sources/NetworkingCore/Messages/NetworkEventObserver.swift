@@ -90,7 +90,7 @@ extension HTTPRequestData {
     }
 
     /// Whether the request has observers, which may need no events.
-    package var hasObservers: Bool {
+    var hasObservers: Bool {
         guard let box else { return false }
         return !box.value.observers.all.isEmpty || !box.value.stackObservers.all.isEmpty
     }
