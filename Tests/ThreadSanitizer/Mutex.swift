@@ -26,6 +26,14 @@ struct Mutex<Value: ~Copyable>: ~Copyable {
         return try body(&storage.value)
     }
 
+    borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        guard pthread_mutex_trylock(storage.lock) == 0 else { return nil }
+        defer { pthread_mutex_unlock(storage.lock) }
+        return try body(&storage.value)
+    }
+
     private final class Storage {
         let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         var value: Value

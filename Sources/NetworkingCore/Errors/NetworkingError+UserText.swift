@@ -2,9 +2,6 @@ public import FoundationForNetworking
 
 /// The texts for the user of the app: short sentences without URL, header or file name.
 ///
-/// `errorDescription` says what happened: "There is no internet connection." `localizedDescription` returns it too.
-/// `failureReason` says why, and `recoverySuggestion` is the way out: "Check your internet connection and try again."
-///
 /// Each kind has its own texts, and so do the statuses 403, 404, 409, 410, 412, 413, 429 and 500 to 599. A 401 has
 /// those of ``Kind/unauthorized`` and a 408 those of ``Kind/timeout``.
 ///
@@ -12,6 +9,29 @@ public import FoundationForNetworking
 /// `Documentation/Networking.xcstrings` is such a table; add it to the app. ``text(_:translatedBy:)`` translates them
 /// on any platform. A text without a translation is English.
 extension NetworkingError: LocalizedError, ErrorWithUserText {
+    // Not those of the protocol, because the documentation shows only members of public types.
+
+    /// What happened.
+    ///
+    /// `localizedDescription` returns it too. For example: "There is no internet connection."
+    public var errorDescription: String? {
+        userText.localized(.description)
+    }
+
+    /// Why it happened.
+    ///
+    /// For example: "This device is not connected to the internet."
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user.
+    ///
+    /// For example: "Check your internet connection and try again."
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
+    }
+
     /// The texts of the status if it has its own, and those of the kind otherwise.
     package var userText: UserText {
         guard kind == .status, let status else { return kind.text }
