@@ -211,6 +211,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         var request = claimed(request)
         let sinkUse = sinkUse ?? request.observeSink()
         try Task.checkCancellation()
+        // The owner is read only before a wait, which most requests do not need.
         var grant =
             if let good = store.goodGrant {
                 good

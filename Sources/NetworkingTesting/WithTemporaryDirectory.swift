@@ -25,8 +25,8 @@ public func withTemporaryDirectory<Result>(
 
 /// Removes a directory in which files may still disappear.
 ///
-/// A database that nobody uses any more is closed on its own thread, which removes its log. `removeItem` fails if a file
-/// that it has listed no longer exists.
+/// A released database closes on its own thread and removes its log. `removeItem` fails if a file that it has listed no
+/// longer exists.
 private func remove(_ directory: URL) {
     for _ in 1...100 {
         try? FileManager.default.removeItem(at: directory)

@@ -100,7 +100,7 @@ enum CountedStacks {
     }
 }
 
-/// A signer without cryptography, whose time is that of `signed` itself.
+/// A signer without cryptography, to measure `signed` itself.
 private struct FieldSigner: RequestSigner {
     let keyID = "key"
 

@@ -67,7 +67,7 @@ final class SecureRandomBlock: Sendable {
         }
     }
 
-    /// The bytes of the block: zeros for those that were used.
+    /// The bytes of the block; used bytes are zero.
     var contents: [UInt8] {
         state.withLock { $0.bytes }
     }
