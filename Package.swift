@@ -171,6 +171,7 @@ let package = Package(
         .target(
             name: "NetworkingObservability",
             dependencies: [
+                "CLibraryForNetworking",
                 "FoundationForNetworking",
                 "NetworkingAuthentication",
                 "NetworkingCaching",
@@ -195,6 +196,7 @@ let package = Package(
         .target(
             name: "NetworkingTransfers",
             dependencies: [
+                "CLibraryForNetworking",
                 "FoundationForNetworking",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

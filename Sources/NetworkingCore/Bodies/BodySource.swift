@@ -35,7 +35,7 @@ package protocol BodyReaderNow: BodyReader {
 }
 
 extension BodyReaderNow {
-    mutating func next() async throws -> Data? {
+    package mutating func next() async throws -> Data? {
         try nextNow()
     }
 }

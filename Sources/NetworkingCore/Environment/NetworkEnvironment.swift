@@ -51,11 +51,6 @@ public struct NetworkEnvironment: Sendable {
         set { values.logger = newValue }
     }
 
-    /// Logs a warning, for targets without a logger of their own.
-    package func warn(_ message: String) {
-        logger.warning("\(message)")
-    }
-
     /// The level of ``logger``, which is read more often than the logger, without a copy of the logger.
     package var logLevel: Logger.Level {
         guard let box else { return Logger.current.logLevel }

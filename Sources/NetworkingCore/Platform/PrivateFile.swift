@@ -131,9 +131,4 @@ extension FileFault {
     package var isAbsence: Bool {
         code == ENOENT
     }
-
-    /// Whether a rename failed because the new path is on another volume.
-    package var isOnAnotherVolume: Bool {
-        code == EXDEV
-    }
 }

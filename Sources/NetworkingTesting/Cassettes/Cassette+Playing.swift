@@ -1,4 +1,5 @@
 import FoundationForNetworking
+import Logging
 import Networking
 import Synchronization
 
@@ -84,7 +85,7 @@ extension Cassette {
         guard let expiration = options.expiration, isOld(index, expiration, now),
             state.withLock({ $0.reportedOld.insert(index).inserted })
         else { return }
-        NetworkEnvironment.current.warn(reasonForAge(of: index, expiration))
+        NetworkEnvironment.current.logger.warning("\(reasonForAge(of: index, expiration))")
     }
 
     private func reasonForAge(of index: Int, _ expiration: Expiration) -> String {

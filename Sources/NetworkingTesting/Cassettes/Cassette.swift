@@ -1,4 +1,5 @@
 public import FoundationForNetworking
+import Logging
 import Networking
 import NetworkingHAR
 import Synchronization
@@ -114,9 +115,11 @@ public final class Cassette: Sendable {
     deinit {
         let count = state.withLock { $0.isFinished ? 0 : $0.recordedCount }
         guard count > 0 else { return }
-        NetworkEnvironment.current.warn(
-            "\(Cassette.counted(count, "interaction")) for the cassette \(file.name) \(count == 1 ? "is" : "are") lost: "
-                + "finish() was not called."
+        NetworkEnvironment.current.logger.warning(
+            """
+            \(Cassette.counted(count, "interaction")) for the cassette \(file.name) \(count == 1 ? "is" : "are") lost: \
+            finish() was not called.
+            """
         )
     }
 

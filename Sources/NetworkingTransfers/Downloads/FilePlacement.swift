@@ -1,3 +1,4 @@
+import CLibraryForNetworking
 import FoundationForNetworking
 package import NetworkingCore
 
@@ -89,5 +90,12 @@ package enum FilePlacement {
         let insertion = " \(number)"
         FileName.shorten(&stem, toFit: FileName.maximumLength - suffix.utf8.count - insertion.utf8.count)
         return path[..<start] + stem + insertion + suffix
+    }
+}
+
+extension FileFault {
+    /// Whether a rename failed because the new path is on another volume.
+    fileprivate var isOnAnotherVolume: Bool {
+        code == EXDEV
     }
 }

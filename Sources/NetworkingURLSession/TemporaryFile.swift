@@ -1,12 +1,13 @@
-package import FoundationForNetworking
+import FoundationForNetworking
+import NetworkingCore
 
 /// A file that belongs to this process and is removed with the last reference to it.
 ///
 /// Unless the file keeps its name, the name is removed as soon as the file is open. The system then deletes the file
 /// when the process ends, even after a crash.
-package final class TemporaryFile: Sendable {
+final class TemporaryFile: Sendable {
     /// The path at which the file was created.
-    package let path: String
+    let path: String
     private let file: OpenFile
     private let isNamed: Bool
 
@@ -14,7 +15,7 @@ package final class TemporaryFile: Sendable {
     ///
     /// - Parameter keepsName: Whether the file will also be opened by its path.
     /// - Throws: The system's error for the file.
-    package init(keepsName: Bool = false) throws(FileFault) {
+    init(keepsName: Bool = false) throws(FileFault) {
         path = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID().uuidString)").path
         file = try OpenFile(creating: path)
         guard !keepsName else {
@@ -37,16 +38,16 @@ package final class TemporaryFile: Sendable {
     /// Removes the name of the file now.
     ///
     /// Code that has the file open can continue to read it.
-    package func remove() {
+    func remove() {
         guard isNamed else { return }
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    package func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
+    func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
         try file.write(data, at: position)
     }
 
-    package func read(upTo count: Int, at position: Int64) throws(FileFault) -> Data {
+    func read(upTo count: Int, at position: Int64) throws(FileFault) -> Data {
         try file.read(upTo: count, at: position)
     }
 

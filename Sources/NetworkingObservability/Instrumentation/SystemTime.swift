@@ -1,8 +1,8 @@
 import CLibraryForNetworking
 
 /// The time since the system was started, including sleep: the time of `ContinuousClock` without its arithmetic.
-package enum SystemTime {
-    package static var nanoseconds: Int64 {
+enum SystemTime {
+    static var nanoseconds: Int64 {
         #if canImport(Darwin)
         Int64(clock_gettime_nsec_np(CLOCK_MONOTONIC_RAW))
         #else

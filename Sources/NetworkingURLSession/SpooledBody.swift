@@ -1,28 +1,29 @@
 import FoundationForNetworking
+import NetworkingCore
 
 /// A body source that reads a temporary file with the bytes of another body.
-package struct SpooledBody: BodySource {
+struct SpooledBody: BodySource {
     let file: TemporaryFile
-    package let length: Int64?
+    let length: Int64?
 
-    package init(file: TemporaryFile, length: Int64?) {
+    init(file: TemporaryFile, length: Int64?) {
         self.file = file
         self.length = length
     }
 
-    package var isReplayable: Bool {
+    var isReplayable: Bool {
         true
     }
 
-    package var identity: String? {
+    var identity: String? {
         nil
     }
 
-    package func open() -> any BodyReader {
+    func open() -> any BodyReader {
         SpooledReader(file: file)
     }
 
-    package func openNow() -> (any BodyReaderNow)? {
+    func openNow() -> (any BodyReaderNow)? {
         SpooledReader(file: file)
     }
 }

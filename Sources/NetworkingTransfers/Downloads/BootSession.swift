@@ -1,12 +1,13 @@
 import CLibraryForNetworking
 import FoundationForNetworking
+import NetworkingCore
 
 /// The time between two starts of the machine.
 ///
 /// Data that was written in the current session is available, even if the process that wrote it has crashed.
-package enum BootSession {
+enum BootSession {
     /// The identifier of the session; `nil` if the system does not provide one.
-    package static let current: String? = {
+    static let current: String? = {
         #if canImport(Darwin)
         var length = 0
         guard sysctlbyname("kern.bootsessionuuid", nil, &length, nil, 0) == 0, length > 1 else { return nil }

@@ -4,7 +4,7 @@ import Synchronization
 #endif
 
 /// An observer of memory pressure, which only Apple's platforms report; it observes as long as the object exists.
-package final class MemoryPressure: Sendable {
+final class MemoryPressure: Sendable {
     #if canImport(Darwin)
     private let sources: Mutex<[any DispatchSourceMemoryPressure]>
     #endif
@@ -12,7 +12,7 @@ package final class MemoryPressure: Sendable {
     /// Starts to observe.
     ///
     /// - Parameter handler: Receives whether the pressure is critical, on a queue of the system.
-    package init(_ handler: @escaping @Sendable (_ isCritical: Bool) -> Void) {
+    init(_ handler: @escaping @Sendable (_ isCritical: Bool) -> Void) {
         #if canImport(Darwin)
         // One source for each level, so that no handler has to read the level from its source.
         let warning = DispatchSource.makeMemoryPressureSource(eventMask: .warning, queue: nil)
