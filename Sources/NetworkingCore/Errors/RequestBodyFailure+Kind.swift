@@ -20,3 +20,14 @@ extension RequestBody.Failure: LocalizedError, ErrorWithUserText {
         NetworkingError(kind, request: request, response: response, underlying: underlying, reason: reason)
     }
 }
+
+extension HTTPRequestData {
+    /// Throws an error for a body that could not be encoded.
+    package func checkBody() throws {
+        guard let error = body?.encodingError else { return }
+        guard let failure = error as? RequestBody.Failure else {
+            throw NetworkingError(.unencodableBody, request: self, underlying: error)
+        }
+        throw failure.error(of: self)
+    }
+}

@@ -161,16 +161,3 @@ private func decodeHere<Response>(_ request: Request<Response>, from response: H
         throw error
     }
 }
-
-extension NetworkingError {
-    /// The error for a response with a status that the request does not accept.
-    package static func refusedStatus(of response: HTTPResponseData) -> NetworkingError {
-        let isUnauthorized = response.status.code == 401
-        return NetworkingError(
-            isUnauthorized ? .unauthorized : .status,
-            request: response.sentRequest,
-            response: response,
-            reason: isUnauthorized ? nil : "The server responded with \(response.status.text). The body may say why."
-        )
-    }
-}

@@ -65,23 +65,6 @@ extension HTTPRequestData {
     }
 }
 
-extension HTTPResponseData {
-    /// Whether the response redirects its request.
-    var isRedirect: Bool {
-        status.isRedirection && http.isRedirect
-    }
-}
-
-extension HTTPResponse {
-    /// Whether the response redirects the request (RFC 9110 section 15.4).
-    package var isRedirect: Bool {
-        switch status.code {
-        case 301, 302, 303, 307, 308: headerFields.contains(.location)
-        default: false
-        }
-    }
-}
-
 extension HTTPRequestData {
     /// The maximum length in bytes of the URL of a redirect.
     ///

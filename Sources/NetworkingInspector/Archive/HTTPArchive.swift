@@ -127,20 +127,7 @@ public struct HTTPArchive: Sendable, Hashable {
         try Self.write(try encoded(), to: url)
     }
 
-    /// Writes a page for a browser, into a file that only this user may read.
-    ///
-    /// The page is a single file and needs no network. It shows all calls with their attempts, waits and bodies, and
-    /// offers filters and search.
-    ///
-    /// - Parameters:
-    ///   - url: The file; an existing file is replaced atomically.
-    ///   - title: The title of the page; `nil` for the title of the archive.
-    /// - Throws: ``HTTPArchiveError`` if the file cannot be written.
-    public func writeReport(to url: URL, title: String? = nil) throws(HTTPArchiveError) {
-        try Self.write(try report(title: title), to: url)
-    }
-
-    private static func write(_ data: Data, to url: URL) throws(HTTPArchiveError) {
+    static func write(_ data: Data, to url: URL) throws(HTTPArchiveError) {
         guard url.isFileURL else { throw .notAFile(url) }
         do {
             try PrivateFile.replace(url.path, with: data, isDurable: false)

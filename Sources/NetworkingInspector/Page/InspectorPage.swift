@@ -110,6 +110,19 @@ extension HTTPArchive {
             throw HTTPArchiveError(reason: "The report could not be created from the archive.")
         }
     }
+
+    /// Writes a page for a browser, into a file that only this user may read.
+    ///
+    /// The page is a single file and needs no network. It shows all calls with their attempts, waits and bodies, and
+    /// offers filters and search.
+    ///
+    /// - Parameters:
+    ///   - url: The file; an existing file is replaced atomically.
+    ///   - title: The title of the page; `nil` for the title of the archive.
+    /// - Throws: ``HTTPArchiveError`` if the file cannot be written.
+    public func writeReport(to url: URL, title: String? = nil) throws(HTTPArchiveError) {
+        try Self.write(try report(title: title), to: url)
+    }
 }
 
 extension HAR {

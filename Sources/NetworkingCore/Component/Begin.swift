@@ -1,6 +1,3 @@
-import FoundationForNetworking
-package import HTTPTypes
-
 extension NetworkingComponent {
     /// Sends a request of a caller, as the outermost part of a stack.
     ///
@@ -52,17 +49,5 @@ extension NetworkingComponent {
         } catch {
             return .failure(error)
         }
-    }
-}
-
-extension NetworkingError {
-    /// The error for a body that exceeds its maximum length.
-    package static func tooLarge(_ request: HTTPRequestData, head: HTTPResponse, limit: Int64) -> NetworkingError {
-        NetworkingError(
-            .tooLarge,
-            request: request,
-            response: HTTPResponseData(request: request, http: head, body: .collected(Data())),
-            reason: "The body is longer than \(limit) bytes. Raise maximumResponseBytes, or send the body to a sink."
-        )
     }
 }

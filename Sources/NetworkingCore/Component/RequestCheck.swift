@@ -15,15 +15,6 @@ extension HTTPRequestData {
         state.insert(.isChecked)
     }
 
-    /// Throws an error for a body that could not be encoded.
-    package func checkBody() throws {
-        guard let error = body?.encodingError else { return }
-        guard let failure = error as? RequestBody.Failure else {
-            throw NetworkingError(.unencodableBody, request: self, underlying: error)
-        }
-        throw failure.error(of: self)
-    }
-
     /// The reason why the request is invalid and a way to solve it; `nil` if it is valid.
     private func invalidity() -> String? {
         guard var text = authority else {
