@@ -88,9 +88,9 @@ let package = Package(
                 ),
             ]
         ),
-        // The next two modules replace conditional imports of Foundation and of the C library. An app does not see them.
-        // Their names sort before that of Networking: a file attributes a public type to its first import that has it, and
-        // Networking may re-export Foundation.
+        // The next two modules replace conditional imports of Foundation and of the C library. An app does not see
+        // them. Their names sort before that of Networking: a file attributes a public type to its first import that
+        // has it, and Networking may re-export Foundation.
         .target(name: "CLibraryForNetworking"),
         .target(name: "FoundationForNetworking"),
         // The base of all other modules. It depends on no feature. Tests/Layers/check lists the permitted dependencies.

@@ -210,7 +210,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 }
 
 extension AsyncHTTPClientTransport: ConnectionCounting {
-    /// Returns why a request may have waited for a connection, if open streams occupy all of them; `nil` if they do not.
+    /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         streams.shortage(for: request)
     }

@@ -133,9 +133,9 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
 /// Passes the bytes of responses to the decoder of a connection, and closes the connection if other bytes arrive.
 ///
-/// Bytes after a response, or while no request waits for a response, belong to no response. The decoder would treat them
-/// as the start of the next one. If such bytes arrive after the next request was written, they look like its response.
-/// If they do not start with `HTTP/`, the request fails as if the server had closed the reused connection.
+/// Bytes after a response, or while no request waits for a response, belong to no response. The decoder would treat
+/// them as the start of the next one. If such bytes arrive after the next request was written, they look like its
+/// response. If they do not start with `HTTP/`, the request fails as if the server had closed the reused connection.
 final class SurplusGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -7,8 +7,8 @@ import NIOHTTP2
 extension HTTPClient.Configuration {
     /// A configuration for a client at the end of a stack, without the features that the stack provides.
     ///
-    /// It does not follow redirects, decode bodies or trace. It reports a failed connection at once, so that `retry` can
-    /// decide. A connection attempt may take 60 seconds, so that the limits of the stack's `timeout` apply first.
+    /// It does not follow redirects, decode bodies or trace. It reports a failed connection at once, so that `retry`
+    /// can decide. A connection attempt may take 60 seconds, so that the limits of the stack's `timeout` apply first.
     ///
     /// It sets the debug initializers of the client to install handlers in each connection. They detect a reused
     /// connection that was closed, reject responses that would crash the process, and close a connection on which bytes

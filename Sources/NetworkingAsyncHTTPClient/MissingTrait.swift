@@ -5,8 +5,10 @@ public import Networking
 @available(
     *,
     unavailable,
-    message:
-        "AsyncHTTPClientTransport needs the trait AsyncHTTPClient of swift-networking: .package(url: …, traits: [.defaults, \"AsyncHTTPClient\"])"
+    message: """
+        AsyncHTTPClientTransport needs the trait AsyncHTTPClient of swift-networking: \
+        .package(url: …, traits: [.defaults, "AsyncHTTPClient"])
+        """
 )
 public struct AsyncHTTPClientTransport: NetworkingComponent {
     /// Unavailable without the trait.

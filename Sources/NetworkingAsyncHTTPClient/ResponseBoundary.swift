@@ -5,8 +5,8 @@ import NIOHTTP1
 /// Finds the end of each response in the bytes of an HTTP/1.1 connection (RFC 9112 section 6.3).
 ///
 /// The decoder joins all bytes that it gets: bytes after a response become the start of the next response. This type
-/// cuts incoming bytes into slices for the decoder. A response ends with the last byte of a slice, or within a slice for
-/// which ``isExact`` is `false`. Bytes after a response therefore never go unnoticed.
+/// cuts incoming bytes into slices for the decoder. A response ends with the last byte of a slice, or within a slice
+/// for which ``isExact`` is `false`. Bytes after a response therefore never go unnoticed.
 ///
 /// The decoder decides where a response ends. If this type expects another end, ``isExact`` is `false`.
 struct ResponseBoundary {

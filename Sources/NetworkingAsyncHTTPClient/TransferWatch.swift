@@ -17,8 +17,8 @@ final class TransferWatch: Sendable {
 
     /// Creates the watch of an exchange.
     ///
-    /// It takes an event loop only when it needs one. AsyncHTTPClient takes the next event loop for each request. If each
-    /// watch took one as well, AsyncHTTPClient would use only every second event loop.
+    /// It takes an event loop only when it needs one. AsyncHTTPClient takes the next event loop for each request. If
+    /// each watch took one as well, AsyncHTTPClient would use only every second event loop.
     init(of request: HTTPRequestData, on group: any EventLoopGroup) {
         self.request = request
         self.group = group

@@ -11,8 +11,8 @@ import Synchronization
 /// host.
 ///
 /// A connection does not know the host that it was made for, so the client of a host with pins makes connections to
-/// that host alone. All clients share the event loops. A pattern can match any number of hosts, so the number of clients
-/// without a request is limited, and the least recently used client is shut down.
+/// that host alone. All clients share the event loops. A pattern can match any number of hosts, so the number of
+/// clients without a request is limited, and the least recently used client is shut down.
 final class TrustedClients: Sendable {
     /// The maximum number of clients kept for hosts without a request in progress.
     static let maximumIdle = 64
@@ -55,8 +55,9 @@ final class TrustedClients: Sendable {
         }
         if let pins = trust.pins.first(where: { $0.scope == .validatedChain }) {
             throw ServerTrustError(
-                "The pins of \(pins.host) have the scope validatedChain, but AsyncHTTPClient does not show the chain that "
-                    + "it has validated. Pin the server's own key, or trust only its authority with roots: .only(_:)."
+                "The pins of \(pins.host) have the scope validatedChain, but AsyncHTTPClient does not show the chain "
+                    + "that it has validated. "
+                    + "Pin the server's own key, or trust only its authority with roots: .only(_:)."
             )
         }
         identities = try trust.clientIdentities.map { identity throws(ServerTrustError) in

@@ -141,7 +141,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         if !cache.rules.isShared {
             if isInside(.authentication, withoutOuterCacheIn: stack) {
                 report(
-                    "is inside authenticated, so it sees credentials but not their user, and stores nothing. Put a cache outside."
+                    "is inside authenticated, so it sees credentials but not their user, and stores nothing. "
+                        + "Put a cache outside."
                 )
             }
             if isInside(.signing, withoutOuterCacheIn: stack) {
@@ -149,8 +150,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             }
             if let field = (stack.outer + stack.inner).first(where: { $0.roles.contains(.authorizationField) }) {
                 report(
-                    "stores no response to a request with the Authorization of \(field.outlineName), because that names no user. "
-                        + "Use authenticated instead."
+                    "stores no response to a request with the Authorization of \(field.outlineName), because that "
+                        + "names no user. Use authenticated instead."
                 )
             }
         }

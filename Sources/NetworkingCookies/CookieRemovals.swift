@@ -51,7 +51,8 @@ struct CookieRemovals: Sendable {
     /// - Parameters:
     ///   - cookie: The cookie.
     ///   - owner: Its owner.
-    ///   - moment: The ``count`` when the request was sent. If too many removals followed, the cookie counts as removed.
+    ///   - moment: The ``count`` when the request was sent. If too many removals followed, the cookie counts as
+    ///     removed.
     /// - Returns: Whether the cookie must not be stored.
     func cover(_ cookie: Cookie, of owner: CookieOwner, since moment: UInt64) -> Bool {
         guard moment < count else { return false }

@@ -165,7 +165,8 @@ public enum CookieStorageError: Error, LocalizedError, ErrorWithUserText, Custom
     public var description: String {
         switch self {
         case .damaged(let file):
-            "The stored cookies could not be read and were set aside as \(file.path). Create the jar again, and remove that file."
+            "The stored cookies could not be read and were set aside as \(file.path). "
+                + "Create the jar again, and remove that file."
         case .unusable(let reason):
             reason
         }

@@ -32,8 +32,10 @@ public struct OAuthClient {
 @available(
     *,
     unavailable,
-    message:
-        "LoopbackUserAgent needs the trait LoopbackRedirect of swift-networking: .package(url: …, traits: [.defaults, \"LoopbackRedirect\"])"
+    message: """
+        LoopbackUserAgent needs the trait LoopbackRedirect of swift-networking: \
+        .package(url: …, traits: [.defaults, "LoopbackRedirect"])
+        """
 )
 public struct LoopbackUserAgent {
     /// Unavailable without the trait.

@@ -132,9 +132,10 @@ private struct Metadata: Decodable {
         for (name, endpoint) in server.endpoints where !endpoint.isProtected || endpoint.isOutOfReach(of: url) {
             throw OAuthError(
                 .discovery,
-                "The metadata of the provider names a \(name) endpoint that is \(endpoint.isProtected ? "on this machine" : "not https"), "
-                    + "so none of its endpoints is used. The provider must name an https URL on a public host. If the "
-                    + "app needs this endpoint, set the endpoints instead of the issuer."
+                "The metadata of the provider names a \(name) endpoint that is "
+                    + "\(endpoint.isProtected ? "on this machine" : "not https"), so none of its endpoints is used. "
+                    + "The provider must name an https URL on a public host. If the app needs this endpoint, set the "
+                    + "endpoints instead of the issuer."
             )
         }
         return server

@@ -62,8 +62,8 @@ struct Revocation {
             code: code,
             statusCode: status,
             underlying: underlying,
-            "The user is signed out here, but the provider did not confirm the revocation of the tokens (\(why)). They may "
-                + "stay valid until they expire."
+            "The user is signed out here, but the provider did not confirm the revocation of the tokens (\(why)). They "
+                + "may stay valid until they expire."
         )
     }
 }

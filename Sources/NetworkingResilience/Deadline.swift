@@ -112,7 +112,8 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
         if stack.isInside(.deduplication) {
             return [
                 StackDiagnostic(
-                    "\(self) is inside deduplicated, so it limits a shared exchange and not each caller. Put it outside.",
+                    "\(self) is inside deduplicated, so it limits a shared exchange and not each caller. "
+                        + "Put it outside.",
                     about: self
                 )
             ]

@@ -17,8 +17,10 @@ public struct SQLiteCacheStore {
 @available(
     *,
     unavailable,
-    message:
-        "SQLiteCookieStorage needs the trait SQLite of swift-networking: .package(url: …, traits: [.defaults, \"SQLite\"])"
+    message: """
+        SQLiteCookieStorage needs the trait SQLite of swift-networking: \
+        .package(url: …, traits: [.defaults, "SQLite"])
+        """
 )
 public struct SQLiteCookieStorage {
     /// Unavailable without the trait.
@@ -29,8 +31,10 @@ public struct SQLiteCookieStorage {
 @available(
     *,
     unavailable,
-    message:
-        "SQLiteOutboxStore needs the trait SQLite of swift-networking: .package(url: …, traits: [.defaults, \"SQLite\"])"
+    message: """
+        SQLiteOutboxStore needs the trait SQLite of swift-networking: \
+        .package(url: …, traits: [.defaults, "SQLite"])
+        """
 )
 public struct SQLiteOutboxStore {
     /// Unavailable without the trait.

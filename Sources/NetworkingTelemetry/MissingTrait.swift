@@ -6,8 +6,10 @@ extension NetworkingComponent {
     @available(
         *,
         unavailable,
-        message:
-            "telemetry() needs the trait Telemetry of swift-networking: .package(url: …, traits: [.defaults, \"Telemetry\"])"
+        message: """
+            telemetry() needs the trait Telemetry of swift-networking: \
+            .package(url: …, traits: [.defaults, "Telemetry"])
+            """
     )
     public func telemetry() -> some NetworkingComponent {
         self

@@ -5,8 +5,10 @@
 @available(
     *,
     unavailable,
-    message:
-        "TestServer needs the trait TestServer of swift-networking: .package(url: …, traits: [.defaults, \"TestServer\"])"
+    message: """
+        TestServer needs the trait TestServer of swift-networking: \
+        .package(url: …, traits: [.defaults, "TestServer"])
+        """
 )
 public final class TestServer: Sendable {
     init() {}
@@ -18,8 +20,10 @@ public final class TestServer: Sendable {
 @available(
     *,
     unavailable,
-    message:
-        "withTestServer(_:) needs the trait TestServer of swift-networking: .package(url: …, traits: [.defaults, \"TestServer\"])"
+    message: """
+        withTestServer(_:) needs the trait TestServer of swift-networking: \
+        .package(url: …, traits: [.defaults, "TestServer"])
+        """
 )
 public func withTestServer<Result>(port: Int = 0, _ body: (TestServer) async throws -> Result) async throws -> Result {
     try await body(TestServer())
@@ -33,8 +37,10 @@ extension TestServer {
     @available(
         *,
         unavailable,
-        message:
-            "TestServer.TLS needs the trait SecureTestServer of swift-networking: .package(url: …, traits: [.defaults, \"SecureTestServer\"])"
+        message: """
+            TestServer.TLS needs the trait SecureTestServer of swift-networking: \
+            .package(url: …, traits: [.defaults, "SecureTestServer"])
+            """
     )
     public struct TLS: Sendable {}
 }

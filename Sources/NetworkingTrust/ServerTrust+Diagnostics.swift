@@ -40,8 +40,8 @@ extension ServerTrust {
             }
             if entry.pins.count == 1 {
                 messages.append(
-                    "\(entry.host) has a single pin, so the app cannot connect once the server changes its key. Add the "
-                        + "pin of a backup key."
+                    "\(entry.host) has a single pin, so the app cannot connect once the server changes its key. Add "
+                        + "the pin of a backup key."
                 )
             }
         }
@@ -54,8 +54,8 @@ extension ServerTrust {
         // One transport may serve several stacks, so some entries may be for another stack, but hardly all.
         if !pins.isEmpty, !hosts.isEmpty, !hosts.contains(where: { pins(for: $0) != nil }) {
             messages.append(
-                "The stack sends its requests to \(servers.joined(separator: " and ")), which has no pins. The pins are for "
-                    + "\(pins.map { "\($0.host)" }.joined(separator: " and ")). Correct the hosts of the pins."
+                "The stack sends its requests to \(servers.joined(separator: " and ")), which has no pins. The pins "
+                    + "are for \(pins.map { "\($0.host)" }.joined(separator: " and ")). Correct the hosts of the pins."
             )
         }
         return messages.map { StackDiagnostic($0, aboutTransport: transport) }

@@ -13,8 +13,8 @@ extension CookieJar {
     ///
     /// The storage is not changed. It is read on a separate thread, because it may have to read a file. Cookies that
     /// have expired or break the rules of the jar are skipped. On Apple's platforms, `SameSite=Strict` and `Lax` are
-    /// kept. Elsewhere, the storage does not support `SameSite`, so the imported cookies have none. Cookies that the app
-    /// removes from the jar meanwhile are not stored. Cancelling the caller does not stop the import.
+    /// kept. Elsewhere, the storage does not support `SameSite`, so the imported cookies have none. Cookies that the
+    /// app removes from the jar meanwhile are not stored. Cancelling the caller does not stop the import.
     ///
     /// - Parameters:
     ///   - storage: The storage, such as `HTTPCookieStorage.shared`.
@@ -37,7 +37,8 @@ extension CookieJar {
     /// Adds the cookies of a principal to one of URLSession's storages, for example for a web view.
     ///
     /// It writes on a separate thread, because the storage may have to write a file. `SameSite` is kept if the
-    /// platform's storage supports it, see ``importCookies(from:for:)``. Cancelling the caller does not stop the export.
+    /// platform's storage supports it, see ``importCookies(from:for:)``. Cancelling the caller does not stop the
+    /// export.
     ///
     /// - Parameters:
     ///   - storage: The storage.

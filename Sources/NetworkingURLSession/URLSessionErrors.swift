@@ -35,9 +35,9 @@ extension HTTPRequestData {
             request: self,
             response: response(with: head),
             reason:
-                "The server sent a body in \(PrintableText.singleLine(coding)), which the request did not ask for. URLSession on "
-                + "Linux cannot detect that a compressed body is truncated, so the library rejects it. Set "
-                + "Accept-Encoding to accept it anyway, or use AsyncHTTPClientTransport, which checks it."
+                "The server sent a body in \(PrintableText.singleLine(coding)), which the request did not ask for. "
+                + "URLSession on Linux cannot detect that a compressed body is truncated, so the library rejects it. "
+                + "Set Accept-Encoding to accept it anyway, or use AsyncHTTPClientTransport, which checks it."
         )
     }
 

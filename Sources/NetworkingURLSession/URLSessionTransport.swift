@@ -120,7 +120,7 @@ public final class URLSessionTransport: NetworkingTransport {
 }
 
 extension URLSessionTransport: ConnectionCounting {
-    /// Returns why a request may have waited for a connection, if open streams occupy all of them; `nil` if they do not.
+    /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)
     }

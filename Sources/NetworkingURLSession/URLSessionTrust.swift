@@ -26,8 +26,8 @@ final class URLSessionTrust: Sendable {
         #if canImport(FoundationNetworking)
         guard trust.isThatOfPlatform else {
             throw ServerTrustError(
-                "URLSession on Linux shows no certificates and takes neither authorities, client identities nor a version of "
-                    + "TLS. Use AsyncHTTPClientTransport(trust:)."
+                "URLSession on Linux shows no certificates and takes neither authorities, client identities nor a "
+                    + "version of TLS. Use AsyncHTTPClientTransport(trust:)."
             )
         }
         #else

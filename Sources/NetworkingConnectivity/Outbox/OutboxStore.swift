@@ -54,8 +54,8 @@ public enum OutboxStoreError: Error, LocalizedError, ErrorWithUserText, CustomSt
         switch self {
         case .damaged(let id): "The entry \(id) could not be read and was set aside."
         case .fileDamaged(let file?):
-            "The file of the outbox was damaged and was moved to \(file.path). The outbox starts empty, and requests that "
-                + "were not sent are lost."
+            "The file of the outbox was damaged and was moved to \(file.path). The outbox starts empty, and requests "
+                + "that were not sent are lost."
         case .fileDamaged(nil):
             "The file of the outbox was damaged. The outbox starts empty, and requests that were not sent are lost."
         case .unusable(let reason): reason

@@ -94,7 +94,8 @@ private struct StoredRequest: Codable {
             guard body.data != nil || body.fileURL != nil else {
                 throw refusal(
                     .bodyNotReplayable,
-                    "The body is neither in memory nor a file, so it cannot be stored. Use .data, .json, .form or .file."
+                    "The body is neither in memory nor a file, so it cannot be stored. "
+                        + "Use .data, .json, .form or .file."
                 )
             }
             guard body.data.flatMap({ secrets.hidden(in: Array($0)) }) == nil else {

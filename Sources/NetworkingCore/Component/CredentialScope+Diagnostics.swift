@@ -14,8 +14,9 @@ extension CredentialScope {
         else { return [] }
         return [
             StackDiagnostic(
-                "\(modifier.outlineName) belongs to \(own.name), which is the nearest server, so requests to \(other.name) go "
-                    + "without its credentials. Keep one of the two, or name the authority with the parameter at:.",
+                "\(modifier.outlineName) belongs to \(own.name), which is the nearest server, so requests to "
+                    + "\(other.name) go without its credentials. "
+                    + "Keep one of the two, or name the authority with the parameter at:.",
                 about: modifier
             )
         ]

@@ -67,8 +67,8 @@ extension HTTPRequestData {
     private func targetInvalidity() -> String? {
         if state.contains(.hasInvalidSegment) {
             return
-                "A value in the path is empty, \".\" or \"..\", or contains \"..\" between slashes, so that the path would "
-                + "name another resource. Check the value before the request is created."
+                "A value in the path is empty, \".\" or \"..\", or contains \"..\" between slashes, so that the path "
+                + "would name another resource. Check the value before the request is created."
         }
         // swift-http-types replaces line breaks and NUL with spaces. Intended spaces are percent-encoded at this point.
         guard var target, target.withUTF8({ $0.contains { $0 <= 32 || $0 == 127 } }) else { return nil }

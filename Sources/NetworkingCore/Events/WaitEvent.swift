@@ -17,8 +17,8 @@ public enum WaitEvent: NetworkEvent {
 
 /// The reason why a request waits.
 ///
-/// Each modifier that waits declares its own, and so can a package of yours. `HTTPRequestData.wait(_:for:on:)` waits and
-/// reports the wait to the listeners:
+/// Each modifier that waits declares its own, and so can a package of yours. `HTTPRequestData.wait(_:for:on:)` waits
+/// and reports the wait to the listeners:
 ///
 /// ```swift
 /// extension Wait {
@@ -98,7 +98,8 @@ extension HTTPRequestData {
     /// try await request.waiting(permission) { try await Task.sleep(for: .seconds(1)) }
     /// ```
     ///
-    /// Without listeners that need events, it only runs the operation. The end is also reported if the operation throws.
+    /// Without listeners that need events, it only runs the operation. The end is also reported if the operation
+    /// throws.
     ///
     /// - Parameters:
     ///   - wait: The reason.

@@ -180,7 +180,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    // Not an option, because `numbered` sets it for every request, and the first option of a request takes an allocation.
+    // Not an option, because `numbered` sets it for every request, and the first option of a request takes an
+    // allocation.
     /// The number that `numbered` gave this request; `nil` if no `numbered` has.
     public var number: Int? {
         get { content.value.number }

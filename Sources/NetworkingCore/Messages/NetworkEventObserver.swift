@@ -108,8 +108,8 @@ extension HTTPRequestData {
 
     /// Reports an event to the listeners; for modifiers and transports.
     ///
-    /// - Parameter event: The event, of the library or of your own. It is created only if the request has listeners that need
-    ///   events.
+    /// - Parameter event: The event, of the library or of your own. It is created only if the request has listeners
+    ///   that need events.
     public func emit(_ event: @autoclosure () -> any NetworkEvent) {
         guard hasListeners else { return }
         let event = event()

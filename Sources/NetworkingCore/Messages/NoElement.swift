@@ -1,8 +1,8 @@
 /// A constraint that no type meets, so that a tuple of such elements is `Void`.
 ///
 /// The methods that create a `Request<Void>`, such as `.delete("users/42")`, have this constraint in place of
-/// `Response == Void`. The compiler therefore does not choose `Void` for a request without an explicit type, and reports
-/// an error that asks for the type:
+/// `Response == Void`. The compiler therefore does not choose `Void` for a request without an explicit type, and
+/// reports an error that asks for the type:
 ///
 /// ```swift
 /// let deletion: Request<Void> = .delete("users/42")

@@ -49,7 +49,7 @@ extension NetworkingComponent {
 
 struct StackDecoder: NetworkingModifier, CustomStringConvertible {
     let decoder: any BodyDecoder
-    /// The options of requests without any others, which share them, so that a request allocates nothing for its decoder.
+    /// The options of requests without others, which share them, so that a request allocates nothing for its decoder.
     private let settings: CopyOnWrite<RequestSettings>
 
     init(_ decoder: any BodyDecoder) {

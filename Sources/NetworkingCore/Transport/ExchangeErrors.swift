@@ -63,7 +63,8 @@ extension HTTPRequestData {
     /// - Parameter detail: The cause, as the TLS library describes it.
     /// - Returns: The reason.
     package static func unsecured(_ detail: String) -> String {
-        "No secure connection to the server could be made (\(detail)). Check its certificate and the clock of this device."
+        "No secure connection to the server could be made (\(detail)). "
+            + "Check its certificate and the clock of this device."
     }
 }
 

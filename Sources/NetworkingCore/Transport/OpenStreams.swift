@@ -98,8 +98,9 @@ package final class OpenStreams: Sendable {
         let streams = state.withLock { $0[Key(request, owner: owner)]?.streams ?? 0 }
         guard streams >= limit else { return nil }
         return
-            "\(streams) streams to this server are open, and this transport makes \(limit) connections to a server, so the request "
-            + "may have waited for one. Close streams, or create the transport with a larger maximumConnectionsPerHost."
+            "\(streams) streams to this server are open, and this transport makes \(limit) connections to a server, so "
+            + "the request may have waited for one. Close streams, or create the transport with a larger "
+            + "maximumConnectionsPerHost."
     }
 
     /// Returns the reason why a request may have waited, for a transport that does not keep users apart.

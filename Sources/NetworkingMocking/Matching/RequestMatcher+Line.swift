@@ -85,7 +85,8 @@ extension RequestMatcher {
         }
         precondition(
             !url.contains("#"),
-            "the URL must have no fragment, which is never sent; write %23 for a # (is \(Redaction.standard.reference(url)))"
+            "the URL must have no fragment, which is never sent; write %23 for a # "
+                + "(is \(Redaction.standard.reference(url)))"
         )
         let rest = url[slashes.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex

@@ -72,7 +72,8 @@ struct LoopbackResponse {
                 "Cache-Control: no-store",
                 "Referrer-Policy: no-referrer",
                 "X-Content-Type-Options: nosniff",
-                "Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                "Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; "
+                    + "frame-ancestors 'none'",
             ]
         let head = "HTTP/1.1 \(status)\r\n" + fields.map { "\($0)\r\n" }.joined() + "\r\n"
         data = Data(head.utf8) + body

@@ -75,12 +75,18 @@ public struct UnifiedLog: LogDestination {
         if message.isSensitive {
             logger.log(
                 level: type,
-                "\(message.opening, privacy: .public)\(message.values, privacy: .sensitive)\(message.outcome, privacy: .public)\(message.details, privacy: .sensitive)"
+                """
+                \(message.opening, privacy: .public)\(message.values, privacy: .sensitive)\
+                \(message.outcome, privacy: .public)\(message.details, privacy: .sensitive)
+                """
             )
         } else {
             logger.log(
                 level: type,
-                "\(message.opening, privacy: .public)\(message.values, privacy: .private)\(message.outcome, privacy: .public)\(message.details, privacy: .private)"
+                """
+                \(message.opening, privacy: .public)\(message.values, privacy: .private)\
+                \(message.outcome, privacy: .public)\(message.details, privacy: .private)
+                """
             )
         }
         signpost(record, message)

@@ -158,8 +158,8 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
             (
                 policy.connectivityWait != nil && !stack.isInside(.connectivity)
                     && stack.environment.connectivity == nil,
-                "has a connectivityWait and does not know the network, so its backoff applies. Put whenOffline outside, "
-                    + "or set the connectivity of the environment."
+                "has a connectivityWait and does not know the network, so its backoff applies. Put whenOffline "
+                    + "outside, or set the connectivity of the environment."
             ),
         ]
         return rules.filter(\.isBroken).map { StackDiagnostic("\(self) \($0.message)", about: self) }

@@ -27,8 +27,8 @@ public protocol RetryingStrategy: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - attempts: The results of the attempts so far, oldest first. If there are more than 100, they are the first 10
-    ///     and the last ones.
+    ///   - attempts: The results of the attempts so far, oldest first. If there are more than 100, they are the first
+    ///     10 and the last ones.
     ///   - date: The current date, from the environment's clock.
     ///   - calendar: The calendar in which to interpret the date.
     /// - Returns: The delay; `nil` if the request is not sent again.

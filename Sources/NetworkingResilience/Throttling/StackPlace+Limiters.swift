@@ -36,7 +36,8 @@ extension StackPlace {
         }
         if isOutside(.deduplication) {
             messages.append(
-                "\(modifier) is outside deduplicated, so each caller of a shared exchange needs a permit. Put it inside."
+                "\(modifier) is outside deduplicated, so each caller of a shared exchange needs a permit. "
+                    + "Put it inside."
             )
         }
         return messages.map { StackDiagnostic($0, about: modifier) }

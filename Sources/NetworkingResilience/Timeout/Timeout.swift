@@ -153,8 +153,8 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         } else if !inner.isEmpty {
             diagnostics.append(
                 StackDiagnostic(
-                    "\(self) is outside \(inner.joined(separator: " and ")), so the time spent there counts as part of the "
-                        + "attempt. Put it next to the transport.",
+                    "\(self) is outside \(inner.joined(separator: " and ")), so the time spent there counts as part of "
+                        + "the attempt. Put it next to the transport.",
                     about: self
                 )
             )

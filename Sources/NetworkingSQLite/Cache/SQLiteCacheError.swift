@@ -36,8 +36,8 @@ public enum SQLiteCacheError: Error, LocalizedError, ErrorWithUserText, CustomSt
         case .damaged(nil):
             "The cache's file was damaged. The cache starts empty."
         case .newer(let file, let format):
-            "\(file.path) was written by a newer version of this library, in its format \(format). Use that version, another "
-                + "file for each version, or remove the file."
+            "\(file.path) was written by a newer version of this library, in its format \(format). Use that version, "
+                + "another file for each version, or remove the file."
         case .full(let file):
             "There is no space left for \(file.path). Free some space, or give the store a smaller limit."
         case .busy(let file):

@@ -81,8 +81,8 @@ enum DatabaseFault: Error, Equatable {
         case .unknownTables:
             "The tables in \(file.path), the file of the \(store), are unknown. Remove the file."
         case .newer(let format):
-            "\(file.path) was written by a newer version of this library, in its format \(format). Use that version, or "
-                + "another file for each version."
+            "\(file.path) was written by a newer version of this library, in its format \(format). Use that version, "
+                + "or another file for each version."
         case .foreign:
             "\(file.path) is a database of another program. Use another file for the \(store)."
         case .full:

@@ -225,7 +225,8 @@ public struct AWSSigner: RequestSigner {
                 .bodyNotReplayable,
                 request: request,
                 reason: "Its signature covers the body, which can be read only once. Use a body that can be replayed, "
-                    + "or leave it unsigned with the signer's option payload, over https and for a service that allows it."
+                    + "or leave it unsigned with the signer's option payload, "
+                    + "over https and for a service that allows it."
             )
         }
         return SignedPayload(

@@ -14,9 +14,9 @@ public import Networking
 /// ```
 ///
 /// The first request is sent unsigned, and sent again with a signature for the server's challenge. The challenge
-/// defines a protection space: the origin, or the URLs in its `domain`. Later requests to that space are signed at once,
-/// each with its own count, until the server sends a new challenge. A rejected password is not tried again: the 401 is
-/// the response. So is a 401 with an invalid or unsupported challenge.
+/// defines a protection space: the origin, or the URLs in its `domain`. Later requests to that space are signed at
+/// once, each with its own count, until the server sends a new challenge. A rejected password is not tried again: the
+/// 401 is the response. So is a 401 with an invalid or unsupported challenge.
 ///
 /// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered but used
 /// by some servers. The strongest algorithm that a server offers is used. The user and the password are always sent in

@@ -7,7 +7,9 @@ import RawStructuredFieldValues
 ///
 /// ```swift
 /// let signature = try await verifier.verify(response)
-/// guard signature.covers(.contentDigest), let nonce = signature.nonce, nonces.insert(nonce).inserted else { throw Replayed() }
+/// guard signature.covers(.contentDigest), let nonce = signature.nonce, nonces.insert(nonce).inserted else {
+///     throw Replayed()
+/// }
 /// ```
 public struct MessageSignature: Sendable, Hashable {
     /// The label, which the signature does not cover.

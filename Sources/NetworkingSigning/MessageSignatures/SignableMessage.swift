@@ -142,7 +142,8 @@ extension HTTPRequestData {
         get throws {
             guard let authority else {
                 throw SignatureFault(
-                    "The request has no authority to sign. Add .server(authority:) to the stack, or give the request a URL."
+                    "The request has no authority to sign. Add .server(authority:) to the stack, "
+                        + "or give the request a URL."
                 )
             }
             return AuthorityKey(authority, isPlain: canonicalScheme == "http").text

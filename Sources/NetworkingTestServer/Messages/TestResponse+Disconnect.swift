@@ -66,8 +66,8 @@ extension TestResponse {
     ///
     /// For a point within the request, the response has to be known when the head arrives. This is so for queued
     /// responses, and for those of ``TestServer/route(_:_:times:responses:)`` and
-    /// ``TestServer/routeAtHead(_:_:times:handler:)``. With another handler, the client gets a `500` that explains this.
-    /// The received part of the request is recorded, and ``RecordedRequest/isComplete`` is `false`.
+    /// ``TestServer/routeAtHead(_:_:times:handler:)``. With another handler, the client gets a `500` that explains
+    /// this. The received part of the request is recorded, and ``RecordedRequest/isComplete`` is `false`.
     ///
     /// - Parameters:
     ///   - effect: The effect on the connection.

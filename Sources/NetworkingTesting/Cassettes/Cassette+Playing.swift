@@ -21,7 +21,8 @@ extension Cassette {
         let plan = state.withLock { state -> Plan? in
             guard !state.isFinished else {
                 return .fail(
-                    "The cassette at \(url.path) is finished. Send the request before finish(), or open the cassette again."
+                    "The cassette at \(url.path) is finished. Send the request before finish(), "
+                        + "or open the cassette again."
                 )
             }
             if let index = choose(from: matches, state) {

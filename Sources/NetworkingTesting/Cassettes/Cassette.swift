@@ -27,8 +27,8 @@ import Synchronization
 ///
 /// Each interaction is replayed once, in the recorded order, and only for the principal it was recorded for. The
 /// principals of a stack are numbered in the order in which they first appear, and their ids are not written. If two of
-/// them start at the same time, that order is random: name them with ``Options/principalName``. If a caller is cancelled
-/// before it has the response, its interaction can be replayed again.
+/// them start at the same time, that order is random: name them with ``Options/principalName``. If a caller is
+/// cancelled before it has the response, its interaction can be replayed again.
 ///
 /// Only one cassette at a time may write a file, across all processes; it holds a lock file beside it. Cassettes that
 /// only read do not conflict. Recordings are saved only by ``finish()``, in one atomic step. Archives from other tools
@@ -245,7 +245,8 @@ extension Cassette {
 
     /// The name of the cassette in messages.
     var name: String {
-        "The cassette \(file.name) (mode .\(mode.rawValue), \(Cassette.counted(tape.interactions.count, "interaction")))"
+        "The cassette \(file.name) (mode .\(mode.rawValue), "
+            + "\(Cassette.counted(tape.interactions.count, "interaction")))"
     }
 
     private func unusedProblem() -> String? {

@@ -68,8 +68,9 @@ struct CassetteFile {
         guard har.log.skippedEntries == 0 else {
             throw CassetteError(
                 reason:
-                    "The cassette \(name) has \(har.log.skippedEntries) entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove "
-                    + "them, or remove the file and record the cassette again."
+                    "The cassette \(name) has \(har.log.skippedEntries) "
+                    + "entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove them, or remove the "
+                    + "file and record the cassette again."
             )
         }
         // A browser's archive can have requests without a response; a cassette cannot.

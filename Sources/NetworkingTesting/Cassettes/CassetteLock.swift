@@ -23,16 +23,16 @@ final class CassetteLock: Sendable {
             throw CassetteError(
                 reason: error.isAbsence
                     ? "There is no folder for the cassette \(PrintableText.singleLine(cassette)). Create it first."
-                    : "The cassette \(PrintableText.singleLine(cassette)) could not be locked for writing. \(error.reason) "
-                        + "If the file must not be written, use mode .none."
+                    : "The cassette \(PrintableText.singleLine(cassette)) could not be locked for writing. "
+                        + "\(error.reason) If the file must not be written, use mode .none."
             )
         }
         guard file.withLock({ $0 }) != nil else {
             throw CassetteError(
                 reason:
-                    "The cassette \(PrintableText.singleLine(cassette)) is being recorded elsewhere, in this process or another. "
-                    + "Give each test its own cassette, call finish() at the end of a test, or run the tests one after "
-                    + "the other."
+                    "The cassette \(PrintableText.singleLine(cassette)) is being recorded elsewhere, in this process "
+                    + "or another. Give each test its own cassette, call finish() at the end of a test, or run the "
+                    + "tests one after the other."
             )
         }
     }

@@ -55,8 +55,7 @@ extension Cassette {
         /// A longer response is not recorded, and ``Cassette/finish()`` reports it.
         public var maximumBodyBytes = 16 << 20
 
-        /// Whether unused interactions are removed from the file when it is saved, instead of being an error; `false` by
-        /// default.
+        /// Whether saving removes unused interactions from the file, which are otherwise an error; `false` by default.
         ///
         /// It has no effect in mode ``Mode/none``, which never writes.
         public var dropsUnused = false

@@ -39,7 +39,8 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     var remedy: String {
         switch self {
         case .oneSend:
-            "Call upstream.send once and return its response. If the modifier resends requests on purpose, pass except: [.oneSend: …]."
+            "Call upstream.send once and return its response. "
+                + "If the modifier resends requests on purpose, pass except: [.oneSend: …]."
         case .ownResponse:
             "Return the upstream's response, changed as needed, or create one with the received request."
         case .pureResolve:

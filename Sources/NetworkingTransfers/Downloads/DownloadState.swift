@@ -151,8 +151,8 @@ struct DownloadRecord: Codable, Equatable {
         if let version = format?.version, version != currentVersion {
             throw DownloadStateError(
                 reason:
-                    "The state of a download, \(PrintableText.singleLine(statePath)), was written by another version of "
-                    + "this library (format \(version), this one reads \(currentVersion)). \(wayOut)"
+                    "The state of a download, \(PrintableText.singleLine(statePath)), was written by another version "
+                    + "of this library (format \(version), this one reads \(currentVersion)). \(wayOut)"
             )
         }
         guard let record = try? JSONDecoder().decode(DownloadRecord.self, from: data), record.isPlausible else {
