@@ -13,34 +13,34 @@ public import NetworkingCore
 /// #expect(try await response.status == .ok)
 /// ```
 public final class ManualConnectivity: Connectivity {
-    private let feed: StatusFeed
+    private let statuses: Broadcast<ConnectivityStatus>
 
     /// Creates a connectivity.
     ///
     /// - Parameter status: The first status; `nil` if it is not known yet.
     public init(_ status: ConnectivityStatus? = .wifi) {
-        feed = StatusFeed(status)
+        statuses = .ofStatuses(from: status)
     }
 
     /// The current status; `nil` until the first one is set.
     public var status: ConnectivityStatus? {
-        feed.status
+        statuses.latest
     }
 
     /// The current status, and then each change.
     public var changes: AsyncStream<ConnectivityStatus> {
-        feed.changes(of: self)
+        statuses.elements(retaining: self)
     }
 
     /// The number of sequences of ``changes`` that have not ended, so that a test can wait for a reader.
     public var readers: Int {
-        feed.readers
+        statuses.readers
     }
 
     /// Changes the status and notifies the readers.
     ///
     /// - Parameter status: The new status.
     public func update(_ status: ConnectivityStatus) {
-        feed.publish(status)
+        statuses.publishChange(to: status)
     }
 }

@@ -19,17 +19,6 @@ extension Outbox {
         /// The number of calls of `wake()` so far.
         var wakes: UInt64 = 0
         var waiters: [ObjectIdentifier: Suspension<Void>] = [:]
-        var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]
-        var lastReader = 0
-
-        /// Reports a change under the lock, which keeps the changes in order.
-        ///
-        /// Yielding only adds the change to a buffer.
-        func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
-            for reader in readers.values {
-                reader.yield(OutboxChange(id: id, state: change))
-            }
-        }
 
         func isCancelled(_ id: OutboxEntry.ID) -> Bool {
             cancelling[id] != nil || cancelled.contains(id)

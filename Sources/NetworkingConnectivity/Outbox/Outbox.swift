@@ -31,6 +31,7 @@ public final class Outbox: Sendable {
     let policy: OutboxPolicy
     private let system = SystemConnectivity()
     let state = Mutex(State())
+    private let reported = Broadcast<OutboxChange>(buffering: .bufferingNewest(1_000))
 
     /// Creates an outbox.
     ///
@@ -49,9 +50,7 @@ public final class Outbox: Sendable {
     }
 
     deinit {
-        for reader in state.withLock({ $0.readers }).values {
-            reader.finish()
-        }
+        reported.finish()
     }
 
     // MARK: Entries
@@ -134,7 +133,7 @@ public final class Outbox: Sendable {
         }
         let task = state.withLock { state in
             if existed {
-                state.publish(id, .cancelled)
+                publish(id, .cancelled)
             }
             return state.endCancelling(id, isRemoved: true)
         }
@@ -167,20 +166,12 @@ public final class Outbox: Sendable {
     ///
     /// A reader that falls behind by more than 1,000 changes misses the oldest of them.
     public var changes: AsyncStream<OutboxChange> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
-            let reader = state.withLock { state in
-                state.lastReader += 1
-                state.readers[state.lastReader] = continuation
-                return state.lastReader
-            }
-            continuation.onTermination = { [weak self] _ in
-                _ = self?.state.withLock { $0.readers.removeValue(forKey: reader) }
-            }
-        }
+        reported.elements()
     }
 
+    /// Reports a change to the readers, in the order of the calls.
     func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
-        state.withLock { $0.publish(id, change) }
+        reported.publish(OutboxChange(id: id, state: change))
     }
 
     func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? {

@@ -192,7 +192,7 @@ private struct OutboxDelivery {
         }
         let begins = outbox.state.withLock { state in
             guard !state.isCancelled(id) else { return false }
-            state.publish(id, .sending(attempt: entry.progress.attempts))
+            outbox.publish(id, .sending(attempt: entry.progress.attempts))
             return true
         }
         guard begins else { return nil }

@@ -11,7 +11,7 @@ import Synchronization
 /// one object between stacks with `environment(\.connectivity, connectivity)`. The device counts as online if the
 /// system does not report its networks, such as in a sandbox that forbids it, and on other platforms.
 public final class SystemConnectivity: Connectivity {
-    private let feed = StatusFeed()
+    private let statuses = Broadcast.ofStatuses()
     private let monitor = Mutex<SystemMonitor?>(nil)
 
     /// Creates a connectivity, which starts to observe when it is first used.
@@ -23,24 +23,24 @@ public final class SystemConnectivity: Connectivity {
 
     /// The current status; `nil` until the system has reported the first one, a few milliseconds after the first use.
     public var status: ConnectivityStatus? {
-        if let status = feed.status { return status }
+        if let status = statuses.latest { return status }
         start()
-        return feed.status
+        return statuses.latest
     }
 
     /// The current status as soon as the system has reported it, and then each change.
     public var changes: AsyncStream<ConnectivityStatus> {
         start()
-        return feed.changes(of: self)
+        return statuses.elements(retaining: self)
     }
 
     private func start() {
         monitor.withLock { monitor in
             guard monitor == nil else { return }
-            monitor = SystemMonitor { [feed] status in
-                feed.publish(status)
-            } onSilence: { [feed] in
-                feed.publish(.assumed, onlyIfFirst: true)
+            monitor = SystemMonitor { [statuses] status in
+                statuses.publishChange(to: status)
+            } onSilence: { [statuses] in
+                statuses.publish(.assumed) { $0 == nil }
             }
         }
     }

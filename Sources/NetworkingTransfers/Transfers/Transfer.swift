@@ -21,7 +21,8 @@ import Synchronization
 /// transfers until they end.
 public final class Transfer<Value: Sendable>: Sendable {
     private let work: OwnedTask<Void>
-    private let outcome = TransferOutcome<Value>()
+    private let outcome = Outcome<Value>()
+    private let reports: Broadcast<TransferProgress>
     /// Pauses and resumes the transfer; `nil` if it cannot pause.
     let pauses: TransferPauses?
 
@@ -35,9 +36,14 @@ public final class Transfer<Value: Sendable>: Sendable {
         self.pauses = pauses
         // The task retains neither the handle nor the group, so that their owners decide how long it runs.
         let outcome = outcome
-        outcome.report(TransferProgress(sent: request.bytesToSend))
+        let reports = Broadcast(
+            latest: TransferProgress(sent: request.bytesToSend),
+            repeatsLatest: true,
+            buffering: .bufferingNewest(1)
+        )
+        self.reports = reports
         var watched = request
-        watched.addProgressHandler { outcome.report($0) }
+        watched.addProgressHandler { reports.publish($0) }
         let request = watched
         let membership = group?.join()
         work = .immediate { [weak group, tracker = group?.tracker] in
@@ -52,6 +58,7 @@ public final class Transfer<Value: Sendable>: Sendable {
                 result = .failure(error)
             }
             outcome.end(with: result)
+            reports.finish()
             if let membership {
                 group?.leave(membership)
             }
@@ -70,7 +77,7 @@ public final class Transfer<Value: Sendable>: Sendable {
     /// A slow reader misses outdated states. Several readers may iterate at the same time. An iteration retains the
     /// handle. Ending it does not end the transfer while another reference to the handle exists.
     public var progress: AsyncStream<TransferProgress> {
-        outcome.progress(of: self)
+        reports.elements(retaining: self)
     }
 
     /// The result of the transfer, when it has ended.
@@ -161,70 +168,5 @@ public final class TransferGroup: Sendable {
         /// The closure that cancels each transfer; `nil` for a transfer that is being created.
         var members: [Membership: (@Sendable () -> Void)?] = [:]
         var last: Membership = 0
-    }
-}
-
-/// The result of a transfer, for the waiters and the readers of its progress.
-private final class TransferOutcome<Value: Sendable>: Sendable {
-    private let outcome = Outcome<Value>()
-    private let state = Mutex(State())
-
-    func value() async throws -> Value {
-        try await outcome.value()
-    }
-
-    /// Returns the progress, and retains the owner until the reader ends.
-    func progress(of owner: Transfer<Value>) -> AsyncStream<TransferProgress> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: TransferProgress.self,
-            bufferingPolicy: .bufferingNewest(1)
-        )
-        let isOver = state.withLock { state in
-            // Yields under the lock, so that an older state cannot arrive after a newer one.
-            if let last = state.last {
-                continuation.yield(last)
-            }
-            guard !state.isOver else { return true }
-            state.lastReader += 1
-            state.readers[state.lastReader] = continuation
-            let reader = state.lastReader
-            continuation.onTermination = { [weak self] _ in
-                self?.state.withLock { $0.readers[reader] = nil }
-                withExtendedLifetime(owner) {}
-            }
-            return false
-        }
-        if isOver {
-            continuation.finish()
-        }
-        return stream
-    }
-
-    func report(_ progress: TransferProgress) {
-        state.withLock { state in
-            state.last = progress
-            for reader in state.readers.values {
-                reader.yield(progress)
-            }
-        }
-    }
-
-    func end(with result: Result<Value, any Error>) {
-        outcome.end(with: result)
-        let readers = state.withLock { state in
-            state.isOver = true
-            defer { state.readers = [:] }
-            return Array(state.readers.values)
-        }
-        for reader in readers {
-            reader.finish()
-        }
-    }
-
-    private struct State {
-        var isOver = false
-        var last: TransferProgress?
-        var readers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
-        var lastReader = 0
     }
 }
