@@ -136,9 +136,7 @@ let package = Package(
             name: "NetworkingCalls",
             dependencies: [
                 "FoundationForNetworking",
-                "NetworkingCaching",
                 "NetworkingCore",
-                "NetworkingObservability",
                 "NetworkingTransfers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]

@@ -1,6 +1,5 @@
 import FoundationForNetworking
 import HTTPTypes
-import NetworkingCaching
 public import NetworkingCore
 
 extension NetworkingComponent {

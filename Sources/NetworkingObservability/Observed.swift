@@ -1,5 +1,4 @@
 public import NetworkingCore
-import NetworkingResilience
 
 extension NetworkingComponent {
     /// Notifies a listener of the events of each request between this place in the stack and the transport.

@@ -1,4 +1,4 @@
-import NetworkingObservability
+import NetworkingCore
 
 extension PreparedCall {
     /// Passes a `curl` command for the request to a closure, whether the call has started or not.

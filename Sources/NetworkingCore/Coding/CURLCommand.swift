@@ -1,6 +1,5 @@
 import FoundationForNetworking
 import HTTPTypes
-public import NetworkingCore
 
 extension HTTPRequestData {
     /// Returns a `curl` command that sends the same request from a shell.
