@@ -74,19 +74,9 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
         environment.limit(to: deadline)
         // A limit that was computed from another time may be zero or negative.
         guard limit > .zero else { throw timeIsUp(for: request) }
-        if let limited = try upstream.limiting(request, until: deadline, on: clock) {
-            do {
-                return try await withEnvironment(environment) { try await upstream.send(limited) }
-            } catch {
-                throw limited.error(of: error) { timeIsUp(for: request, underlying: $0) }
-            }
+        return try await withEnvironment(environment) {
+            try await upstream.send(request, until: deadline, on: clock) { timeIsUp(for: request, underlying: $0) }
         }
-        return try await withTimeLimit(
-            until: deadline,
-            on: clock,
-            timeIsUp: { timeIsUp(for: request, underlying: $0) },
-            { [environment] in try await withEnvironment(environment) { try await upstream.send(request) } }
-        )
     }
 
     private func timeIsUp(for request: HTTPRequestData, underlying: (any Error)? = nil) -> any Error {

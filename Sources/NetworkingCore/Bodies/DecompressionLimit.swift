@@ -51,13 +51,13 @@ public struct DecompressionLimit: Sendable, Hashable {
     /// The decoded length above which the ratio applies.
     package static let freeBytes: Int64 = 8 << 20
 
-    /// Returns whether a body exceeds the limit.
+    /// Returns whether a body exceeds the limit, for transports.
     ///
     /// - Parameters:
     ///   - decoded: The decoded length so far.
     ///   - encoded: The length on the wire so far; `nil` if it is unknown.
     /// - Returns: `true` if the body exceeds the limit.
-    package func isExceeded(decoded: Int64, encoded: Int64?) -> Bool {
+    public func isExceeded(decoded: Int64, encoded: Int64?) -> Bool {
         if let size, decoded > size { return true }
         guard let ratio, let encoded, decoded > Self.freeBytes else { return false }
         return decoded / Int64(ratio) > encoded

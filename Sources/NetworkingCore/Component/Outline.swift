@@ -39,8 +39,8 @@ extension Optional: Outlined where Wrapped: NetworkingModifier {
 }
 
 extension NetworkingModifier {
-    /// The modifier's line in an outline.
-    package var outlineName: String {
+    /// The modifier's line in an outline, by which a diagnostic names it.
+    public var outlineName: String {
         NetworkingCore.outlineLines(of: self).joined(separator: ", ")
     }
 }

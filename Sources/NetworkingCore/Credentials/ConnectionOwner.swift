@@ -3,15 +3,24 @@ import HTTPTypes
 
 /// The credentials of a request, by which a transport keeps the connections of different users apart.
 ///
+/// A transport that keeps its connections uses one only for requests with the same owner. Otherwise a server that
+/// authenticates a connection, and not each request, takes a user for another one.
+///
+/// ```swift
+/// let connection = idle[ConnectionOwner(of: request)] ?? Connection(to: request.authority)
+/// ```
+///
 /// It contains secrets, so its description shows none of its contents.
-package struct ConnectionOwner: Hashable, Sendable {
+public struct ConnectionOwner: Hashable, Sendable {
     private let credentials: [String]
 
     /// Reads the credentials of a request; `nil` if it has none.
     ///
     /// A signature differs in each request, so the fields that contain one are represented by the principal that signed
     /// the request. The cookies of a jar change as well, so they are represented by the identity of their session.
-    package init?(of request: HTTPRequestData) {
+    ///
+    /// - Parameter request: The request as it is sent.
+    public init?(of request: HTTPRequestData) {
         let settings = request.box?.value
         let signed = settings?.signedFields ?? []
         let session = settings?.cookieSession

@@ -73,7 +73,9 @@ public struct NetworkEnvironment: Sendable {
     }
 
     /// Sets a deadline, unless an earlier one is set.
-    package mutating func limit(to moment: Duration) {
+    ///
+    /// - Parameter moment: The deadline, on ``clock``.
+    public mutating func limit(to moment: Duration) {
         callDeadline = callDeadline?.limited(to: moment) ?? CallDeadline(at: moment)
     }
 

@@ -13,7 +13,7 @@ import Synchronization
 ///   - operation: The operation to run.
 /// - Returns: The result of the operation.
 /// - Throws: The error of `timeIsUp` after the deadline, and the operation's error before it.
-package func withTimeLimit<Success: Sendable>(
+func withTimeLimit<Success: Sendable>(
     until deadline: Duration,
     on clock: NetworkClock,
     timeIsUp: (_ error: (any Error)?) -> any Error,

@@ -99,8 +99,10 @@ public struct NetworkingError: Error {
     /// The duration of the exchange, if the request may be sent again at once; `nil` for any other failure.
     ///
     /// A transport sets it if a reused connection ended before the response, and the request and its body may be sent
-    /// twice.
-    package var noResponseAfter: Duration?
+    /// twice (``HTTPRequestData/mayBeSentTwice``, ``RequestBody/isReplayable``). ``NetworkingTransport`` then makes
+    /// the exchange again, unless the app has switched retries off, and removes the duration from an error that it
+    /// throws.
+    public var noResponseAfter: Duration?
 
     /// The metadata that components have set on the error.
     private var metadata = TypedValues()

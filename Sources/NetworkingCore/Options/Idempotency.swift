@@ -18,7 +18,9 @@ extension HTTPRequestData {
     }
 
     /// Whether the request may be sent again, according to its method, its header fields and its caller.
-    package var mayBeSentTwice: Bool {
+    ///
+    /// ``isIdempotent`` decides if it is set; otherwise the method and an `Idempotency-Key` field do.
+    public var mayBeSentTwice: Bool {
         if let isIdempotent { return isIdempotent }
         return method.isIdempotent || headerFields.contains(.idempotencyKey)
     }

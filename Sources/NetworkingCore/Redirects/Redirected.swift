@@ -46,13 +46,23 @@ struct Redirected: NetworkingModifier, CustomStringConvertible {
 extension HTTPRequestData {
     /// Makes each hop a separate exchange, unless a modifier further out does so.
     ///
+    /// It is for modifiers that act on each hop of a redirect, as those for cookies and signatures do. Redirects are
+    /// followed under the same rules as by a transport.
+    ///
+    /// ```swift
+    /// let principal = { (hop: HTTPRequestData) in upstream.principal(for: hop) }
+    /// return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
+    ///     try await upstream.send(hop)
+    /// }
+    /// ```
+    ///
     /// - Parameters:
     ///   - principal: Returns the principal for a hop.
     ///   - upstream: The component that makes the exchanges. The policy of a `redirected` in it still applies.
     ///   - exchange: Makes an exchange in which the transport follows no redirects.
     /// - Returns: The last response.
     /// - Throws: The error of an exchange, or of the redirect policy.
-    package func takingOverRedirects(
+    public func takingOverRedirects(
         for principal: ((HTTPRequestData) -> Principal?)?,
         over upstream: some NetworkingComponent,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData

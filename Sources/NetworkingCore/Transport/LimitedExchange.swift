@@ -1,34 +1,46 @@
 extension NetworkingComponent {
-    /// Returns a request with a time limit for this component, if it enforces limits.
+    /// Sends a request with a time limit, for modifiers with limits of their own.
+    ///
+    /// A component that enforces limits, such as a transport over a network, ends its exchange itself. For any other,
+    /// the request is sent in a separate task, which is cancelled and awaited when the time is up. A response that it
+    /// still returns is used.
+    ///
+    /// ```swift
+    /// let clock = NetworkEnvironment.current.clock
+    /// return try await upstream.send(request, until: clock.now + .seconds(5), on: clock) { error in
+    ///     NetworkingError(.timeout, request: request, underlying: error)
+    /// }
+    /// ```
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - deadline: The moment of the limit, on `clock`.
     ///   - clock: The clock of the limit.
-    /// - Returns: The request; `nil` if this component does not enforce the limit.
-    /// - Throws: `CancellationError` if the caller is cancelled.
-    package func limiting(
+    ///   - timeIsUp: Creates the error for a request that failed because its time was up. It receives the error of the
+    ///     request, which is `nil` if that was only a cancellation.
+    /// - Returns: The response.
+    /// - Throws: The error of `timeIsUp` when the time is up, the request's error before, and `CancellationError` if
+    ///   the caller is cancelled.
+    public func send(
         _ request: HTTPRequestData,
         until deadline: Duration,
-        on clock: NetworkClock
-    ) throws -> HTTPRequestData? {
-        guard enforcesLimit(of: request, on: clock) else { return nil }
+        on clock: NetworkClock,
+        timeIsUp: (_ error: (any Error)?) -> any Error
+    ) async throws -> HTTPResponseData {
+        guard enforcesLimit(of: request, on: clock) else {
+            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
+                try await send(request)
+            }
+        }
         try Task.checkCancellation()
+        let limit = ExchangeLimit(until: deadline, on: clock)
         var limited = request
-        limited.exchangeLimit = ExchangeLimit(until: deadline, on: clock)
-        return limited
-    }
-}
-
-extension HTTPRequestData {
-    /// Returns the error to throw for an exchange of this request that failed.
-    ///
-    /// - Parameters:
-    ///   - error: The error of the exchange.
-    ///   - timeIsUp: Creates the timeout error from the error, which is `nil` if that was only a cancellation.
-    /// - Returns: The error of `timeIsUp` if the exchange failed at its time limit, and `error` otherwise.
-    package func error(of error: any Error, timeIsUp: ((any Error)?) -> any Error) -> any Error {
-        guard exchangeLimit?.isReached == true, !Task.isCancelled else { return error }
-        return timeIsUp(error is CancellationError ? nil : error)
+        limited.exchangeLimit = limit
+        do {
+            return try await send(limited)
+        } catch {
+            guard limit.isReached, !Task.isCancelled else { throw error }
+            throw timeIsUp(error is CancellationError ? nil : error)
+        }
     }
 }

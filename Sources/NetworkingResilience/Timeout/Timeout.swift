@@ -58,20 +58,9 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         let clock = NetworkEnvironment.current.clock
         let (request, limit) = try prepared(request, over: upstream)
         guard let limit else { return try await sendInPhases(request, on: clock, over: upstream) }
-        let deadline = clock.now + limit
-        if let limited = try upstream.limiting(request, until: deadline, on: clock) {
-            do {
-                return try await upstream.send(limited)
-            } catch {
-                throw limited.error(of: error) { timeIsUp(.whole, for: request, over: upstream, underlying: $0) }
-            }
+        return try await upstream.send(request, until: clock.now + limit, on: clock) {
+            timeIsUp(.whole, for: request, over: upstream, underlying: $0)
         }
-        return try await withTimeLimit(
-            until: deadline,
-            on: clock,
-            timeIsUp: { timeIsUp(.whole, for: request, over: upstream, underlying: $0) },
-            { try await upstream.send(request) }
-        )
     }
 
     /// Returns a request with what a transport must know of its limits, and its limit if it has no limits for phases.

@@ -106,6 +106,25 @@ struct Courteous: NetworkingModifier {
     }
 }
 
+struct ReplyExpected: NetworkingModifier {
+    let limit: Duration
+
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let clock = NetworkEnvironment.current.clock
+        return try await upstream.send(request, until: clock.now + limit, on: clock) { error in
+            NetworkingError(
+                .timeout,
+                request: request,
+                underlying: error,
+                reason: "There was no reply within \(limit). Check the connection to the device."
+            )
+        }
+    }
+}
+
 struct NumberedTrace: RequestTrace, NetworkEventObserver {
     let number: Int
 
@@ -459,6 +478,22 @@ struct ExtendingGuide {
         _ = try await network.data(HTTPRequestData(authority: "api.example.com"))
         let waits = recorder.events.filter { $0 is WaitEvent }
         #expect(waits.map(\.description) == ["waiting(courtesy, 2.0 seconds)", "waited(courtesy, 2.0 seconds)"])
+    }
+
+    @Test func replyExpectedEndsASilentExchange() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport { _ in .never }
+        let network = transport.modified(ReplyExpected(limit: .seconds(2))).environment(\.clock, .manual(clock))
+
+        async let response = network.data(HTTPRequestData(authority: "api.example.com"))
+        try await clock.advance(by: .seconds(2), afterSleepers: 1)
+        do {
+            _ = try await response
+            Issue.record("The call returned a response after its time limit.")
+        } catch let error as NetworkingError {
+            #expect(error.kind == .timeout)
+        }
+        #expect(transport.cancelled == 1)
     }
 
     @Test func outermostTraceApplies() async throws {

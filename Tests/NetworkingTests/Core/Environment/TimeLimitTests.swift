@@ -3,6 +3,8 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingCore
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TimeLimitTests {
     private struct TimeIsUp: Error {
