@@ -19,21 +19,6 @@ struct ChecksumVerifiedTests {
         try await checkLaws(of: ChecksumVerified())
     }
 
-    /// With a modifier of the library on either side.
-    @Test func pairsKeepTheLaws() async throws {
-        let others: [@Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent] = [
-            { AnyNetworkingComponent($0.timeout(.seconds(1))) },
-            { AnyNetworkingComponent($0.throttled(max: 4)) },
-            { AnyNetworkingComponent($0.redirected()) },
-            { AnyNetworkingComponent($0.logged()) },
-            { AnyNetworkingComponent($0.numbered()) },
-        ]
-        for other in others {
-            try await checkLaws { AnyNetworkingComponent(other($0).checksumVerified()) }
-            try await checkLaws { other(AnyNetworkingComponent($0.checksumVerified())) }
-        }
-    }
-
     @Test func checksumIsThatOfAdler32() {
         #expect(Checksum32(of: body).description == "11e60398")
     }
