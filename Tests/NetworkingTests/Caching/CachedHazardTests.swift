@@ -508,24 +508,26 @@ struct CachedHazardTests {
         #expect(try await get() == (isRemoved ? "3" : "1"))
     }
 
+    /// A store that sometimes cannot remove many keys.
+    private final class Busy: CacheStore {
+        let entryCostLimit = Int.max
+        let store = MemoryCacheStore()
+        let isBusy = Mutex(false)
+
+        func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
+
+        func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
+
+        func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
+
+        func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+            if isBusy.withLock({ $0 }) { throw CocoaError(.fileLocking) }
+            store.removeAll(where: isUnwanted)
+        }
+    }
+
     /// A store that temporarily cannot remove an entry does not make the old response fresh.
     @Test func entryThatCouldNotBeRemovedIsNotUsed() async throws {
-        final class Busy: CacheStore {
-            let entryCostLimit = Int.max
-            let store = MemoryCacheStore()
-            let isBusy = Mutex(false)
-
-            func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
-
-            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
-
-            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
-
-            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-                if isBusy.withLock({ $0 }) { throw CocoaError(.fileLocking) }
-                store.removeAll(where: isUnwanted)
-            }
-        }
         let busy = Busy()
         let count = Mutex(0)
         let transport = MockTransport { _ in
@@ -552,6 +554,35 @@ struct CachedHazardTests {
         #expect(try await text(other) != before)
         busy.isBusy.withLock { $0 = false }
         #expect(try await text(other) != before)
+    }
+
+    /// The last removal succeeds and exceeds the maximum number; the earlier ones are still to be repeated.
+    @Test func entriesWithTooManyFailedRemovalsAreNotUsed() async throws {
+        let busy = Busy()
+        let cache = ResponseCache(in: busy)
+        let tokens = TokenStore(Session(userID: "0", accessToken: "0"))
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+        let network = transport.authenticated(with: tokens).cached(in: cache).server(authority: "api.example.com")
+        func become(_ user: Int) {
+            tokens.set(Session(userID: "\(user)", accessToken: "\(user)"))
+        }
+        let users = 0...32
+        for user in users {
+            become(user)
+            try await network.data(HTTPRequestData(path: "me"))
+        }
+        busy.isBusy.withLock { $0 = true }
+        for user in users.dropLast() {
+            become(user)
+            await #expect(throws: CocoaError.self) { try await cache.remove(principal: tokens.principal) }
+        }
+        busy.isBusy.withLock { $0 = false }
+        become(32)
+        try await cache.remove(principal: tokens.principal)
+        for user in users {
+            become(user)
+            #expect(try await !network.data(HTTPRequestData(path: "me")).isCached, "user \(user)")
+        }
     }
 
     /// The change may have happened although its caller cancelled it.
