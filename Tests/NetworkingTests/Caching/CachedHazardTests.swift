@@ -671,13 +671,30 @@ struct CachedHazardTests {
             }
         )
         #expect(response.status == .gatewayTimeout)
-        let own = try await network.data(
+        #expect(transport.requests.isEmpty)
+    }
+
+    /// The cache stores no responses to these requests.
+    @Test(arguments: ["authorization", "body", "POST", "OPTIONS"], [true, false])
+    func onlyIfCachedDoesNotSendARequestThatBypassesTheCache(reason: String, isMode: Bool) async throws {
+        let (network, transport) = stack { number, _ in ok(number, [:]) }
+        let response = try await network.data(
             .lawful.with {
-                $0.cacheMode = .onlyIfCached
-                $0.headerFields[.authorization] = "Bearer a"
+                if isMode {
+                    $0.cacheMode = .onlyIfCached
+                } else {
+                    $0.headerFields[.cacheControl] = "only-if-cached"
+                }
+                switch reason {
+                case "authorization": $0.headerFields[.authorization] = "Bearer a"
+                case "body": $0.body = .data(Data("question".utf8))
+                case "POST": $0.method = .post
+                default: $0.method = .options
+                }
             }
         )
-        #expect(own.status == .gatewayTimeout)
+        #expect(response.status == .gatewayTimeout)
+        #expect(response.cacheStatus?.detail == "only-if-cached")
         #expect(transport.requests.isEmpty)
     }
 
