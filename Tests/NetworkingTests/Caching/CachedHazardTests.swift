@@ -698,6 +698,29 @@ struct CachedHazardTests {
         #expect(transport.requests.isEmpty)
     }
 
+    // MARK: Ranges
+
+    /// A range is defined for GET only (RFC 9110 section 14.2).
+    @Test func headWithARangeGetsNoStoredPart() async throws {
+        let (network, transport) = stack { _, request in
+            guard request.method == .get else { return ok("", [.contentLength: "10"]) }
+            return MockResponse(
+                status: .partialContent,
+                data: Data("0123".utf8),
+                headerFields: [.cacheControl: "max-age=100", .contentRange: "bytes 0-3/10", .eTag: "\"a\""]
+            )
+        }
+        #expect(try await text(network) { $0.headerFields[.range] = "bytes=0-3" } == "0123")
+        let response = try await network.data(
+            .lawful.with {
+                $0.method = .head
+                $0.headerFields[.range] = "bytes=0-3"
+            }
+        )
+        #expect(response.status == .ok)
+        #expect(transport.requests.count == 2)
+    }
+
     /// A 304 without a date is dated at its arrival.
     @Test func notModifiedWithoutADateRefreshesTheEntry() async throws {
         let (network, transport) = stack { [clock] _, request in
