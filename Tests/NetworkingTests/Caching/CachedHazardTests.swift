@@ -721,6 +721,26 @@ struct CachedHazardTests {
         #expect(transport.requests.count == 2)
     }
 
+    /// The file may have changed within the second of its date (RFC 9110 section 8.8.2.2).
+    @Test(arguments: [0, 1])
+    func rangeAfterADateNeedsAnOlderFile(age: Int) async throws {
+        let date = NetworkClock.manual(clock).date
+        let modified = date.addingTimeInterval(-Double(age)).httpDate
+        let (network, _) = stack { _, _ in
+            ok("0123456789", [.cacheControl: "max-age=100", .date: date.httpDate, .lastModified: modified])
+        }
+        #expect(try await text(network) == "0123456789")
+        let response = try await network.data(
+            .lawful.with {
+                $0.headerFields[.range] = "bytes=3-5"
+                $0.headerFields[.ifRange] = modified
+            }
+        )
+        #expect(response.isCached)
+        #expect(response.status == (age == 0 ? .ok : .partialContent))
+        #expect(response.data == Data((age == 0 ? "0123456789" : "345").utf8))
+    }
+
     /// A 304 without a date is dated at its arrival.
     @Test func notModifiedWithoutADateRefreshesTheEntry() async throws {
         let (network, transport) = stack { [clock] _, request in
