@@ -48,7 +48,7 @@ extension HTTPRequestData {
     func ifRangeHolds(for response: HTTPResponse) -> Bool {
         guard let condition = headerFields[.ifRange] else { return true }
         if condition.hasPrefix("\"") { return response.headerFields[.eTag] == condition }
-        return response.headerFields[.lastModified] == condition
+        return response.strongLastModified == condition
     }
 
     var isConditional: Bool {

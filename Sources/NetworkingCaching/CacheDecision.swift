@@ -25,7 +25,7 @@ extension CacheRules {
     ) -> CacheDecision {
         guard mode.reads else { return .forward(.bypass) }
         let wanted = Self.directives(of: request)
-        let mayNotAsk = mode == .onlyIfCached || wanted.contains(.onlyIfCached)
+        let mayNotAsk = mayNotAsk(mode, wanted)
         // Only the origin server can evaluate these conditions (RFC 9111 section 4.3.2).
         let fields = request.headerFields
         let isForOrigin = !fields.isEmpty && (fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince))
@@ -58,6 +58,13 @@ extension CacheRules {
         if !mode.overrulesServer, !mayBeKept(directives(of: entry)) { return .forward(.stale) }
         let variants = entries.filter { $0.id != entry.id && $0.part == nil && $0.facts.tag != nil }
         return .validate([entry] + variants, chosen: entry)
+    }
+
+    /// Whether a request with a mode and directives must not be sent (section 5.2.1.7).
+    ///
+    /// A mode that does not use the cache sends the request with its directives.
+    func mayNotAsk(_ mode: CacheMode, _ wanted: CacheControl) -> Bool {
+        mode == .onlyIfCached || mode.reads && wanted.contains(.onlyIfCached)
     }
 
     /// Whether an entry should be validated in the background after its use; `nil` if it must be validated before.
@@ -117,6 +124,8 @@ extension CacheRules {
     /// Whether an entry contains all the bytes that a request asks for.
     static func covers(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
         guard let part = entry.part else { return true }
+        // A range is defined for GET only (RFC 9110 section 14.2).
+        guard request.method == .get else { return false }
         // A custom store may return inconsistent entries.
         guard part.range.count == entry.body.count else { return false }
         guard let range = request.byteRange, request.ifRangeHolds(for: entry.response) else { return false }

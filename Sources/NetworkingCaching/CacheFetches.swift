@@ -43,6 +43,8 @@ final class CacheFetches: Sendable {
 
         /// Marks everything for removal, because there are too many separate removals to remember.
         mutating func doomAll() {
+            // The removal needs its own number, because the caller ends the removal with the current one.
+            note(nil)
             doomed = [:]
             removals = [changes: Removal(token: changes, isUnwanted: { _ in true }, isUnderWay: false)]
         }
@@ -141,11 +143,12 @@ final class CacheFetches: Sendable {
         state.withLock { state in
             state.note(url)
             state.fetches[url]?.changes += 1
-            state.doomed[url] = state.changes
+            let token = state.changes
+            state.doomed[url] = token
             if state.doomed.count > Self.maximumDoomed {
                 state.doomAll()
             }
-            return state.changes
+            return token
         }
     }
 

@@ -56,12 +56,16 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         // The user of an Authorization field is unknown, and a key must not contain credentials. A shared cache needs
         // no user, because it stores only responses for all users.
         let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
+        let mayUseStored = (request.method == .get || request.method == .head) && request.body == nil && !isAnonymous
+        // The request would be sent, because the cache stores no response to it.
+        if !mayUseStored, cache.rules.mayNotAsk(request.cacheMode, CacheRules.directives(of: request)) {
+            return exchange.unsatisfiable()
+        }
         guard request.method == .get || request.method == .head else {
             guard !Self.safe.contains(request.method) else { return try await upstream.send(request) }
             return try await exchange.change(mayKeep: !isAnonymous, over: upstream)
         }
         guard !isAnonymous else {
-            if request.cacheMode == .onlyIfCached { return exchange.unsatisfiable() }
             request.emit(CacheEvent.bypassed(.credentials))
             var response = try await upstream.send(request)
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .credentials)

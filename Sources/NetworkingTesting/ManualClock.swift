@@ -228,8 +228,8 @@ extension ManualClock {
             return (lastID, waits.takeReached(sleepers.count).map { wait in { wait.resume() } })
         }
 
-        mutating func remove(_ id: UInt64) {
-            sleepers.removeAll { $0.id == id }
+        mutating func remove(_ id: UInt64) -> Sleeper? {
+            sleepers.firstIndex { $0.id == id }.map { sleepers.remove(at: $0) }
         }
 
         mutating func advance(to moment: Duration) -> Effects {
@@ -286,7 +286,8 @@ extension ManualClock: CustomStringConvertible {
 
 extension ManualClock: AlarmOwner {
     package func cancelAlarm(_ id: UInt64) {
-        state.withLock { $0.remove(id) }
+        // The action is released outside the lock, because its objects may cancel other alarms when they are released.
+        _ = state.withLock { $0.remove(id) }
     }
 
     fileprivate var engine: some NetworkClockEngine {

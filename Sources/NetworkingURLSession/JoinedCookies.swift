@@ -13,15 +13,18 @@ enum JoinedCookies {
     /// - Parameter value: The joined value.
     /// - Returns: The fields, in order.
     static func split(_ value: String) -> [String] {
-        var fields: [String] = []
+        var fields: [Substring] = []
+        var ending = FieldEnding.value
         for part in value.split(separator: ", ", omittingEmptySubsequences: false) {
-            if let last = fields.last, !hasName(part), !isComplete(last, before: part) {
-                fields[fields.count - 1] = "\(last), \(part)"
+            if let last = fields.last, !hasName(part), !ending.isComplete(before: part) {
+                fields[fields.count - 1] = value[last.startIndex..<part.endIndex]
             } else {
-                fields.append(String(part))
+                fields.append(part)
+                ending = .value
             }
+            ending.extend(by: part)
         }
-        return fields.filter { !$0.utf8.allSatisfy { $0 == UInt8(ascii: " ") } }
+        return fields.filter { !$0.utf8.allSatisfy { $0 == UInt8(ascii: " ") } }.map { String($0) }
     }
 
     /// Returns whether a fragment starts with a name and an equals sign.
@@ -31,19 +34,47 @@ enum JoinedCookies {
         return !name.isEmpty && part.utf8[name.endIndex...].first == UInt8(ascii: "=")
     }
 
-    /// Returns whether a field is complete if a fragment without a name follows.
-    private static func isComplete(_ field: String, before part: Substring) -> Bool {
-        guard let semicolon = field.utf8.lastIndex(of: UInt8(ascii: ";")) else { return false }
-        let attribute = field[semicolon...].dropFirst().drop { $0 == " " }
-        switch attribute.prefix(while: { $0 != "=" && $0 != " " }).lowercased() {
-        case "path", "domain", "max-age", "samesite", "secure", "httponly", "partitioned", "priority":
-            return true
-        case "expires":
+    /// The last attribute of a field, as far as it decides whether the field is complete.
+    private enum FieldEnding {
+        /// The field has no attribute, or its last one may contain a comma.
+        case value
+        /// An attribute that cannot contain a comma.
+        case attribute
+        /// A date, which contains one comma, before its first digit.
+        case expires(hasDigit: Bool)
+
+        /// Adds a fragment to the field.
+        mutating func extend(by part: Substring) {
+            if let semicolon = part.utf8.lastIndex(of: UInt8(ascii: ";")) {
+                self = Self(part[semicolon...].dropFirst().drop { $0 == " " })
+            } else if case .expires(hasDigit: false) = self {
+                self = .expires(hasDigit: Self.hasDigit(part))
+            }
+        }
+
+        private init(_ attribute: Substring) {
+            switch attribute.prefix(while: { $0 != "=" && $0 != " " }).lowercased() {
+            case "path", "domain", "max-age", "samesite", "secure", "httponly", "partitioned", "priority":
+                self = .attribute
+            case "expires":
+                self = .expires(hasDigit: Self.hasDigit(attribute))
+            default:
+                self = .value
+            }
+        }
+
+        /// Returns whether the field is complete if a fragment without a name follows.
+        func isComplete(before part: Substring) -> Bool {
+            switch self {
+            case .value: false
+            case .attribute: true
             // "Expires=Wed" is half of a date; "Expires=Wed, 09 Jun 2100 10:18:14 GMT" is a complete one.
-            let isHalf = !attribute.contains { $0.isNumber }
-            return !isHalf || part.utf8.first.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? true
-        default:
-            return false
+            case .expires(let hasDigit): hasDigit || !Self.hasDigit(part.prefix(1))
+            }
+        }
+
+        private static func hasDigit(_ text: Substring) -> Bool {
+            text.utf8.contains { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         }
     }
 }

@@ -75,7 +75,9 @@ extension Loopback {
                     for body in bodies {
                         let sent = Mutex<[BytesSent]>([])
                         let length = body.length
-                        try await network.upload(body, to: HTTPRequestData(url: server.url)) { progress in
+                        let events = EventRecorder()
+                        let request = HTTPRequestData(url: server.url).with { $0.addObserver(events) }
+                        try await network.upload(body, to: request) { progress in
                             sent.withLock { sent in
                                 if sent.last != progress.sent {
                                     sent.append(progress.sent)
@@ -95,6 +97,7 @@ extension Loopback {
                         #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
                         #expect(sent.withLock { $0 }.allSatisfy { $0.expected == total })
                         #expect(length == nil || length == total)
+                        #expect(events.events.contains { "\($0)".hasPrefix("exchangeEnded(sent: \(total), ") })
                     }
                 }
             }

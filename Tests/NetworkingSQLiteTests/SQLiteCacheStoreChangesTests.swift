@@ -182,6 +182,19 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
+    /// A removal of many keys takes several transactions, and a fetch may begin between two of them.
+    @Test func eachTransactionOfARemovalOfManyKeysIsAChange() async throws {
+        try await withTemporaryDirectory { directory in
+            let (mine, other) = stores(in: directory)
+            try await mine.store(.sample(), for: .named("a"))
+            let start = try await number(of: mine)
+            let keys = try await other.database.using { try await $0.keys(after: .min, most: 10) }
+            try await other.database.using { try await $0.remove(keys) }
+            #expect(try await mine.store(.sample(), for: .named("a"), ifUnchangedSince: start) == nil)
+            #expect(try await mine.count == 0)
+        }
+    }
+
     @Test func removalReportsOtherRemovals() async throws {
         try await withTemporaryDirectory { directory in
             let (mine, other) = stores(in: directory)

@@ -118,8 +118,14 @@ public final class FileOutboxStore: OutboxStore {
             return try file.lock() ? file : nil
         }
         guard let file else { return false }
+        do {
+            try await removeLeftovers()
+        } catch {
+            // The caller of a claim that throws does not release it.
+            file.unlock()
+            throw error
+        }
         lock.withLock { $0 = file }
-        try await removeLeftovers()
         return true
     }
 

@@ -33,7 +33,8 @@ final class AlarmHeap: AlarmOwner {
     }
 
     func cancelAlarm(_ id: UInt64) {
-        state.withLock { $0.remove(id) }
+        // The action is released outside the lock, because its objects may cancel other alarms when they are released.
+        _ = state.withLock { $0.remove(id) }
     }
 
     private func sleeper(generation: UInt64, until deadline: Duration) -> OwnedTask<Void> {
@@ -81,12 +82,13 @@ final class AlarmHeap: AlarmOwner {
             return lastID
         }
 
-        mutating func remove(_ id: UInt64) {
-            guard actions.removeValue(forKey: id) != nil else { return }
+        mutating func remove(_ id: UInt64) -> (@Sendable () -> Void)? {
+            guard let action = actions.removeValue(forKey: id) else { return nil }
             // A cancelled alarm leaves the heap when it is due, or here once most alarms in the heap are cancelled.
             if heap.count > 2 * actions.count + 1_024 {
                 heap = Heap(heap.unordered.filter { actions[$0.id] != nil })
             }
+            return action
         }
 
         /// The next deadline, if it is earlier than the deadline of the sleeper.

@@ -125,12 +125,6 @@ public struct HTTPResponseData: Sendable {
         set { content.value.wasOfferedToSink = newValue }
     }
 
-    /// The number of bytes of the request's body that were sent, if the transport counted them.
-    var sentBodyLength: Int64? {
-        get { content.value.sentBodyLength }
-        set { content.value.sentBodyLength = newValue }
-    }
-
     /// A metadata value that a component has set on the response, or its default.
     ///
     /// - Parameter metadata: The type that declares it.
@@ -153,7 +147,6 @@ public struct HTTPResponseData: Sendable {
         var redirects: [Redirect] = []
         var principal: Principal?
         var wasOfferedToSink = false
-        var sentBodyLength: Int64?
         var decoder: (any BodyDecoder)?
         @usableFromInline var metadata = TypedValues()
 

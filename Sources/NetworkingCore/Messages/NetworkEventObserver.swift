@@ -1,5 +1,4 @@
 public import HTTPTypes
-import Synchronization
 
 /// A listener to the events of requests, in a stack or of one request.
 ///
@@ -130,12 +129,12 @@ extension HTTPRequestData {
         }
     }
 
-    private static let lastExchange = Atomic<UInt32>(0)
+    private static let exchangeNumbers = ExchangeNumbers()
 
     /// Sets the header fields that the listeners name for one exchange, and the number of the exchange.
     mutating func beginExchange() {
         guard hasObservers else { return }
-        exchangeNumber = Self.lastExchange.add(1, ordering: .relaxed).newValue
+        exchangeNumber = Self.exchangeNumbers.next()
         let fields = attemptFields
         guard !fields.isEmpty else { return }
         // They are removed before the request is sent again, because no part of the stack has set them.

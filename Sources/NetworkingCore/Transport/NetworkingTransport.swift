@@ -1,4 +1,5 @@
 import HTTPTypes
+import Synchronization
 
 /// A component at the end of a stack: it makes single exchanges, and the library adds checks, redirects and sinks.
 ///
@@ -15,7 +16,8 @@ import HTTPTypes
 ///
 /// A transport that receives a body in chunks passes them on with ``HTTPRequestData/deliver(_:body:)``. A request body
 /// that is not in memory is read from ``RequestBody/chunks``; the transport may let its errors through. A transport
-/// with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no timeout if
+/// reports the bytes that it has sent to ``HTTPRequestData/progressHandler``; the library counts them for a body of
+/// unknown length. A transport with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no timeout if
 /// ``HTTPRequestData/isSilenceLimited`` is `true`.
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
@@ -47,6 +49,7 @@ extension NetworkingTransport {
         var request = request
         // Modifiers may have set fields or a body since the request was checked.
         request.describeBody()
+        let sent = request.countSentBytes()
         var repeated: [RepeatedExchange] = []
         while true {
             try request.start()
@@ -54,7 +57,7 @@ extension NetworkingTransport {
                 var response = try await exchange(request)
                 // Asked here, because the function copies all options of a request.
                 if request.hasListeners || !repeated.isEmpty {
-                    request.end(with: &response, after: repeated)
+                    request.end(with: &response, sent: sent?.count, after: repeated)
                 }
                 return response
             } catch {
@@ -77,7 +80,11 @@ extension HTTPRequestData {
     }
 
     @inline(never)
-    fileprivate func end(with response: inout HTTPResponseData, after repeated: [RepeatedExchange]) {
+    fileprivate func end(
+        with response: inout HTTPResponseData,
+        sent count: Int64?,
+        after repeated: [RepeatedExchange]
+    ) {
         if !repeated.isEmpty {
             response.repeatedExchanges = repeated
         }
@@ -85,12 +92,26 @@ extension HTTPRequestData {
         if isObserved {
             notifyObservers(of: ExchangeEvent.responseReceived(response))
         }
-        emit(
-            ExchangeEvent.ended(
-                sent: response.sentBodyLength ?? body?.length ?? 0,
-                received: response.body.count
-            )
-        )
+        emit(ExchangeEvent.ended(sent: count ?? body?.length ?? 0, received: response.body.count))
+    }
+
+    /// Counts the bytes that the transport reports as sent, if the end of the exchange needs them.
+    @inline(never)
+    fileprivate mutating func countSentBytes() -> SentByteCounter? {
+        guard hasListeners, let body, body.length == nil else { return nil }
+        let sent = SentByteCounter()
+        addProgressHandler { sent.count = $0.sent.count }
+        return sent
+    }
+}
+
+/// The number of bytes of a body that the transport has reported as sent in the last exchange.
+private final class SentByteCounter: Sendable {
+    private let value = Atomic<Int64>(0)
+
+    var count: Int64 {
+        get { value.load(ordering: .relaxed) }
+        set { value.store(newValue, ordering: .relaxed) }
     }
 }
 

@@ -74,15 +74,18 @@ package final class OpenStreams: Sendable {
 
     /// Ends the registration of an exchange; does nothing if it has ended.
     ///
-    /// The exchange that has waited longest gets the connection of a stream.
+    /// The exchange that has waited longest gets its connection, if it had one.
     package func end(_ part: Part) {
         guard !part.isOver.exchange(true, ordering: .relaxed) else { return }
         let next = state.withLock { state -> Waiter? in
             guard var entry = state[part.key] else { return nil }
             defer { state[part.key] = entry.isUnused ? nil : entry }
-            entry.waiters.removeAll { $0 === part.waiter }
-            guard part.isStream else { return nil }
-            entry.streams -= 1
+            if part.isStream { entry.streams -= 1 }
+            // An exchange that still waits has no connection to pass on.
+            if let index = entry.waiters.firstIndex(where: { $0 === part.waiter }) {
+                entry.waiters.remove(at: index)
+                return nil
+            }
             return entry.waiters.isEmpty ? nil : entry.waiters.removeFirst()
         }
         if part.isStream { total.subtract(1, ordering: .relaxed) }

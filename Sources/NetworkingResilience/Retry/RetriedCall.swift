@@ -210,7 +210,8 @@ struct RetriedCall {
         }
         request.attempt = history.count + 1
         if let name = policy.attemptHeaderField {
-            request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumRetries + 1)"
+            let maximum = min(policy.maximumRetries, .max - 1) + 1
+            request.headerFields[name] = "attempt=\(history.count + 1); max=\(maximum)"
         }
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
         // The sink asks only for the bytes that it does not have yet.

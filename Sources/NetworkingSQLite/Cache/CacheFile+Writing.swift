@@ -88,9 +88,10 @@ extension CacheFile {
 
     /// Removes all entries of some keys.
     ///
-    /// A key that could not be read is removed by its number.
+    /// A key that could not be read is removed by its number. The removal is a change of all URLs, because such a key
+    /// has no URL.
     func remove(_ keys: [(number: Int64, key: CacheKey?)]) async throws {
-        try await write { db in
+        try await write { [self] db in
             for (number, key) in keys {
                 guard let key else {
                     try db.run(SQL.removeEntries, [number])
@@ -102,6 +103,7 @@ extension CacheFile {
                     try db.remove(key: number)
                 }
             }
+            _ = try noteChange(of: nil, db)
             try db.shrink()
         }
     }

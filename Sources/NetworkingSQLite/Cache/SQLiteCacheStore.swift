@@ -207,7 +207,8 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter isUnwanted: The closure, which is called once for each key.
     /// - Throws: ``SQLiteCacheError``; then some of the entries may have been removed.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-        // The change is recorded at the start and at the end, because a response may arrive in between.
+        // The change is recorded at the start, with each removal and at the end, because a fetch may begin or end in
+        // between.
         try await database.using { try await $0.changeAll() }
         // The keys are read in chunks, because there may be too many for the memory. Keys that are added meanwhile have
         // greater numbers.

@@ -1,4 +1,3 @@
-import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 
@@ -13,11 +12,8 @@ extension DownloadRecord.Validator {
             self = .eTag(tag)
             return
         }
-        // The date is exact to the second, so the file must have been unchanged for one second when it was sent.
-        guard let text = head.headerFields[.lastModified], let modified = Date(httpDate: text),
-            let date = head.headerFields[.date].flatMap({ Date(httpDate: $0) }), date.timeIntervalSince(modified) >= 1
-        else { return nil }
-        self = .lastModified(text)
+        guard let date = head.strongLastModified else { return nil }
+        self = .lastModified(date)
     }
 
     /// The value of the `If-Range` field.

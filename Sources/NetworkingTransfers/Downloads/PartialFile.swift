@@ -127,9 +127,8 @@ final class PartialFile: Sendable {
     /// Prepares for the bytes after the kept ones, and returns the updated metadata.
     func resume(with record: DownloadRecord, after count: Int64) async throws(FileFault) -> DownloadRecord {
         try await DiskQueue.run { [self] () throws(FileFault) in
-            try file.truncate(to: count)
+            var record = try truncateNow(to: count, record)
             guard record.bootSession != BootSession.current else { return record }
-            var record = record
             record.bootSession = BootSession.current
             try record.write(beside: path, isDurable: true)
             return record
@@ -149,15 +148,23 @@ final class PartialFile: Sendable {
     /// Cuts off the untrusted bytes after a length, and returns the metadata of the rest.
     func truncate(to length: Int64, _ record: DownloadRecord?) async throws(FileFault) -> DownloadRecord? {
         try await DiskQueue.run { [self] () throws(FileFault) in
-            var record = record
-            if var known = record, known.synchronizedCount > length {
-                known.synchronizedCount = length
-                try known.write(beside: path, isDurable: true)
-                record = known
+            guard let record else {
+                try file.truncate(to: length)
+                return nil
             }
-            try file.truncate(to: length)
-            return record
+            return try truncateNow(to: length, record)
         }
+    }
+
+    private func truncateNow(to length: Int64, _ record: DownloadRecord) throws(FileFault) -> DownloadRecord {
+        var record = record
+        // The bytes that replace the removed ones are not synchronized.
+        if record.synchronizedCount > length {
+            record.synchronizedCount = length
+            try record.write(beside: path, isDurable: true)
+        }
+        try file.truncate(to: length)
+        return record
     }
 
     /// The free space on the volume, in bytes; `nil` if it is not known.

@@ -508,24 +508,26 @@ struct CachedHazardTests {
         #expect(try await get() == (isRemoved ? "3" : "1"))
     }
 
+    /// A store that sometimes cannot remove many keys.
+    private final class Busy: CacheStore {
+        let entryCostLimit = Int.max
+        let store = MemoryCacheStore()
+        let isBusy = Mutex(false)
+
+        func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
+
+        func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
+
+        func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
+
+        func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+            if isBusy.withLock({ $0 }) { throw CocoaError(.fileLocking) }
+            store.removeAll(where: isUnwanted)
+        }
+    }
+
     /// A store that temporarily cannot remove an entry does not make the old response fresh.
     @Test func entryThatCouldNotBeRemovedIsNotUsed() async throws {
-        final class Busy: CacheStore {
-            let entryCostLimit = Int.max
-            let store = MemoryCacheStore()
-            let isBusy = Mutex(false)
-
-            func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
-
-            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
-
-            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
-
-            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-                if isBusy.withLock({ $0 }) { throw CocoaError(.fileLocking) }
-                store.removeAll(where: isUnwanted)
-            }
-        }
         let busy = Busy()
         let count = Mutex(0)
         let transport = MockTransport { _ in
@@ -552,6 +554,35 @@ struct CachedHazardTests {
         #expect(try await text(other) != before)
         busy.isBusy.withLock { $0 = false }
         #expect(try await text(other) != before)
+    }
+
+    /// The last removal succeeds and exceeds the maximum number; the earlier ones are still to be repeated.
+    @Test func entriesWithTooManyFailedRemovalsAreNotUsed() async throws {
+        let busy = Busy()
+        let cache = ResponseCache(in: busy)
+        let tokens = TokenStore(Session(userID: "0", accessToken: "0"))
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+        let network = transport.authenticated(with: tokens).cached(in: cache).server(authority: "api.example.com")
+        func become(_ user: Int) {
+            tokens.set(Session(userID: "\(user)", accessToken: "\(user)"))
+        }
+        let users = 0...32
+        for user in users {
+            become(user)
+            try await network.data(HTTPRequestData(path: "me"))
+        }
+        busy.isBusy.withLock { $0 = true }
+        for user in users.dropLast() {
+            become(user)
+            await #expect(throws: CocoaError.self) { try await cache.remove(principal: tokens.principal) }
+        }
+        busy.isBusy.withLock { $0 = false }
+        become(32)
+        try await cache.remove(principal: tokens.principal)
+        for user in users {
+            become(user)
+            #expect(try await !network.data(HTTPRequestData(path: "me")).isCached, "user \(user)")
+        }
     }
 
     /// The change may have happened although its caller cancelled it.
@@ -640,14 +671,74 @@ struct CachedHazardTests {
             }
         )
         #expect(response.status == .gatewayTimeout)
-        let own = try await network.data(
+        #expect(transport.requests.isEmpty)
+    }
+
+    /// The cache stores no responses to these requests.
+    @Test(arguments: ["authorization", "body", "POST", "OPTIONS"], [true, false])
+    func onlyIfCachedDoesNotSendARequestThatBypassesTheCache(reason: String, isMode: Bool) async throws {
+        let (network, transport) = stack { number, _ in ok(number, [:]) }
+        let response = try await network.data(
             .lawful.with {
-                $0.cacheMode = .onlyIfCached
-                $0.headerFields[.authorization] = "Bearer a"
+                if isMode {
+                    $0.cacheMode = .onlyIfCached
+                } else {
+                    $0.headerFields[.cacheControl] = "only-if-cached"
+                }
+                switch reason {
+                case "authorization": $0.headerFields[.authorization] = "Bearer a"
+                case "body": $0.body = .data(Data("question".utf8))
+                case "POST": $0.method = .post
+                default: $0.method = .options
+                }
             }
         )
-        #expect(own.status == .gatewayTimeout)
+        #expect(response.status == .gatewayTimeout)
+        #expect(response.cacheStatus?.detail == "only-if-cached")
         #expect(transport.requests.isEmpty)
+    }
+
+    // MARK: Ranges
+
+    /// A range is defined for GET only (RFC 9110 section 14.2).
+    @Test func headWithARangeGetsNoStoredPart() async throws {
+        let (network, transport) = stack { _, request in
+            guard request.method == .get else { return ok("", [.contentLength: "10"]) }
+            return MockResponse(
+                status: .partialContent,
+                data: Data("0123".utf8),
+                headerFields: [.cacheControl: "max-age=100", .contentRange: "bytes 0-3/10", .eTag: "\"a\""]
+            )
+        }
+        #expect(try await text(network) { $0.headerFields[.range] = "bytes=0-3" } == "0123")
+        let response = try await network.data(
+            .lawful.with {
+                $0.method = .head
+                $0.headerFields[.range] = "bytes=0-3"
+            }
+        )
+        #expect(response.status == .ok)
+        #expect(transport.requests.count == 2)
+    }
+
+    /// The file may have changed within the second of its date (RFC 9110 section 8.8.2.2).
+    @Test(arguments: [0, 1])
+    func rangeAfterADateNeedsAnOlderFile(age: Int) async throws {
+        let date = NetworkClock.manual(clock).date
+        let modified = date.addingTimeInterval(-Double(age)).httpDate
+        let (network, _) = stack { _, _ in
+            ok("0123456789", [.cacheControl: "max-age=100", .date: date.httpDate, .lastModified: modified])
+        }
+        #expect(try await text(network) == "0123456789")
+        let response = try await network.data(
+            .lawful.with {
+                $0.headerFields[.range] = "bytes=3-5"
+                $0.headerFields[.ifRange] = modified
+            }
+        )
+        #expect(response.isCached)
+        #expect(response.status == (age == 0 ? .ok : .partialContent))
+        #expect(response.data == Data((age == 0 ? "0123456789" : "345").utf8))
     }
 
     /// A 304 without a date is dated at its arrival.

@@ -31,6 +31,22 @@ struct JoinedCookiesTests {
         #expect(JoinedCookies.split(fields.joined(separator: ", ")) == fields)
     }
 
+    /// Compares a length with twice the length, because the speed of the machine is unknown.
+    @Test(arguments: ["a", ";a", "a; Expires=Wed", "a; Comment=b"])
+    func splitsALongValueInLinearTime(part: String) {
+        let values = [5_000, 10_000]
+            .map { count in
+                "a=1; " + String(repeating: "x", count: count) + String(repeating: ", \(part)", count: count)
+            }
+        // The best of several rounds, in turns, because the machine may be busy for a moment.
+        let rounds = (0..<5)
+            .map { _ in
+                values.map { value in ContinuousClock().measure { _ = JoinedCookies.split(value) } }
+            }
+        let best = values.indices.map { index in rounds.map { $0[index] }.min() ?? .zero }
+        #expect(best[1] < best[0] * 3)
+    }
+
     @Test func leavesOutEmptyFields() {
         #expect(JoinedCookies.split(", a=1; Secure, , b=2") == ["a=1; Secure", "b=2"])
         #expect(JoinedCookies.split("").isEmpty)

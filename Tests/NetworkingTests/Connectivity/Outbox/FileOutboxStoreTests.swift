@@ -58,6 +58,21 @@ struct FileOutboxStoreTests {
         }
     }
 
+    @Test(.requires(.unprivilegedUser)) func failedClaimIsNotHeld() async throws {
+        try await withStore { store, outbox in
+            try await outbox.enqueue(order)
+            func allow(_ permissions: Int) throws {
+                let path = store.directory.path
+                try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
+            }
+            // The lock can be opened, but the directory cannot be listed.
+            try allow(0o300)
+            await #expect(throws: OutboxStoreError.self) { try await store.claim() }
+            try allow(0o700)
+            #expect(try await FileOutboxStore(directory: store.directory).claim())
+        }
+    }
+
     @Test func otherFilesAreIgnoredAndLeftoversRemoved() async throws {
         try await withStore { store, outbox in
             let id = try await outbox.enqueue(order)

@@ -114,6 +114,44 @@ struct NetworkClockTests {
         withExtendedLifetime(clock) {}
     }
 
+    /// An object that cancels an alarm when it is released.
+    private final class Canceller: Sendable {
+        private let alarm: Alarm
+        private let journal: Journal
+
+        init(of alarm: Alarm, _ journal: Journal) {
+            self.alarm = alarm
+            self.journal = journal
+        }
+
+        deinit {
+            alarm.cancel()
+            journal.note("cancelled")
+        }
+    }
+
+    /// The clock releases the action of a cancelled alarm, and with it the last reference to an object.
+    @Test(arguments: [Kind.wrapped, .manual, .continuous])
+    func objectOfACancelledAlarmMayCancelAnother(kind: Kind) {
+        let manual = ManualClock()
+        let clock = kind.clock(of: manual)
+        let journal = Journal()
+        let end = clock.now + .seconds(3_600)
+        func action(with canceller: Canceller) -> @Sendable () -> Void {
+            { withExtendedLifetime(canceller) {} }
+        }
+        let other = clock.alarm(at: end) {}
+        let alarm = clock.alarm(at: end, action(with: Canceller(of: other, journal)))
+
+        alarm.cancel()
+
+        #expect(journal.entries == ["cancelled"])
+        if kind == .manual {
+            #expect(manual.sleepers == 0)
+        }
+        withExtendedLifetime(clock) {}
+    }
+
     /// Apps use a very long timeout to disable it.
     @Test(arguments: [.seconds(Int64.max), .seconds(10_000_000_000), .seconds(100 * 365 * 86_400)] as [Duration])
     func alarmFarInTheFutureDoesNotRing(after duration: Duration) async throws {

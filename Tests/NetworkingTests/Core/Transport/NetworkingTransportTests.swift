@@ -22,6 +22,68 @@ struct NetworkingTransportTests {
         #expect(events.requests.last?.path == "/next")
     }
 
+    /// A transport that reports its upload progress, and loses its first connection after two bytes.
+    private final class CountingTransport: NetworkingTransport {
+        private let isFirst = Atomic(true)
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            let isFirst = isFirst.exchange(false, ordering: .relaxed)
+            for count in Int64(0)...(isFirst ? 2 : 1) {
+                request.progressHandler?(TransferProgress(sent: BytesSent(count: count)))
+            }
+            if isFirst {
+                var error = NetworkingError(.connectionLost, request: request)
+                error.noResponseAfter = .seconds(1)
+                throw error
+            }
+            return HTTPResponseData(request: request, status: .ok, data: Data("there".utf8))
+        }
+    }
+
+    private func ends(_ events: EventRecorder) -> [String] {
+        events.events.map { "\($0)" }.filter { $0.hasPrefix("exchangeEnded") }
+    }
+
+    private func upload(
+        _ events: EventRecorder,
+        _ handler: (@Sendable (TransferProgress) -> Void)? = nil
+    ) -> HTTPRequestData {
+        .lawful.with {
+            $0.method = .put
+            $0.body = .stream {
+                AsyncStream { continuation in
+                    continuation.yield(Data("12345".utf8))
+                    continuation.yield(Data("67".utf8))
+                    continuation.finish()
+                }
+            }
+            $0.progressHandler = handler
+            $0.addObserver(events)
+        }
+    }
+
+    @Test func endOfAnExchangeCountsABodyOfUnknownLength() async throws {
+        let events = EventRecorder()
+        let counts = Mutex<[Int64]>([])
+        let transport = MockTransport([.redirect(to: "/next", status: .temporaryRedirect), .text("there")])
+
+        try await transport.data(upload(events) { progress in counts.withLock { $0.append(progress.sent.count) } })
+
+        #expect(
+            ends(events) == ["exchangeEnded(sent: 7, received: 0)", "exchangeEnded(sent: 7, received: 5)"]
+        )
+        // The caller's own handler receives the progress too.
+        #expect(counts.withLock { $0.last } == 7)
+    }
+
+    @Test func endOfARepeatedExchangeCountsItsOwnBytes() async throws {
+        let events = EventRecorder()
+
+        try await CountingTransport().data(upload(events))
+
+        #expect(ends(events) == ["exchangeEnded(sent: 1, received: 5)"])
+    }
+
     // MARK: Kept connections that ended
 
     /// A transport that reuses connections, which end before some of the responses.

@@ -57,6 +57,31 @@ struct OpenStreamsTests {
         #expect(events.names == ["waiting", "waited"])
     }
 
+    /// A stream that ends while it waits has no connection that another exchange could get.
+    @Test func endOfAWaitingStreamEndsNoOtherWait() throws {
+        let events = EventRecorder()
+        let first = try #require(streams.begin(stream))
+        _ = try #require(streams.begin(stream))
+        let third = try #require(streams.begin(stream))
+        _ = try #require(streams.begin(call(events)))
+        streams.end(third)
+        #expect(events.names == ["waiting"])
+        streams.end(first)
+        #expect(events.names == ["waiting", "waited"])
+    }
+
+    @Test func connectionOfACallThatHasWaitedGoesToTheNext() throws {
+        let events = EventRecorder()
+        let first = try #require(streams.begin(stream))
+        _ = try #require(streams.begin(stream))
+        let earlier = try #require(streams.begin(call(EventRecorder())))
+        _ = try #require(streams.begin(call(events)))
+        streams.end(first)
+        #expect(events.names == ["waiting"])
+        streams.end(earlier)
+        #expect(events.names == ["waiting", "waited"])
+    }
+
     @Test func shortageCountsTheStreamsToTheServer() throws {
         #expect(streams.shortage(for: .lawful) == nil)
         let first = try #require(streams.begin(stream))

@@ -314,6 +314,15 @@ struct RetryTests {
         #expect(transport.requests.map { $0.headerFields[name] } == [nil, "attempt=2; max=3", "attempt=3; max=3"])
     }
 
+    @Test func attemptHeaderFieldStatesTheGreatestNumberWithoutALimit() async throws {
+        var policy = RetryPolicy.immediate(maximumRetries: .max)
+        let name = try #require(HTTPField.Name("X-Attempt"))
+        policy.attemptHeaderField = name
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        try await network(transport, policy).data(.lawful)
+        #expect(transport.requests.map { $0.headerFields[name] } == [nil, "attempt=2; max=\(Int.max)"])
+    }
+
     // MARK: Delays
 
     @Test func delaysAreThoseOfTheBackoff() async throws {

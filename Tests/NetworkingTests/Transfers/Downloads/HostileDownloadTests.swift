@@ -299,6 +299,20 @@ struct HostileDownloadTests {
         }
     }
 
+    @Test func bytesThatAreNoLongerInTheFileDoNotCountAsSynchronized() async throws {
+        try await withPartialFile { place, origin in
+            let path = place.path + ".download"
+            var record = try #require(try DownloadRecord.read(beside: path))
+            record.synchronizedCount = 40
+            try record.write(beside: path, isDurable: true)
+            try FileManager.default.removeItem(atPath: path)
+            origin.add(.breaks(after: 20))
+            await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            try expectUntouched(place, 20)
+            #expect(try #require(try DownloadRecord.read(beside: path)).synchronizedCount == 0)
+        }
+    }
+
     @Test func foreignFileIsNotChanged() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
