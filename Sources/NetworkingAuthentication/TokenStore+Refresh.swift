@@ -92,10 +92,12 @@ extension TokenStore {
 
     /// Signs out because another process has, and returns the error of the refresh.
     private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> RefreshFailure {
+        // Determined outside the lock, because it may run the app's code.
+        let principal = Principal.of(Credentials?.none)
         publish(isStored: true) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
+                _ = state.replace(with: nil, of: principal, isSignIn: true)
                 return .removed
             }
         }
@@ -108,11 +110,12 @@ extension TokenStore {
     /// another refresh has started, its result is used instead.
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
-        let (isExpired, isDue) = (new.isExpired, new.isDue(within: leeway))
+        // Determined outside the lock, because they may run the app's code.
+        let (isExpired, isDue, principal) = (new.isExpired, new.isDue(within: leeway), new.principal)
         publish(isStored: isStored) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
+                _ = state.replace(with: new, of: principal ?? state.principal, isSignIn: false)
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
                 // longer valid. If they are valid for less than the leeway, each request would start another refresh
                 // ahead of time.
