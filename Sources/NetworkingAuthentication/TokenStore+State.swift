@@ -73,6 +73,8 @@ extension TokenStore {
         ) -> Renewal? {
             if isSignIn {
                 signIn += 1
+                // The limit is that of the former user.
+                refreshes = RefreshTally()
             }
             self.credentials = credentials
             self.principal = principal

@@ -258,6 +258,22 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
+    @Test func limitDoesNotApplyToTheNextUser() async throws {
+        let store = store(limit: RefreshLimit(1, per: .seconds(30)))
+        let network = stack(store)
+        server.expire()
+        server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+        for _ in 1...2 {
+            let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+            #expect(error?.kind == .connectionLost)
+        }
+        #expect(server.refreshes == 1)
+        server.failRefreshes(with: nil)
+        store.set(server.session(of: "james", expiring: clock.date.addingTimeInterval(-1)))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 2)
+    }
+
     /// An unreachable token server does not sign users out.
     @Test func requestsBeyondTheLimitReportWhyRefreshesFailed() async throws {
         let network = stack(store())
