@@ -105,7 +105,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///   - credentials: The credentials.
     ///   - isWanted: Returns whether they are still wanted. It is called while no other sign-in or sign-out can happen.
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
-        // Determined outside the lock, because it may run the app's code.
+        // Determined outside the lock, because both may run the app's code.
+        let credentials = credentials.signingIn()
         let principal = Principal.of(credentials)
         change(ending: .success(()), if: isWanted) {
             (.set(credentials), $0.replace(with: credentials, of: principal, isSignIn: true))
