@@ -50,6 +50,8 @@ extension Session: Codable {
         if expirationDate == nil, values.contains(.expirationDate) {
             self.expirationDate = nil
         }
+        // A value of another type is not from this library.
+        signIn.id = try? values.decode(String.self, forKey: .signIn)
     }
 
     /// Encodes the session with its tokens.
@@ -71,13 +73,14 @@ extension Session: Codable {
             refreshWindow.map { [$0.components.seconds, $0.components.attoseconds] },
             forKey: .refreshWindow
         )
+        try values.encodeIfPresent(signIn.id, forKey: .signIn)
     }
 
     /// The keys of an encoded session, and the keys that servers use.
     ///
     /// A decoder that converts from snake case asks for the keys in camel case.
     fileprivate enum CodingKeys: String, CodingKey {
-        case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow
+        case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow, signIn
         case userId, id
         case userIDInSnakeCase = "user_id"
         case accessTokenInSnakeCase = "access_token"

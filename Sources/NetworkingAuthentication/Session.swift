@@ -30,6 +30,22 @@ public struct Session: AuthenticatingCredentials, Hashable {
     /// A ``TokenStore`` refreshes the session in the background within this window. If a delegate returns a session
     /// without a window, the store keeps the window of the session that it replaces.
     public var refreshWindow: Duration?
+    /// The sign-in that the session belongs to.
+    var signIn = SignIn()
+
+    /// A sign-in, which other processes recognize by its id.
+    ///
+    /// All sign-ins are equal, because two sessions with the same tokens are equal.
+    struct SignIn: Hashable, Sendable {
+        /// A random id, which the session keeps when it is renewed; `nil` if no ``TokenStore`` has set it.
+        var id: String?
+
+        static func == (lhs: Self, rhs: Self) -> Bool {
+            true
+        }
+
+        func hash(into hasher: inout Hasher) {}
+    }
 
     /// Creates a session.
     ///
@@ -73,7 +89,7 @@ public struct Session: AuthenticatingCredentials, Hashable {
         refreshToken: String? = nil,
         expirationDate: Date? = nil
     ) -> Session {
-        Session(
+        var session = Session(
             userID: userID,
             accessToken: accessToken,
             refreshToken: refreshToken ?? self.refreshToken,
@@ -82,6 +98,8 @@ public struct Session: AuthenticatingCredentials, Hashable {
             idToken: idToken,
             refreshWindow: refreshWindow
         )
+        session.signIn = signIn
+        return session
     }
 
     /// Whether the session can be renewed, and its access token has expired or is within the ``refreshWindow``.

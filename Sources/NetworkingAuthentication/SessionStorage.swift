@@ -233,7 +233,7 @@ extension CredentialStorage where Credentials == Session {
         with session: Session?,
         onFailure: @escaping @Sendable (any Error) -> Void
     ) {
-        let known = KnownTokens()
+        let known = KnownSession()
         self.onFailure = onFailure
         shared = (storage as? any SharedSessionStorage)
             .map { storage in

@@ -63,23 +63,24 @@ public final class SessionLock: Sendable {
 struct SharedCredentials<Credentials: AuthenticatingCredentials>: Sendable {
     /// A change that another process has made to the stored credentials.
     enum Change {
-        /// No other process has changed the stored credentials.
-        case none
-        /// Another process has stored other credentials.
+        /// Another process has renewed the credentials.
         case renewed(Credentials)
+        /// Another process has stored the credentials of another sign-in, whose user may be another one.
+        case replaced(Credentials)
         /// Another process has removed the credentials.
         case removed
     }
 
     let lock: @Sendable (Credentials) async throws -> SessionLock
-    /// Reads the storage and returns the change by other processes since this one last saved or adopted credentials.
-    let change: @Sendable (Credentials) async throws -> Change
+    /// Reads the storage and returns the change by other processes since this one last saved or adopted credentials;
+    /// `nil` if there is none.
+    let change: @Sendable (Credentials) async throws -> Change?
     /// Records a change that another process has made and that the store has adopted.
     let takeOver: @Sendable (CredentialChange<Credentials>) -> Void
 }
 
 extension SharedCredentials where Credentials == Session {
-    init(_ storage: any SharedSessionStorage, _ known: KnownTokens) {
+    init(_ storage: any SharedSessionStorage, _ known: KnownSession) {
         lock = { try await storage.lockSession(for: $0.userID ?? "") }
         change = { session in
             let userID = session.userID ?? ""
@@ -90,26 +91,16 @@ extension SharedCredentials where Credentials == Session {
     }
 }
 
-/// The tokens that a store last saved or adopted from its storage.
+/// The session that a store last saved or adopted from its storage.
 ///
-/// They show whether another process has changed the stored tokens. The session of the store is not enough for that,
+/// It shows whether another process has changed the stored session. The session of the store is not enough for that,
 /// because it is newer than the stored one if it could not be saved.
-final class KnownTokens: Sendable {
-    private struct Tokens: Equatable {
-        let access: String
-        let refresh: String?
-
-        init(_ session: Session) {
-            (access, refresh) = (session.accessToken, session.refreshToken)
-        }
-    }
-
-    private let state = Mutex<Tokens?>(nil)
+final class KnownSession: Sendable {
+    private let state = Mutex<Session?>(nil)
 
     /// Records the session that is stored now.
     func note(_ session: Session?) {
-        let tokens = session.map(Tokens.init)
-        state.withLock { $0 = tokens }
+        state.withLock { $0 = session }
     }
 
     func note(_ change: CredentialChange<Session>) {
@@ -119,13 +110,24 @@ final class KnownTokens: Sendable {
         }
     }
 
-    /// Returns the change that other processes have made to the session of the store.
+    /// Returns the change that other processes have made to the session of the store; `nil` if there is none.
     ///
     /// A newer session is not recorded: until the store adopts it, each refresh has to start from it.
-    fileprivate func change(to stored: Session?, from session: Session) -> SharedCredentials<Session>.Change {
+    fileprivate func change(to stored: Session?, from session: Session) -> SharedCredentials<Session>.Change? {
         let former = state.withLock { $0 }
-        guard let stored else { return former == nil ? .none : .removed }
-        let found = Tokens(stored)
-        return found == former || found == Tokens(session) ? .none : .renewed(stored)
+        guard let stored else { return former == nil ? nil : .removed }
+        guard !stored.hasTokens(of: session), !(former.map(stored.hasTokens) ?? false) else { return nil }
+        // A storage has one session of each user with an id. An earlier version has stored a session without a sign-in.
+        guard session.principal == nil, let signIn = stored.signIn.id, signIn != session.signIn.id else {
+            return .renewed(stored)
+        }
+        // If the session of the store could not be saved, another process may have renewed the one before it.
+        return signIn == former?.signIn.id ? nil : .replaced(stored)
+    }
+}
+
+extension Session {
+    fileprivate func hasTokens(of other: Session) -> Bool {
+        accessToken == other.accessToken && refreshToken == other.refreshToken
     }
 }

@@ -35,23 +35,24 @@ extension TokenStore {
                 _ = isLocking.replace(with: false)
                 defer { lock?.release() }
                 switch await changeElsewhere(of: old) {
-                case .removed:
-                    throw removedElsewhere(renewal, generation)
-                case .renewed(let new) where !new.isExpired:
-                    land(renewal, generation, new, isStored: true)
-                case .none:
+                case nil:
                     try await renew(old)
-                case .renewed(let newer):
+                case .renewed(let newer)? where newer.isExpired:
                     try await renew(newer)
+                case let change?:
+                    try adopt(change, renewal, generation)
                 }
 
                 func renew(_ old: Credentials) async throws {
                     let new = try await withoutCredentials {
                         try await delegate.refresh(old, after: response, over: upstream)
                     }
-                    // Saving the new credentials would sign the user in again.
-                    if case .removed = await changeElsewhere(of: old) { throw removedElsewhere(renewal, generation) }
-                    land(renewal, generation, new)
+                    // Saving the new credentials would undo the change of the other process.
+                    if let change = await changeElsewhere(of: old) {
+                        try adopt(change, renewal, generation)
+                    } else {
+                        land(renewal, generation, new)
+                    }
                 }
             } catch let failure as RefreshFailure {
                 throw failure
@@ -79,27 +80,52 @@ extension TokenStore {
         }
     }
 
-    /// Returns what other processes have done with the stored credentials.
-    private func changeElsewhere(of old: Credentials) async -> SharedCredentials<Credentials>.Change {
-        guard let storage, let shared = storage.shared else { return .none }
+    /// Returns the change that other processes have made to the stored credentials; `nil` if there is none.
+    private func changeElsewhere(of old: Credentials) async -> SharedCredentials<Credentials>.Change? {
+        guard let storage, let shared = storage.shared else { return nil }
         do {
             return try await shared.change(old)
         } catch {
             storage.onFailure(error)
-            return .none
+            return nil
         }
     }
 
-    /// Signs out because another process has, and returns the error of the refresh.
-    private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> RefreshFailure {
+    /// Makes a change that another process has made to the stored credentials.
+    ///
+    /// - Throws: The error of the refresh if the other process has signed out.
+    private func adopt(
+        _ change: SharedCredentials<Credentials>.Change,
+        _ renewal: Renewal,
+        _ generation: UInt64
+    ) throws(RefreshFailure) {
+        switch change {
+        case .renewed(let new):
+            land(renewal, generation, new, isStored: true)
+        case .replaced(let new):
+            followSignIn(new, .set(new), renewal, generation)
+        case .removed:
+            followSignIn(nil, .removed, renewal, generation)
+            throw .delegate(SignedOut())
+        }
+    }
+
+    /// Replaces the credentials by those of the user that another process has signed in, or by none.
+    private func followSignIn(
+        _ new: Credentials?,
+        _ change: CredentialChange<Credentials>,
+        _ renewal: Renewal,
+        _ generation: UInt64
+    ) {
+        // Determined outside the lock, because it may run the app's code.
+        let principal = Principal.of(new)
         publish(isStored: true) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
-                return .removed
+                _ = state.replace(with: new, of: principal, isSignIn: true)
+                return change
             }
         }
-        return .delegate(SignedOut())
     }
 
     /// Stores new credentials, unless others have been set or removed in the meantime.
@@ -108,11 +134,12 @@ extension TokenStore {
     /// another refresh has started, its result is used instead.
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
-        let (isExpired, isDue) = (new.isExpired, new.isDue(within: leeway))
+        // Determined outside the lock, because they may run the app's code.
+        let (isExpired, isDue, principal) = (new.isExpired, new.isDue(within: leeway), new.principal)
         publish(isStored: isStored) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
+                _ = state.replace(with: new, of: principal ?? state.principal, isSignIn: false)
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
                 // longer valid. If they are valid for less than the leeway, each request would start another refresh
                 // ahead of time.

@@ -73,6 +73,8 @@ extension TokenStore {
         ) -> Renewal? {
             if isSignIn {
                 signIn += 1
+                // The limit is that of the former user.
+                refreshes = RefreshTally()
             }
             self.credentials = credentials
             self.principal = principal
@@ -111,11 +113,22 @@ extension AuthenticatingCredentials {
         userID.flatMap { $0.isEmpty ? nil : Principal(userID: $0) }
     }
 
-    /// Returns the same credentials, with the user and the refresh window of the old ones where they have none.
+    /// Returns the same credentials, with the user, the refresh window and the sign-in of the old ones where they have
+    /// none.
+    ///
+    /// Without old ones, they belong to a new sign-in.
     func inheriting(from old: Self?) -> Self {
-        guard var session = self as? Session else { return self }
-        session.userID = session.userID ?? old?.userID
-        session.refreshWindow = session.refreshWindow ?? old?.refreshWindow
+        guard let old = old as? Session, var session = self as? Session else { return signingIn() }
+        session.userID = session.userID ?? old.userID
+        session.refreshWindow = session.refreshWindow ?? old.refreshWindow
+        session.signIn.id = session.signIn.id ?? old.signIn.id
+        return session as? Self ?? self
+    }
+
+    /// Returns the same credentials with the id of a new sign-in, unless they have one.
+    func signingIn() -> Self {
+        guard var session = self as? Session, session.signIn.id == nil else { return self }
+        session.signIn.id = NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal
         return session as? Self ?? self
     }
 }

@@ -96,9 +96,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///
     /// - Parameter credentials: The credentials.
     public func set(_ credentials: Credentials) {
-        change(ending: .success(())) {
-            (.set(credentials), $0.replace(with: credentials, of: .of(credentials), isSignIn: true))
-        }
+        set(credentials, if: { true })
     }
 
     /// Signs in, unless the sign-in is no longer wanted when it takes effect.
@@ -107,8 +105,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///   - credentials: The credentials.
     ///   - isWanted: Returns whether they are still wanted. It is called while no other sign-in or sign-out can happen.
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
+        // Determined outside the lock, because both may run the app's code.
+        let credentials = credentials.signingIn()
+        let principal = Principal.of(credentials)
         change(ending: .success(()), if: isWanted) {
-            (.set(credentials), $0.replace(with: credentials, of: .of(credentials), isSignIn: true))
+            (.set(credentials), $0.replace(with: credentials, of: principal, isSignIn: true))
         }
     }
 
@@ -119,9 +120,17 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///
     /// - Parameter credentials: The credentials.
     public func update(_ credentials: Credentials) {
-        change(ending: .success(())) { state in
-            let new = credentials.inheriting(from: state.credentials)
-            return (.refreshed(new), state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false))
+        var isMade = false
+        while !isMade {
+            let (former, generation) = state.withLock { ($0.credentials, $0.generation) }
+            // Determined outside the lock, because both may run the app's code.
+            let new = credentials.inheriting(from: former)
+            let principal = new.principal
+            change(ending: .success(())) { state in
+                isMade = state.generation == generation
+                guard isMade else { return nil }
+                return (.refreshed(new), state.replace(with: new, of: principal ?? state.principal, isSignIn: false))
+            }
         }
     }
 
@@ -136,9 +145,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Signs out and returns the credentials that were removed; `nil` if there were none.
     package func takeOut() -> Credentials? {
         var former: Credentials?
+        // Determined outside the lock, because the source of random bytes may be the app's.
+        let principal = Principal.of(Credentials?.none)
         change(ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
             former = state.credentials
-            return (.removed, state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true))
+            return (.removed, state.replace(with: nil, of: principal, isSignIn: true))
         }
         return former
     }
@@ -182,12 +193,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     private func change(
         ending result: Result<Void, any Error>,
         if isWanted: () -> Bool = { true },
-        _ replace: (inout State) -> (CredentialChange<Credentials>, Renewal?)
+        _ replace: (inout State) -> (CredentialChange<Credentials>, Renewal?)?
     ) {
         var renewal: Renewal?
         publish {
-            guard isWanted() else { return nil }
-            let (change, former) = state.withLock { replace(&$0) }
+            guard isWanted(), let (change, former) = state.withLock({ replace(&$0) }) else { return nil }
             renewal = former
             return change
         }

@@ -36,10 +36,10 @@ enum CredentialNames {
             "x-amz-security-token", "x-goog-api-key", "authentication-info", "proxy-authentication-info", "dpop",
             "*token", "*secret*", "*password*", "*passphrase*", "*passwd*", "*passcode*", "*credential*", "*jwt*",
             "*authorization", "*api-key", "*apikey", "*access-key", "*accesskey", "*private-key*", "*auth-key",
-            "*subscription-key", "*functions-key", "x-auth*", "*cookie", "*session-id", "*sessionid",
+            "*authkey", "*subscription-key", "*functions-key", "x-auth", "x-auth-*", "x-authorization*",
+            "x-authentication*", "*cookie", "*session-id", "*sessionid",
         ],
         showing: [
-            "x-author", "x-authors", "x-author-*",
             "accept", "accept-charset", "accept-encoding", "accept-language", "age", "cache-control", "connection",
             "content-encoding", "content-length", "content-type", "date", "etag", "expires", "host", "if-match",
             "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "last-modified", "location",
@@ -69,5 +69,7 @@ enum CredentialNames {
     ]
 
     /// Names that match the patterns although they are not secrets.
-    private static let harmlessValues = ["*page_token", "*page-token", "*pagetoken", "secretar*"]
+    private static let harmlessValues = [
+        "*page_token", "*page-token", "*pagetoken", "secretary", "secretaries", "secretariat",
+    ]
 }

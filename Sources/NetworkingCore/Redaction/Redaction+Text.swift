@@ -31,7 +31,8 @@ extension Redaction {
         switch field.name.canonicalName {
         case "location", "content-location", "referer", "destination": hidingValues(in: reference(field.value))
         // A URL with parameters after it.
-        case "link", "refresh": hidingValues(in: String(pairs(field.value[...], hiding: hidesQueryItem)))
+        case "link", "refresh":
+            hidingValues(in: hidingUserinfo(in: pairs(field.value[...], hiding: hidesQueryItem)))
         default: hidingValues(in: field.value)
         }
     }
@@ -40,14 +41,21 @@ extension Redaction {
     package func reference(_ text: String) -> String {
         let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         let fragment = pairs(text[hash...].dropFirst(), hiding: hidesQueryItem)
-        var reference = target(String(text[..<hash]))
-        if let slashes = reference.utf8.firstRange(of: "//".utf8) {
-            let rest = reference[slashes.upperBound...].utf8
-            let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
-            let range = slashes.upperBound..<end
-            reference.replaceSubrange(range, with: authority(String(reference[range])))
-        }
+        let reference = hidingUserinfo(in: target(String(text[..<hash])))
         return hash == text.endIndex ? reference : "\(reference)#\(fragment)"
+    }
+
+    /// Returns a text with the userinfo of all URLs in it replaced.
+    private func hidingUserinfo(in text: String) -> String {
+        var shown = ""
+        var rest = text[...]
+        while let slashes = rest.utf8.firstRange(of: "//".utf8) {
+            let end = rest[slashes.upperBound...].utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
+            shown += rest[..<slashes.upperBound]
+            shown += authority(String(rest[slashes.upperBound..<end]))
+            rest = rest[end...]
+        }
+        return shown + rest
     }
 
     /// Returns the path and query with only the hidden values replaced.
@@ -63,35 +71,48 @@ extension Redaction {
     /// it.
     func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
         text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-            .map { part in
-                let part = Substring(part)
-                guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else {
-                    // Without a name, the text could be a value.
-                    return part.isEmpty ? part : mask.map { $0[...] } ?? part
-                }
-                let name = part[..<equals]
-                if isHidden(PercentEncoding.decode(name)) { return "\(name)=\(Self.placeholder)" }
-                return mask.map { "\(name)=\($0)" } ?? hidingInner(part, after: equals, isHidden)
-            }
+            .map { pair(Substring($0), hiding: isHidden) }
             .joined(separator: "&")
     }
 
-    /// Redacts a pair from the first hidden name in its value to its end.
+    /// Redacts a pair from its first hidden name to its end.
     ///
-    /// The value may contain another query, or a second pair after a semicolon.
-    private func hidingInner(
-        _ part: Substring,
-        after equals: Substring.Index,
-        _ isHidden: (String) -> Bool
-    ) -> Substring {
-        var start = equals
-        while let mark = part.utf8[start...].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") }) {
-            start = part.utf8.index(after: mark)
-            guard let inner = part.utf8[start...].firstIndex(of: UInt8(ascii: "=")) else { break }
-            let name = part[start..<inner].drop { $0 == " " }
-            if isHidden(PercentEncoding.decode(name)) { return "\(part[...inner])\(Self.placeholder)" }
+    /// A URL or another query may precede the name, and the value may contain another query or a second pair. So a name
+    /// also starts after a question mark, a semicolon or a number sign. Each byte belongs to at most one such name, so
+    /// the time is linear in the length of the pair.
+    private func pair(_ part: Substring, hiding isHidden: (String) -> Bool) -> Substring {
+        var nameStart: Substring.Index? = part.startIndex
+        var hasEquals = false
+        for index in part.utf8.indices {
+            switch part.utf8[index] {
+            case UInt8(ascii: "?"), UInt8(ascii: ";"), UInt8(ascii: "#"):
+                nameStart = part.utf8.index(after: index)
+            case UInt8(ascii: "="):
+                guard let start = nameStart else { continue }
+                nameStart = nil
+                let isFirst = !hasEquals
+                hasEquals = true
+                // The name of a form field may contain the marks.
+                if hidesValue(of: part[start..<index], isHidden)
+                    || isFirst && start > part.startIndex && hidesValue(of: part[..<index], isHidden)
+                {
+                    return "\(part[..<index])=\(Self.placeholder)"
+                }
+                if isFirst, let mask { return "\(part[..<index])=\(mask)" }
+            default: continue
+            }
         }
-        return part
+        // Without a name, the text could be a value.
+        return hasEquals || part.isEmpty ? part : mask.map { $0[...] } ?? part
+    }
+
+    /// The maximum number of bytes of a name that is compared with the rules.
+    private static let maximumName = 1_024
+
+    /// Returns whether the value after a name is hidden: the name is, or is too long to be compared with the rules.
+    private func hidesValue(of text: Substring, _ isHidden: (String) -> Bool) -> Bool {
+        let name = text.utf8.drop { $0 == UInt8(ascii: " ") }
+        return name.count > Self.maximumName || isHidden(PercentEncoding.decode(Substring(name)))
     }
 
     /// Returns an authority with its userinfo replaced.

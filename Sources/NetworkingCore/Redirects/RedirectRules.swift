@@ -46,7 +46,7 @@ extension HTTPRequestData {
                 return response
             }
             // An action of one user must not be carried out on the account of another.
-            if let user = response.principal, let nextUser = principal?(next), !user.isSame(as: nextUser) {
+            if let user = response.principal, let principal, !user.isSame(for: next, after: hop, principal) {
                 hop.emit(RedirectEvent.refused(.anotherUser))
                 response.redirects = history
                 return response
@@ -155,6 +155,19 @@ extension HTTPRequestData {
             response: HTTPResponseData(request: self, http: head, body: .collected(Data())),
             reason: reason
         )
+    }
+}
+
+extension Principal {
+    /// Whether a redirect is sent for this user, for whom the hop before it was sent.
+    fileprivate func isSame(
+        for next: HTTPRequestData,
+        after hop: HTTPRequestData,
+        _ principal: (HTTPRequestData) -> Principal?
+    ) -> Bool {
+        guard let nextUser = principal(next), !isSame(as: nextUser) else { return true }
+        // Another server that gets no credentials may have set cookies, which do not show the user.
+        return withoutCookies != nil && nextUser.withoutCookies == nil && principal(hop).isSame(as: self)
     }
 }
 

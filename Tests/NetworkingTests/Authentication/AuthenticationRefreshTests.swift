@@ -162,7 +162,7 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
-    /// Credentials of an app that read their store to determine their expiry.
+    /// Credentials of an app that read their store to determine their expiry and their user.
     private struct StoreReadingCredentials: AuthenticatingCredentials {
         final class Place: Sendable {
             let store = Mutex<TokenStore<StoreReadingCredentials>?>(nil)
@@ -177,15 +177,29 @@ struct AuthenticationRefreshTests {
             return isSignedIn ? .distantFuture : nil
         }
 
+        var userID: String? {
+            place.store.withLock { $0 }?.credentials == nil ? nil : "emily"
+        }
+
         func apply(to request: inout HTTPRequestData) {}
     }
 
     @Test func credentialsMayUseTheirStore() async throws {
         let place = StoreReadingCredentials.Place()
-        let store = TokenStore(StoreReadingCredentials(place: place))
+        let credentials = StoreReadingCredentials(place: place)
+        let delegate = ScriptedAuthenticationDelegate(refreshing: [.success(credentials)])
+        let store = TokenStore(credentials, delegate: delegate)
         place.store.withLock { $0 = store }
-        let network = MockTransport { _ in .ok() }.authenticated(with: store).server(authority: "api.example.com")
+        let network = MockTransport([.ok(), .status(.unauthorized), .ok()]).authenticated(with: store)
+            .server(authority: "api.example.com")
         #expect(try await network.me().status == .ok)
+        #expect(try await network.me().status == .ok)
+        #expect(delegate.refreshes == 1)
+        store.set(credentials)
+        store.update(credentials)
+        #expect(store.principal == Principal(id: "emily"))
+        store.remove()
+        #expect(store.credentials == nil)
         place.store.withLock { $0 = nil }
     }
 
@@ -242,6 +256,22 @@ struct AuthenticationRefreshTests {
         let error = await #expect(throws: NetworkingError.self) { try await network.me() }
         #expect(error?.retryAfter == .seconds(10))
         #expect(server.refreshes == 1)
+    }
+
+    @Test func limitDoesNotApplyToTheNextUser() async throws {
+        let store = store(limit: RefreshLimit(1, per: .seconds(30)))
+        let network = stack(store)
+        server.expire()
+        server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+        for _ in 1...2 {
+            let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+            #expect(error?.kind == .connectionLost)
+        }
+        #expect(server.refreshes == 1)
+        server.failRefreshes(with: nil)
+        store.set(server.session(of: "james", expiring: clock.date.addingTimeInterval(-1)))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 2)
     }
 
     /// An unreachable token server does not sign users out.

@@ -116,8 +116,8 @@ struct SharedSessionStorageTests {
     /// Waits until the lock is released, slightly after the response.
     ///
     /// Another store would wait on the manual clock, which does not advance.
-    private func lockIsReleased(in directory: URL) async throws {
-        let lock = directory.appending(path: "session-emily.json.lock").path
+    private func lockIsReleased(in directory: URL, of user: String = "emily") async throws {
+        let lock = directory.appending(path: "session-\(user).json.lock").path
         try await eventually("the lock is released") { !FileManager.default.fileExists(atPath: lock) }
     }
 
@@ -243,6 +243,142 @@ struct SharedSessionStorageTests {
             try Data().write(to: directory.appending(path: "session-emily.json.lock"))
             try storage.removeSession(for: "emily")
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
+    // MARK: Sessions without a user id
+
+    /// Runs a test with the stores of two processes that have one session without a user id.
+    private func withSharedSession(
+        isExpired: Bool = false,
+        _ test: (
+            _ first: TokenStore<Session>,
+            _ second: TokenStore<Session>,
+            _ delegate: ScriptedAuthenticationDelegate<Session>,
+            _ storage: FileSessionStorage
+        ) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            let delegate = ScriptedAuthenticationDelegate<Session>(
+                refresh: { session, _, _ in Session(accessToken: "renewed", refreshToken: session.refreshToken) }
+            )
+            func store() -> TokenStore<Session> {
+                TokenStore(for: "", in: FileSessionStorage(directory: directory), delegate: delegate)
+            }
+            let first = store()
+            let date = isExpired ? clock.date.addingTimeInterval(-1) : nil
+            first.set(Session(accessToken: "emily", refreshToken: "r-emily", expirationDate: date))
+            try await test(first, store(), delegate, storage)
+        }
+    }
+
+    /// A server that refuses the session of Emily and accepts all others.
+    private let refusing = MockTransport { request in
+        request.headerFields[.authorization] == "Bearer emily" ? .status(.unauthorized) : .ok()
+    }
+
+    private func stackOfRefusingServer(_ store: TokenStore<Session>) -> AnyNetworkingComponent {
+        AnyNetworkingComponent(
+            refusing.authenticated(with: store).server(authority: "api.example.com")
+                .environment(\.clock, .manual(clock))
+        )
+    }
+
+    private let james = Session(accessToken: "james", refreshToken: "r-james")
+
+    /// An order of Emily must not be placed on the account of James.
+    @Test(arguments: [false, true])
+    func requestIsNotSentForTheNextUserOfAnotherProcess(isExpired: Bool) async throws {
+        try await withSharedSession(isExpired: isExpired) { first, second, delegate, storage in
+            let network = stackOfRefusingServer(first)
+            let emily = first.principal
+            let changes = first.changes
+            second.remove()
+            second.set(james)
+            let call = Task { try await network.me { $0.method = .post } }
+            let result = await call.result
+            if isExpired {
+                let error = #expect(throws: NetworkingError.self) { try result.get() }
+                #expect(error?.kind == .unauthorized)
+            } else {
+                #expect(try result.get().status == .unauthorized)
+            }
+            #expect(!refusing.requests.contains { $0.headerFields[.authorization] != "Bearer emily" })
+            #expect(first.credentials == james)
+            #expect(first.principal != emily)
+            var iterator = changes.makeAsyncIterator()
+            let change = await iterator.next()
+            if case .set(let session) = change {
+                #expect(session == james)
+            } else {
+                Issue.record("\(String(describing: change))")
+            }
+            let next = try await network.me()
+            #expect(next.status == .ok)
+            #expect(delegate.refreshes == 0)
+            #expect(try storage.session(for: "") == james)
+        }
+    }
+
+    @Test func signInOfAnotherProcessDuringTheRefreshLasts() async throws {
+        try await withSharedSession { first, second, delegate, storage in
+            let network = stackOfRefusingServer(first)
+            let emily = first.principal
+            delegate.hold()
+            async let response = network.me { $0.method = .post }
+            try await delegate.waitForCalls()
+            second.remove()
+            second.set(james)
+            delegate.release()
+            #expect(try await response.status == .unauthorized)
+            #expect(refusing.requests.count == 1)
+            #expect(first.credentials == james)
+            #expect(first.principal != emily)
+            #expect(try storage.session(for: "") == james)
+        }
+    }
+
+    @Test func sessionThatAnotherProcessHasRenewedDuringTheRefreshLasts() async throws {
+        try await withSharedSession { first, second, delegate, storage in
+            let network = stackOfRefusingServer(first)
+            let emily = first.principal
+            delegate.hold()
+            async let response = network.me()
+            try await delegate.waitForCalls()
+            second.update(Session(accessToken: "newer", refreshToken: "r-newer"))
+            delegate.release()
+            #expect(try await response.status == .ok)
+            #expect(refusing.requests.last?.headerFields[.authorization] == "Bearer newer")
+            #expect(first.principal == emily)
+            #expect(try storage.session(for: "")?.accessToken == "newer")
+        }
+    }
+
+    @Test func sessionThatAnotherProcessHasRefreshedIsOfTheSameUser() async throws {
+        try await withSharedSession { first, second, delegate, storage in
+            let emily = first.principal
+            #expect(try await stackOfRefusingServer(second).me().status == .ok)
+            try await lockIsReleased(in: storage.directory, of: "")
+            #expect(try await stackOfRefusingServer(first).me { $0.method = .post }.status == .ok)
+            #expect(delegate.refreshes == 1)
+            #expect(first.credentials == second.credentials)
+            #expect(first.principal == emily)
+        }
+    }
+
+    /// Emily's session in the file is older than James's in the store, although another process has renewed it.
+    @Test func sessionThatCouldNotBeSavedIsNotReplacedByTheRenewedSessionOfTheFormerUser() async throws {
+        try await withSharedSession { first, second, _, storage in
+            let file = storage.directory.appending(path: "session-.json")
+            try FileManager.default.removeItem(at: file)
+            try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
+            first.set(Session(accessToken: "james", refreshToken: "r-james", expirationDate: .distantPast))
+            try FileManager.default.removeItem(at: file)
+            second.update(Session(accessToken: "newer", refreshToken: "r-newer"))
+            #expect(try await stackOfRefusingServer(first).me().status == .ok)
+            #expect(refusing.requests.map { $0.headerFields[.authorization] } == ["Bearer renewed"])
+            #expect(first.credentials?.refreshToken == "r-james")
         }
     }
 

@@ -389,6 +389,40 @@ struct CookiesTests {
         #expect(jar.count == 0)
     }
 
+    /// The other server sees no credentials and knows the user only by the cookie that it has set.
+    @Test func repeatedRedirectToAnotherOriginIsFollowedWithItsCookies() async throws {
+        let tokens = TokenStore(Networking.Session(accessToken: "emily"))
+        let transport = MockTransport { request in
+            request.authority == "other.example"
+                ? Self.setting("a=1; Secure") : .redirect(to: "https://other.example/x")
+        }
+        let network = transport.authenticated(with: tokens).cookies(in: jar).server(authority: "shop.example")
+        for _ in 1...2 {
+            #expect(try await network.data(HTTPRequestData(path: "file")).status == .ok)
+        }
+        #expect(cookies(in: transport) == [nil, nil, nil, "a=1"])
+        let credentials = transport.requests.map { $0.headerFields[.authorization] }
+        #expect(credentials == ["Bearer emily", nil, "Bearer emily", nil])
+    }
+
+    /// The request of Emily must not be carried out with cookies that James has at the other server.
+    @Test(arguments: ["signs in", "signs out"])
+    func redirectToAnotherOriginIsRefusedIfTheUserHasChanged(change: String) async throws {
+        try set("a", domain: "other.example")
+        let tokens = TokenStore(Networking.Session(accessToken: "emily"))
+        let transport = MockTransport { _ in
+            if change == "signs in" {
+                tokens.set(Networking.Session(accessToken: "james"))
+            } else {
+                tokens.remove()
+            }
+            return .redirect(to: "https://other.example/x")
+        }
+        let network = transport.authenticated(with: tokens).cookies(in: jar).server(authority: "shop.example")
+        #expect(try await network.data(HTTPRequestData(path: "file")).status == .found)
+        #expect(transport.requests.count == 1)
+    }
+
     // MARK: Users
 
     private func signedIn(_ user: String, over transport: MockTransport) -> some NetworkingComponent {

@@ -15,11 +15,13 @@ struct CredentialFieldTests {
         "X-Vault-Token",
         "X-Shopify-Access-Token", "X-Amz-Security-Token", "Ocp-Apim-Subscription-Key", "x-functions-key",
         "X-Storage-Access-Key", "X-Auth-Token", "X-Auth-Key", "X-Authorization", "X-Client-Secret", "X-Session-ID",
+        "X-Auth", "X-Auth-User", "X-AuthKey", "X-Authentication", "X-Authorization-Key", "X-Author-Token",
+        "X-Author-Secret", "X-Author-Password",
     ]
 
     private static let otherNames = [
-        "Accept", "Content-Type", "User-Agent", "X-Author", "X-Author-Name", "X-RateLimit-Remaining-Tokens",
-        "Idempotency-Key", "X-Request-ID", "If-None-Match", "Primary-Key",
+        "Accept", "Content-Type", "User-Agent", "X-Author", "X-Authors", "X-Author-Name",
+        "X-RateLimit-Remaining-Tokens", "Idempotency-Key", "X-Request-ID", "If-None-Match", "Primary-Key",
     ]
 
     private func name(_ text: String) throws -> HTTPField.Name {

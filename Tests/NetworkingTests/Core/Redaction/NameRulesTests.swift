@@ -50,7 +50,7 @@ struct NameRulesTests {
         "github_token", "githubToken", "X-Token", "botToken", "newPassword", "password_confirmation", "old-passwd",
         "awsSecretAccessKey", "secret_key", "credentials", "google_api_key", "googleApiKey", "privateKeyPem",
         "PHPSESSIONID",
-        "user_session_id", "client_jwt", "otp", "walletPassphrase",
+        "user_session_id", "client_jwt", "otp", "walletPassphrase", "secretary_password", "secretaryToken",
     ])
     func defaultHidesNamesOfSecrets(name: String) {
         #expect(Redaction.standard.hidesQueryItem(name))
@@ -59,9 +59,8 @@ struct NameRulesTests {
 
     @Test(arguments: [
         "max_tokens", "maxTokens", "total_tokens", "token_type", "tokenCount", "token_count", "nextPageToken",
-        "page_token", "secretary", "author", "authors", "coded", "country_code", "keyboard", "monkey", "passenger",
-        "passed",
-        "session_count", "spinning", "opinion", "codec", "signal",
+        "page_token", "secretary", "secretaries", "secretariat", "author", "authors", "coded", "country_code",
+        "keyboard", "monkey", "passenger", "passed", "session_count", "spinning", "opinion", "codec", "signal",
     ])
     func defaultShowsNamesThatResembleSecrets(name: String) {
         #expect(!Redaction.standard.hidesQueryItem(name))

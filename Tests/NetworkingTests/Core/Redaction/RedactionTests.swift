@@ -65,6 +65,9 @@ struct RedactionTests {
         ("//u:hunter2@example.com", "//<redacted>@example.com"),
         ("https://example.com?mail=a@b&sig=hunter2", "https://example.com?mail=a@b&sig=<redacted>"),
         ("/a@b//c@d", "/a@b//<redacted>@d"),
+        ("https://app.example/#/callback?code=hunter2", "https://app.example/#/callback?code=<redacted>"),
+        ("https://a.example/#x;code=hunter2&y=1", "https://a.example/#x;code=<redacted>&y=1"),
+        ("/login?next=https://u:hunter2@a.example/b", "/login?next=https://<redacted>@a.example/b"),
         ("/a?b#", "/a?b#"),
         ("?#", "?#"),
         ("", ""),
@@ -74,6 +77,32 @@ struct RedactionTests {
         #expect(
             redaction.lines(for: fields) == ["Location: \(shown)", "Referer: \(shown)", "Content-Location: \(shown)"]
         )
+    }
+
+    @Test(arguments: [
+        (
+            #"<https://api.example.com/items?key=hunter2&page=2>; rel="next""#,
+            #"<https://api.example.com/items?key=<redacted>&page=2>; rel="next""#
+        ),
+        (
+            #"<https://api.example.com/items?appid=hunter2&page=2>; rel="next""#,
+            #"<https://api.example.com/items?appid=<redacted>&page=2>; rel="next""#
+        ),
+        ("<https://a.example/b#code=hunter2", "<https://a.example/b#code=<redacted>"),
+        (
+            #"<https://a.example>; rel="prev", <https://u:hunter2@b.example/c>; rel="next""#,
+            #"<https://a.example>; rel="prev", <https://<redacted>@b.example/c>; rel="next""#
+        ),
+        ("5; url=https://u:hunter2@a.example/?key=hunter2", "5; url=https://<redacted>@a.example/?key=<redacted>"),
+        (#"<https://a.example/b?page=2>; rel="next""#, #"<https://a.example/b?page=2>; rel="next""#),
+        ("5", "5"),
+    ])
+    func hidesTheSecretsOfURLsWithParameters(value: String, shown: String) throws {
+        let redaction = redaction.hiding(queryItems: ["appid"], values: SecretValues())
+        for text in ["Link", "Refresh"] {
+            let name = try #require(HTTPField.Name(text))
+            #expect(redaction.value(of: HTTPField(name: name, value: value)) == shown)
+        }
     }
 
     // MARK: URLs
@@ -95,6 +124,12 @@ struct RedactionTests {
         ("/a?next=/b?access_token=hunter2&c=1", "/a?next=/b?access_token=<redacted>&c=1"),
         ("/a?b=1;token=hunter2;hunter2&c=1", "/a?b=1;token=<redacted>&c=1"),
         ("/a?b=1;c=?d=;e", "/a?b=1;c=?d=;e"),
+        ("/a?b;code=hunter2&c=1", "/a?b;code=<redacted>&c=1"),
+        ("/a?b; code=hunter2", "/a?b; code=<redacted>"),
+        ("/a??code=hunter2", "/a??code=<redacted>"),
+        ("/a?b?c?code=hunter2?d=1", "/a?b?c?code=<redacted>"),
+        ("/a?secret;b=hunter2", "/a?secret;b=<redacted>"),
+        ("/a?b=1=code=2", "/a?b=1=code=2"),
         ("/a?mytoken=1&user[password]=2", "/a?mytoken=<redacted>&user[password]=<redacted>"),
         ("/a?X-Amz-Signature=hunter2&X-Amz-Date=1", "/a?X-Amz-Signature=<redacted>&X-Amz-Date=1"),
         (
@@ -116,6 +151,21 @@ struct RedactionTests {
     ])
     func hidesUserinfo(authority: String, shown: String) {
         #expect(redaction.authority(authority) == shown)
+    }
+
+    /// Each mark may start a name.
+    @Test(arguments: ["?", ";", "#", "?a", "?a=", ";token"])
+    func longQueriesAreReadInLinearTime(part: String) {
+        let target = "/?a=\(String(repeating: part, count: 60_000))=1"
+
+        let duration = ContinuousClock().measure { _ = redaction.target(target) }
+
+        #expect(duration < .seconds(5))
+    }
+
+    @Test func valueOfANameThatIsTooLongIsHidden() {
+        let name = String(repeating: "n", count: 2_000)
+        #expect(redaction.target("/?\(name)=hunter2&x=1") == "/?\(name)=<redacted>&x=1")
     }
 
     // MARK: Lines
@@ -180,6 +230,7 @@ struct RedactionTests {
     @Test func maskReplacesOtherValues() {
         let masked = redaction.masking("<private>")
         #expect(masked.target("/a?x=1&token=2&y") == "/a?x=<private>&token=<redacted>&<private>")
+        #expect(masked.target("/a?x;code=1&x?y=2;code=3") == "/a?x;code=<redacted>&x?y=<private>")
         #expect(
             masked.lines(for: [.accept: "a", .cookie: "b"]) == ["Accept: <private>", "Cookie: <redacted>"]
         )
