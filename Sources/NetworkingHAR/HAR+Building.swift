@@ -14,14 +14,14 @@ extension HAR.Request {
         headers = request.headerFields.httpFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
         cookies = request.headerFields.httpFields[values: .cookie].flatMap { HAR.Cookie.cookies(of: $0) }
         // A field may be marked as secret, which its name and value alone do not show.
-        for (index, field) in request.headerFields.httpFields.enumerated() where redaction.hides(field) {
+        for (index, field) in request.headerFields.httpFields.enumerated() where redaction.redacts(field) {
             headers[index].value = Redaction.placeholder
         }
         bodySize = request.body.map { $0.length ?? -1 } ?? 0
         postData = request.body.map { body in
             HAR.PostData(body, mimeType: request.headerFields[.contentType] ?? body.contentType, redaction)
         }
-        hideHead(redaction)
+        redactHead(redaction)
     }
 }
 
@@ -37,7 +37,7 @@ extension HAR.Response {
         status = Int64(head.status.code)
         statusText = head.status.reasonPhrase
         headers = head.headerFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
-        for (index, field) in head.headerFields.enumerated() where redaction.hides(field) {
+        for (index, field) in head.headerFields.enumerated() where redaction.redacts(field) {
             headers[index].value = Redaction.placeholder
         }
         cookies = head.headerFields[values: .setCookie].compactMap { HAR.Cookie(setCookie: $0) }
@@ -45,7 +45,7 @@ extension HAR.Response {
         self.content = content
         // The transferred size is known only for a body without content encoding.
         bodySize = head.headerFields.contains(.contentEncoding) ? -1 : content.size
-        hideHead(redaction)
+        redactHead(redaction)
     }
 }
 
@@ -57,7 +57,7 @@ extension HAR.Content {
         self.mimeType = mimeType ?? ""
         guard !data.isEmpty else { return }
         guard let shown = redaction.body(data, contentType: mimeType) else {
-            comment = HAR.hiddenBody
+            comment = HAR.redactedBody
             return
         }
         (text, encoding) = HAR.encoded(shown)
@@ -113,14 +113,14 @@ extension HAR.PostData {
                 redaction
             )
         } else {
-            comment = "not kept: \(PrintableText.singleLine(redaction.hidingValues(in: body.description)))"
+            comment = "not kept: \(PrintableText.singleLine(redaction.redactingValues(in: body.description)))"
         }
     }
 
     mutating func set(_ data: Data, _ redaction: Redaction) {
         guard !data.isEmpty else { return }
         guard let shown = redaction.body(data, contentType: mimeType) else {
-            (text, encoding, comment) = (nil, nil, HAR.hiddenBody)
+            (text, encoding, comment) = (nil, nil, HAR.redactedBody)
             return
         }
         (text, encoding) = HAR.encoded(shown)
@@ -168,7 +168,7 @@ extension HAR.Cookie {
 }
 
 extension HAR {
-    package static let hiddenBody =
+    package static let redactedBody =
         "not shown: it may contain secrets, which cannot be removed from this format"
 
     /// Returns a body as text, or in base64 if it is not text.

@@ -18,7 +18,7 @@ extension HAR {
             har.log.pages[index].startedDateTime = redaction.text(har.log.pages[index].startedDateTime)
         }
         for index in har.log.entries.indices {
-            har.log.entries[index].hide(redaction)
+            har.log.entries[index].redact(redaction)
             if let name = har.log.entries[index].tape?.principalName {
                 har.log.entries[index].tape?.principalName = redaction.text(name)
             }
@@ -28,15 +28,15 @@ extension HAR {
 }
 
 extension HAR.Entry {
-    package mutating func hide(_ redaction: Redaction) {
-        request.hide(redaction)
-        response.hide(redaction)
+    package mutating func redact(_ redaction: Redaction) {
+        request.redact(redaction)
+        response.redact(redaction)
         startedDateTime = redaction.text(startedDateTime)
         serverIPAddress = serverIPAddress.map(redaction.text)
         connection = connection.map(redaction.text)
         comment = comment.map(redaction.text)
         pageref = pageref.map(redaction.text)
-        error?.hide(redaction)
+        error?.redact(redaction)
         guard var summary = call?.summary else { return }
         summary.method = redaction.text(summary.method)
         summary.startedDateTime = redaction.text(summary.startedDateTime)
@@ -52,26 +52,26 @@ extension HAR.Entry {
         for index in summary.marks.indices {
             summary.marks[index].name = redaction.text(summary.marks[index].name)
         }
-        summary.error?.hide(redaction)
-        summary.response?.hide(redaction)
+        summary.error?.redact(redaction)
+        summary.response?.redact(redaction)
         call?.summary = summary
     }
 }
 
 extension HAR.Failure {
-    mutating func hide(_ redaction: Redaction) {
+    mutating func redact(_ redaction: Redaction) {
         kind = redaction.text(kind)
         reason = redaction.text(reason)
     }
 }
 
 extension HAR.Request {
-    package mutating func hide(_ redaction: Redaction) {
-        hideHead(redaction)
-        postData?.hide(redaction)
+    package mutating func redact(_ redaction: Redaction) {
+        redactHead(redaction)
+        postData?.redact(redaction)
     }
 
-    mutating func hideHead(_ redaction: Redaction) {
+    mutating func redactHead(_ redaction: Redaction) {
         method = redaction.text(method)
         httpVersion = redaction.text(httpVersion)
         url = redaction.url(url)
@@ -83,14 +83,14 @@ extension HAR.Request {
 }
 
 extension HAR.Response {
-    mutating func hide(_ redaction: Redaction) {
-        hideHead(redaction)
-        content.hide(redaction.forBody(ofStatus: Int(clamping: status)))
+    mutating func redact(_ redaction: Redaction) {
+        redactHead(redaction)
+        content.redact(redaction.forBody(ofStatus: Int(clamping: status)))
     }
 
-    mutating func hideHead(_ redaction: Redaction) {
+    mutating func redactHead(_ redaction: Redaction) {
         httpVersion = redaction.text(httpVersion)
-        statusText = PrintableText.singleLine(redaction.hidingValues(in: statusText))
+        statusText = PrintableText.singleLine(redaction.redactingValues(in: statusText))
         headers = headers.map(redaction.field)
         redirectURL = redaction.url(redirectURL)
         cookies = cookies.map { redaction.cookie($0, of: "set-cookie") }
@@ -98,7 +98,7 @@ extension HAR.Response {
 }
 
 extension HAR.Content {
-    fileprivate mutating func hide(_ redaction: Redaction) {
+    fileprivate mutating func redact(_ redaction: Redaction) {
         comment = comment.map(redaction.text)
         // The original type decides how the body is read.
         let (original, mimeType) = (mimeType, redaction.text(mimeType))
@@ -110,7 +110,7 @@ extension HAR.Content {
         let (size, comment) = (size, comment)
         guard let data else {
             // A body that cannot be decoded may contain secrets.
-            (text, encoding, self.comment) = (nil, nil, HAR.hiddenBody)
+            (text, encoding, self.comment) = (nil, nil, HAR.redactedBody)
             return
         }
         self = HAR.Content(data, mimeType: encoding == nil ? HAR.withoutCharset(original) : original, redaction)
@@ -120,7 +120,7 @@ extension HAR.Content {
 }
 
 extension HAR.PostData {
-    fileprivate mutating func hide(_ redaction: Redaction) {
+    fileprivate mutating func redact(_ redaction: Redaction) {
         params = params?.map(redaction.part)
         comment = comment.map(redaction.text)
         let mimeType = redaction.text(mimeType)
@@ -130,7 +130,7 @@ extension HAR.PostData {
             return
         }
         guard let data else {
-            (text, encoding, comment) = (nil, nil, HAR.hiddenBody)
+            (text, encoding, comment) = (nil, nil, HAR.redactedBody)
             return
         }
         guard !data.isEmpty else {
@@ -171,17 +171,17 @@ extension HAR {
 extension Redaction {
     /// Redacts a text, which may be a URL or contain one.
     func text(_ text: String) -> String {
-        text.utf8.contains(UInt8(ascii: "=")) ? reference(text) : hidingValues(in: text)
+        text.utf8.contains(UInt8(ascii: "=")) ? reference(text) : redactingValues(in: text)
     }
 
     /// Redacts a part of a form.
     func part(_ part: HAR.Part) -> HAR.Part {
         var shown = part
-        shown.name = hidingValues(in: part.name)
-        shown.fileName = part.fileName.map(hidingValues)
+        shown.name = redactingValues(in: part.name)
+        shown.fileName = part.fileName.map(redactingValues)
         shown.contentType = part.contentType.map(text)
         shown.value = part.value.map { value in
-            if hidesBodyField(part.name) || value == Self.placeholder { return Self.placeholder }
+            if redactsBodyField(part.name) || value == Self.placeholder { return Self.placeholder }
             let shown = body(Data(value.utf8), contentType: part.contentType ?? "text/plain")
             return shown.flatMap { String(validating: $0, as: UTF8.self) } ?? Self.placeholder
         }
@@ -196,29 +196,29 @@ extension Redaction {
     /// Redacts a header field.
     func field(_ field: HAR.Field) -> HAR.Field {
         guard field.value != Redaction.placeholder else { return field }
-        var shown = HAR.Field(name: hidingValues(in: field.name), value: field.value)
+        var shown = HAR.Field(name: redactingValues(in: field.name), value: field.value)
         guard let name = HTTPField.Name(field.name) else {
             // HTTP/2 sends the request line and the status as pseudo-header fields, which browsers list too.
             shown.value =
                 switch field.name {
                 case ":path": target(field.value)
                 case ":authority": authority(field.value)
-                case ":method", ":scheme", ":status": hidingValues(in: field.value)
+                case ":method", ":scheme", ":status": redactingValues(in: field.value)
                 default: Redaction.placeholder
                 }
             return shown
         }
         let field = HTTPField(name: name, value: field.value)
-        shown.value = hides(field) ? Redaction.placeholder : PrintableText.singleLine(value(of: field))
+        shown.value = redacts(field) ? Redaction.placeholder : PrintableText.singleLine(value(of: field))
         return shown
     }
 
     /// Redacts a cookie, according to the redaction of its field.
     func cookie(_ cookie: HAR.Cookie, of field: String) -> HAR.Cookie {
-        let isHidden = HTTPField.Name(field).map { hides(HTTPField(name: $0, value: "")) } ?? true
+        let isRedacted = HTTPField.Name(field).map { redacts(HTTPField(name: $0, value: "")) } ?? true
         var shown = cookie
-        shown.name = hidingValues(in: cookie.name)
-        shown.value = isHidden ? Redaction.placeholder : hidingValues(in: cookie.value)
+        shown.name = redactingValues(in: cookie.name)
+        shown.value = isRedacted ? Redaction.placeholder : redactingValues(in: cookie.value)
         shown.path = cookie.path.map(text)
         shown.domain = cookie.domain.map(text)
         shown.expires = cookie.expires.map(text)

@@ -21,7 +21,7 @@ final class CallCapture: NetworkEventObserver {
         bodyLimit = inspector.bodyLimit
         sizeLimit = inspector.maximumBytes / 8
         let rules = CaptureRules(
-            redaction: inspector.redaction.hidingSecrets(of: request),
+            redaction: inspector.redaction.redactingSecrets(of: request),
             bodyLimit: inspector.bodyLimit
         )
         state = Mutex(
@@ -104,7 +104,7 @@ final class CallCapture: NetworkEventObserver {
 
     private func rules(with request: HTTPRequestData?) -> CaptureRules {
         state.withLock { state in
-            if let request { state.redaction = state.redaction.hidingSecrets(of: request) }
+            if let request { state.redaction = state.redaction.redactingSecrets(of: request) }
             return CaptureRules(redaction: state.redaction, bodyLimit: bodyLimit)
         }
     }
@@ -199,7 +199,7 @@ extension CallCapture.State {
         if case .started = event {
             // A call with 1,000 exchanges, or with such a size, is probably endless, and its beginning is enough.
             guard exchanges.count < 1_000, exchanges.isEmpty || size.rest < sizeLimit else { return false }
-            redaction = redaction.hidingSecrets(of: request)
+            redaction = redaction.redactingSecrets(of: request)
             let captured = CapturedRequest(request, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
             exchanges.append(CallCapture.Exchange(number: request.exchangeNumber, request: captured, start: now))
             if hasDroppedBodies { dropBodies() }

@@ -66,7 +66,7 @@ struct CapturedRequest: Sendable {
             left = (rules.reasonToLeave(Int64(data.count)), Int64(data.count))
         case nil:
             left = request.body.map { body in
-                let text = rules.redaction.hidingValues(in: body.description)
+                let text = rules.redaction.redactingValues(in: body.description)
                 return ("not kept: \(PrintableText.singleLine(text))", body.length)
             }
         }

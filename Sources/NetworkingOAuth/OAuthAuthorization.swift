@@ -138,7 +138,7 @@ public struct OAuthAuthorization: Sendable {
             throw Self.wrongIssuer
         }
         if let error = fields["error"] {
-            throw OAuthError(refusal: error, explanation: fields["error_description"], hiding: [self.state])
+            throw OAuthError(refusal: error, explanation: fields["error_description"], redacting: [self.state])
         }
         guard let code = fields["code"], !code.isEmpty else {
             throw OAuthError(
@@ -195,8 +195,8 @@ private struct CallbackFields {
 
 extension OAuthError {
     /// Creates the error for a refusal in a callback (RFC 6749 section 4.1.2.1).
-    fileprivate init(refusal code: String, explanation: String?, hiding secrets: [String]) {
-        let refusal = ProviderError(code: code, explanation: explanation?.replacing("+", with: " "), hiding: secrets)
+    fileprivate init(refusal code: String, explanation: String?, redacting secrets: [String]) {
+        let refusal = ProviderError(code: code, explanation: explanation?.replacing("+", with: " "), redacting: secrets)
         guard refusal.code != "access_denied" else {
             self.init(.denied, code: refusal.code, "The user did not agree to sign in\(refusal.text).")
             return

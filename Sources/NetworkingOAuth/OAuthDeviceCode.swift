@@ -67,7 +67,7 @@ struct DeviceFlow {
             let refusal = ProviderError(
                 code: content?["error"],
                 explanation: content?["error_description"],
-                hiding: [system.authentication.secret].compactMap(\.self)
+                redacting: [system.authentication.secret].compactMap(\.self)
             )
             throw OAuthError(
                 content?["error"] == nil ? .invalidResponse : .tokenRefused,

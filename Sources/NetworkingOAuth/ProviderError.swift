@@ -7,13 +7,13 @@ struct ProviderError {
     private let explanation: String?
 
     /// Creates the error, with secrets redacted in case the provider repeats them.
-    init(code: String?, explanation: String?, hiding secrets: [String]) {
+    init(code: String?, explanation: String?, redacting secrets: [String]) {
         var values = SecretValues()
         for secret in secrets {
             values.insert(secret)
         }
         let printable = { (text: String, limit: Int) in
-            PrintableText.cut(PrintableText.singleLine(values.hidden(in: text)), to: limit)
+            PrintableText.cut(PrintableText.singleLine(values.redacted(in: text)), to: limit)
         }
         self.code = code.flatMap { $0.isEmpty ? nil : printable($0, 64) }
         self.explanation = explanation.flatMap { $0.isEmpty ? nil : printable($0, 200) }

@@ -42,7 +42,7 @@ struct Revocation {
         let error = (try? JSONDecoder().decode(Content.self, from: response.data))?.error
         // Section 2.2.1: some providers revoke only refresh tokens.
         guard error != "unsupported_token_type" else { return }
-        let refusal = ProviderError(code: error, explanation: nil, hiding: [token])
+        let refusal = ProviderError(code: error, explanation: nil, redacting: [token])
         throw Self.failed(
             refusal.code,
             response.status.code,

@@ -25,7 +25,7 @@ struct TokenEndpoint {
         let items = [URLQueryItem(name: "grant_type", value: grant)] + fields + system.furtherFields(besides: fields)
         let now = NetworkEnvironment.current.clock.date
         let response = try await self.response(to: items)
-        return try TokenResponse(response, at: now, hiding: secrets(among: items))
+        return try TokenResponse(response, at: now, redacting: secrets(among: items))
     }
 
     /// Posts a form together with the client authentication of the app.

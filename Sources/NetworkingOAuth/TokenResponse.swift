@@ -18,14 +18,14 @@ struct TokenResponse {
     ///   - date: The date of the request, from which the lifetime counts.
     ///   - secrets: Values that errors must not quote from the response.
     /// - Throws: ``OAuthError`` if the response is a refusal, or does not follow the protocol.
-    init(_ response: HTTPResponseData, at date: Date, hiding secrets: [String]) throws {
+    init(_ response: HTTPResponseData, at date: Date, redacting secrets: [String]) throws {
         let fields = try? JSONDecoder().decode(LenientFields.self, from: response.data)
         // Some providers refuse with a status of 200, and some describe an outage in JSON.
         if let fields, let error = fields["error"], fields["access_token"] == nil,
             !response.status.isOutage || Self.refusals.contains(error)
         {
             throw Self.refusal(
-                ProviderError(code: error, explanation: fields["error_description"], hiding: secrets),
+                ProviderError(code: error, explanation: fields["error_description"], redacting: secrets),
                 response
             )
         }

@@ -13,8 +13,8 @@ extension HTTPRequestData {
 
     /// Returns the URL for telemetry: redacted values and userinfo become `REDACTED`, and the names of query items
     /// remain.
-    func telemetryURL(hidingWith redaction: Redaction) -> String {
-        let target = redaction.hidingSecrets(of: self).target(closedTarget)
+    func telemetryURL(redactedBy redaction: Redaction) -> String {
+        let target = redaction.redactingSecrets(of: self).target(closedTarget)
         let parts = authority.map { Authority($0) }
         let origin = authority.map { authority in
             guard parts?.userinfo != nil, let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else {
@@ -22,7 +22,7 @@ extension HTTPRequestData {
             }
             return "REDACTED:REDACTED\(authority[at...])"
         }
-        let shown = redaction.hidingSecrets(of: self).hidingValues(in: origin ?? "")
+        let shown = redaction.redactingSecrets(of: self).redactingValues(in: origin ?? "")
         // The placeholder of OpenTelemetry's conventions, which a real URL may contain too.
         let url = "\(scheme ?? "https")://\(shown)\(target == "*" ? "" : target)"
         return PrintableText.singleLine(url.replacing(Redaction.placeholder, with: "REDACTED"))

@@ -14,13 +14,13 @@ public struct TelemetryOptions: Sendable {
     /// The header fields of requests that become attributes of their spans, as `http.request.header.<name>`; none by
     /// default.
     ///
-    /// Fields that ``redaction`` hides are never recorded.
+    /// Fields that ``redaction`` redacts are never recorded.
     public var requestHeaderFields: [HTTPField.Name] = []
 
     /// The header fields of responses that become attributes of their spans, as `http.response.header.<name>`; none by
     /// default.
     ///
-    /// Fields that ``redaction`` hides are never recorded.
+    /// Fields that ``redaction`` redacts are never recorded.
     public var responseHeaderFields: [HTTPField.Name] = []
 
     /// Whether the User-Agent becomes an attribute; `false` by default.

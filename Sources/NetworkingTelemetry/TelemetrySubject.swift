@@ -16,7 +16,7 @@ struct TelemetrySubject: Sendable {
     init(_ request: HTTPRequestData, _ options: TelemetryOptions) {
         let isKnown = options.knownMethods.contains(request.method)
         originalMethod = isKnown ? nil : request.method.rawValue
-        redaction = options.redaction.hidingSecrets(of: request)
+        redaction = options.redaction.redactingSecrets(of: request)
         let server = request.server
         dimensions = Dimensions.Request(
             method: isKnown ? request.method.rawValue : "_OTHER",
@@ -39,7 +39,7 @@ struct TelemetrySubject: Sendable {
             "http.request.method": .string(dimensions.method),
             "server.address": .string(dimensions.address),
             "server.port": .int64(Int64(dimensions.port)),
-            "url.full": .string(request.telemetryURL(hidingWith: options.redaction)),
+            "url.full": .string(request.telemetryURL(redactedBy: options.redaction)),
         ])
         attributes["http.request.method_original"] = originalMethod
         attributes["url.template"] = dimensions.template
@@ -80,7 +80,7 @@ extension HTTPFields {
     ) {
         for name in names {
             let fields = self[fields: name]
-            guard !fields.isEmpty, !fields.contains(where: { redaction.hides($0) }) else { continue }
+            guard !fields.isEmpty, !fields.contains(where: { redaction.redacts($0) }) else { continue }
             attributes["\(prefix).\(name.canonicalName)"] = fields.map { redaction.shownValue(of: $0) }
         }
     }

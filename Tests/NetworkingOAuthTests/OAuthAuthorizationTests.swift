@@ -191,7 +191,7 @@ struct OAuthAuthorizationTests {
         #expect(!authorization.matches(redirect: URL(string: "http://127.0.0.1/callback?code=abc&state=\(state)")!))
     }
 
-    @Test func descriptionsHideTheStateAndTheKey() {
+    @Test func descriptionsRedactTheStateAndTheKey() {
         var dumped = ""
         dump(authorization, to: &dumped)
         dump(OAuthCallback(callback("code=abc&state=\(state)"), to: authorization), to: &dumped)

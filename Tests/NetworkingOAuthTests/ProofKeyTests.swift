@@ -49,7 +49,7 @@ struct ProofKeyTests {
         #expect(ProofKey(verifier: text) == nil)
     }
 
-    @Test func descriptionsHideTheVerifier() {
+    @Test func descriptionsRedactTheVerifier() {
         let key = ProofKey()
         var dumped = ""
         dump(key, to: &dumped)

@@ -97,7 +97,7 @@ struct DigestKeyTests {
         }
     }
 
-    @Test func descriptionsHideTheDigestKey() async throws {
+    @Test func descriptionsRedactTheDigestKey() async throws {
         try await withTemporaryDirectory { directory in
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             let key = try #require(try await store.digestKey())

@@ -261,10 +261,10 @@ struct DigestTests {
 
     @Test(arguments: ["Jäsøn Doe", "a\"b\\c", "Emily (\u{30}\u{301})", "\"\u{301}"])
     func encodesAnyUserAndRealm(user: String) async throws {
-        for isHidden in [false, true] where !isHidden || user == "Jäsøn Doe" {
+        for isRedacted in [false, true] where !isRedacted || user == "Jäsøn Doe" {
             let server = DigestServer {
                 $0.realm = #"the \"inner\" realm"#
-                $0.more = isHidden ? ", userhash=true, charset=UTF-8" : ""
+                $0.more = isRedacted ? ", userhash=true, charset=UTF-8" : ""
             }
             let transport = server.transport
             let network = stack(transport, DigestSigner(user: user, password: "secret-1"))
@@ -272,7 +272,7 @@ struct DigestTests {
             let field = try #require(transport.authorizations[1])
             #expect(field.utf8.allSatisfy { $0 < 127 })
             #expect(field.contains(#"realm="the \"inner\" realm""#))
-            #expect(field.contains("username*=UTF-8''") == (!isHidden && !user.utf8.allSatisfy { $0 < 127 }))
+            #expect(field.contains("username*=UTF-8''") == (!isRedacted && !user.utf8.allSatisfy { $0 < 127 }))
         }
     }
 
@@ -675,7 +675,7 @@ struct DigestTests {
         #expect(response.principal == Principal(id: "emily"))
     }
 
-    @Test func descriptionsHideThePassword() async throws {
+    @Test func descriptionsRedactThePassword() async throws {
         let transport = DigestServer().transport
         let response = try await stack(transport).data(HTTPRequestData())
         let prints =

@@ -250,7 +250,7 @@ struct HMACSignerTests {
         #expect(Set(transport.signatures).count == 2)
     }
 
-    @Test func descriptionsHideTheKeyAndTheSignature() async throws {
+    @Test func descriptionsRedactTheKeyAndTheSignature() async throws {
         let signer = HMACSigner(keyID: "k", key: key, signing: [.method], into: .field(.xSignature))
         let sent = try await send(HTTPRequestData(), signedWith: signer)
         let signature = try #require(sent.headerFields[.xSignature])

@@ -209,8 +209,8 @@ struct SpanTests {
     ])
     func redactsURLs(authority: String, path: String, url: String) {
         let request = HTTPRequestData(authority: authority, path: path)
-        #expect(request.telemetryURL(hidingWith: .standard).hasPrefix(url))
-        #expect(!request.telemetryURL(hidingWith: .standard).contains("s3cret"))
+        #expect(request.telemetryURL(redactedBy: .standard).hasPrefix(url))
+        #expect(!request.telemetryURL(redactedBy: .standard).contains("s3cret"))
         #expect(request.server.address == "api.example.com")
     }
 

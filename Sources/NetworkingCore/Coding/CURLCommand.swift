@@ -26,7 +26,7 @@ extension HTTPRequestData {
     ///   ``Redaction/standard`` by default. With `nil`, the command contains all secrets.
     /// - Returns: The command.
     public func curl(redaction: Redaction? = .standard) -> String {
-        CURLCommand(request: self, redaction: redaction?.hidingSecrets(of: self)).text
+        CURLCommand(request: self, redaction: redaction?.redactingSecrets(of: self)).text
     }
 }
 
@@ -76,13 +76,13 @@ private struct CURLCommand {
         let fields = request.headerFields.httpFields
         var lines: [String] = []
         for field in fields {
-            let value = redaction.map { $0.hides(field) ? Redaction.placeholder : $0.value(of: field) } ?? field.value
+            let value = redaction.map { $0.redacts(field) ? Redaction.placeholder : $0.value(of: field) } ?? field.value
             // With a colon and no value, curl would remove the field.
             lines.append(value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")
         }
         if let body = request.body, !fields.contains(.contentType) {
             // Otherwise, curl adds the content type of a form.
-            let type = body.contentType.map { redaction?.hidingValues(in: $0) ?? $0 }
+            let type = body.contentType.map { redaction?.redactingValues(in: $0) ?? $0 }
             lines.append(type.map { "Content-Type: \($0)" } ?? "Content-Type:")
         }
         return lines
@@ -93,7 +93,7 @@ private struct CURLCommand {
     private var body: (preface: String, option: String?) {
         guard let body = request.body else { return ("", nil) }
         if let file = body.fileURL {
-            let path = redaction?.hidingValues(in: file.path) ?? file.path
+            let path = redaction?.redactingValues(in: file.path) ?? file.path
             return ("", "--data-binary \(quoted("@\(path)"))")
         }
         let elsewhere = "--data-binary @body"

@@ -82,12 +82,12 @@ private struct StoredRequest: Codable {
             text.utf8.lastIndex(of: UInt8(ascii: "@")).map { String(text[text.utf8.index(after: $0)...]) } ?? text
         }
         target = request.targetWithoutSecrets()
-        guard secrets.hidden(in: target ?? "") == target ?? "", secrets.hidden(in: authority ?? "") == authority ?? ""
-        else {
+        let (target, authority) = (target ?? "", authority ?? "")
+        guard secrets.redacted(in: target) == target, secrets.redacted(in: authority) == authority else {
             throw refusal(.invalidRequest, "Its URL contains a text that is marked as a secret.")
         }
         fields = request.headerFields
-            .filter { !$0.isCredential && secrets.hidden(in: $0.value) == $0.value }
+            .filter { !$0.isCredential && secrets.redacted(in: $0.value) == $0.value }
             .map { Field(name: $0.name.rawName, value: $0.value) }
         if let body = request.body {
             try request.checkBody()
@@ -98,7 +98,7 @@ private struct StoredRequest: Codable {
                         + "Use .data, .json, .form or .file."
                 )
             }
-            guard body.data.flatMap({ secrets.hidden(in: Array($0)) }) == nil else {
+            guard body.data.flatMap({ secrets.redacted(in: Array($0)) }) == nil else {
                 throw refusal(.invalidRequest, "Its body contains a text that is marked as a secret.")
             }
             self.body = Body(data: body.data, file: body.fileURL?.path, type: body.contentType)
@@ -157,8 +157,8 @@ extension HTTPRequestData {
         let (names, values) = (settings.secretQueryItems, settings.secretValues)
         let items = query.items
         let kept = items.filter { item in
-            !CredentialNames.queryItems.hides(item.name) && !names.contains(item.name.lowercased())
-                && values.hidden(in: item.value ?? "") == item.value ?? ""
+            !CredentialNames.queryItems.redacts(item.name) && !names.contains(item.name.lowercased())
+                && values.redacted(in: item.value ?? "") == item.value ?? ""
         }
         guard kept != items else { return target }
         var request = self

@@ -5,7 +5,7 @@ extension HTTPRequestData {
     ///
     /// Secrets are redacted as in logs, and at most 64 KiB of the body are shown.
     public var prettyPrinted: String {
-        let redaction = Redaction.standard.hidingSecrets(of: self)
+        let redaction = Redaction.standard.redactingSecrets(of: self)
         let text = body.map { body in
             redaction.text(for: body, contentType: headerFields[.contentType] ?? body.contentType, style: .pretty)
         }
@@ -22,10 +22,10 @@ extension HTTPResponseData {
     ///
     /// Secrets are redacted as in logs, and at most 64 KiB of the body are shown.
     public var prettyPrinted: String {
-        let redaction = Redaction.standard.hidingSecrets(of: sentRequest).forBody(ofStatus: status.code)
+        let redaction = Redaction.standard.redactingSecrets(of: sentRequest).forBody(ofStatus: status.code)
         let text = body.data.map { redaction.text(for: $0, contentType: headerFields[.contentType], style: .pretty) }
         return Redaction.joined(
-            head: sentRequest.hidingMarkedSecrets(in: status.text),
+            head: sentRequest.redactingMarkedSecrets(in: status.text),
             fields: sentRequest.printable(headerFields),
             body: text ?? body.description
         )

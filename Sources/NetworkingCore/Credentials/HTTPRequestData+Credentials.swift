@@ -88,7 +88,7 @@ extension HTTPRequestData {
         var former = HTTPRequestData()
         former.target = formerTarget
         let formerItems = former.query.items
-        for item in query.items where CredentialNames.queryItems.hides(item.name) && !formerItems.contains(item) {
+        for item in query.items where CredentialNames.queryItems.redacts(item.name) && !formerItems.contains(item) {
             assignServer(to: .queryItem(item.name))
         }
     }

@@ -107,7 +107,7 @@ private struct DecodingFault {
     /// Returns text that the server may have chosen, on one line and bounded.
     private func printable(_ text: String) -> String {
         // Before it is cut, because the start of a secret would not be recognised.
-        let text = response.sentRequest.hidingMarkedSecrets(in: text)
+        let text = response.sentRequest.redactingMarkedSecrets(in: text)
         return PrintableText.cut(PrintableText.singleLine(text), to: 200)
     }
 
@@ -138,7 +138,7 @@ private struct DecodingFault {
     /// a word that names a secret, or with a word that is long enough to be a token.
     private func excerpt(of type: BodyType) -> String? {
         guard type.isJSON || type.shape == .text, !body.contains(0), let text = type.text(of: body),
-            response.sentRequest.hidingMarkedSecrets(in: text).utf8.elementsEqual(text.utf8)
+            response.sentRequest.redactingMarkedSecrets(in: text).utf8.elementsEqual(text.utf8)
         else { return nil }
         var start = String.UnicodeScalarView()
         start.append(contentsOf: text.unicodeScalars.drop { $0.properties.isWhitespace }.prefix(Self.maximumExcerpt))
@@ -150,7 +150,7 @@ private struct DecodingFault {
         let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "-" }
         // A single word could be a token.
         guard first == "<" || line.contains(" "),
-            !words.contains(where: { $0.count >= 20 || Redaction.standard.hidesBodyField(String($0)) })
+            !words.contains(where: { $0.count >= 20 || Redaction.standard.redactsBodyField(String($0)) })
         else { return nil }
         return line
     }

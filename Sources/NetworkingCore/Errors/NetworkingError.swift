@@ -138,7 +138,7 @@ public struct NetworkingError: Error {
         self.request = request.outsideStack
         self.response = response
         self.underlying = underlying
-        self.reason = request.hidingMarkedSecrets(in: reason ?? kind.sentence)
+        self.reason = request.redactingMarkedSecrets(in: reason ?? kind.sentence)
     }
 }
 

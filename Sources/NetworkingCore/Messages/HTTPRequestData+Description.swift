@@ -22,7 +22,7 @@ extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible
                 "id": id,
                 "request": description,
                 "headerFields": printable(headerFields.httpFields),
-                "body": hidingMarkedSecrets(in: body.map { $0.description } ?? "none"),
+                "body": redactingMarkedSecrets(in: body.map { $0.description } ?? "none"),
             ]
         )
     }
@@ -31,6 +31,6 @@ extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible
 extension HTTPRequestData {
     /// Returns the header fields of this request or of its response as lines, without secrets.
     func printable(_ fields: HTTPFields) -> [String] {
-        Redaction.standard.hidingSecrets(of: self).lines(for: fields)
+        Redaction.standard.redactingSecrets(of: self).lines(for: fields)
     }
 }

@@ -20,20 +20,20 @@ extension HTTPRequestData {
     }
 
     /// Returns a text in which the texts that were marked on this request are redacted.
-    package func hidingMarkedSecrets(in text: String) -> String {
+    package func redactingMarkedSecrets(in text: String) -> String {
         guard let box, !box.value.secretValues.isEmpty else { return text }
-        return box.value.secretValues.hidden(in: text)
+        return box.value.secretValues.redacted(in: text)
     }
 }
 
 extension Redaction {
     /// Returns this redaction with the secrets of a request.
-    package func hidingSecrets(of request: HTTPRequestData) -> Redaction {
+    package func redactingSecrets(of request: HTTPRequestData) -> Redaction {
         // Field by field, because reading the settings as a whole would copy them.
         guard let box = request.box, !box.value.secretQueryItems.isEmpty || !box.value.secretValues.isEmpty else {
             return self
         }
-        return hiding(queryItems: box.value.secretQueryItems, values: box.value.secretValues)
+        return redacting(queryItems: box.value.secretQueryItems, values: box.value.secretValues)
     }
 
     /// Returns the method and URL of a request.
@@ -44,17 +44,17 @@ extension Redaction {
 
     /// Returns the method and the URL up to the path, and separately the query with its question mark.
     package func target(of request: HTTPRequestData) -> (open: String, query: String) {
-        let redaction = hidingSecrets(of: request)
+        let redaction = redactingSecrets(of: request)
         let (path, query) = RequestTarget.split(request.closedTarget)
         var open = "\(request.method) "
         if let authority = request.authority {
             open += "\(request.scheme ?? "https")://\(redaction.authority(authority))\(path == "*" ? " " : "")"
         }
         open += path
-        let shown = query.map { "?\(redaction.pairs($0, hiding: redaction.hidesQueryItem))" } ?? ""
+        let shown = query.map { "?\(redaction.pairs($0, redacting: redaction.redactsQueryItem))" } ?? ""
         return (
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.maximumValue),
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.maximumValue)
+            PrintableText.cut(PrintableText.singleLine(redaction.redactingValues(in: open)), to: Self.maximumValue),
+            PrintableText.cut(PrintableText.singleLine(redaction.redactingValues(in: shown)), to: Self.maximumValue)
         )
     }
 }

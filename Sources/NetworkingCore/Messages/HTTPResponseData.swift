@@ -183,7 +183,7 @@ extension HTTPResponseData {
 extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable {
     /// The status and the redirected request.
     public var description: String {
-        "\(request.hidingMarkedSecrets(in: response.status.text)) \(request)"
+        "\(request.redactingMarkedSecrets(in: response.status.text)) \(request)"
     }
 
     /// The contents of a dump, without secrets.
@@ -192,7 +192,7 @@ extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable 
             self,
             children: [
                 "request": request,
-                "status": request.hidingMarkedSecrets(in: "\(response.status)"),
+                "status": request.redactingMarkedSecrets(in: "\(response.status)"),
                 "headerFields": request.printable(response.headerFields),
             ]
         )
@@ -217,7 +217,7 @@ extension HTTPResponseData: Hashable {
 extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
     /// The status and the length of the body: `200 OK, 1024 bytes`.
     public var description: String {
-        "\(sentRequest.hidingMarkedSecrets(in: status.text)), \(body.count) bytes"
+        "\(sentRequest.redactingMarkedSecrets(in: status.text)), \(body.count) bytes"
     }
 
     /// The contents of a dump, without secrets.
@@ -225,7 +225,7 @@ extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
         Mirror(
             self,
             children: [
-                "status": sentRequest.hidingMarkedSecrets(in: "\(status)"),
+                "status": sentRequest.redactingMarkedSecrets(in: "\(status)"),
                 "headerFields": sentRequest.printable(headerFields),
                 "body": "\(body)",
                 "request": request.description,

@@ -21,7 +21,7 @@ extension HTTPField {
 extension HTTPField.Name {
     /// Whether fields with this name are credentials.
     package var isCredential: Bool {
-        CredentialNames.headerFields.hides(lowercased: canonicalName)
+        CredentialNames.headerFields.redacts(lowercased: canonicalName)
     }
 }
 
@@ -31,7 +31,7 @@ enum CredentialNames {
     ///
     /// Frequent names that are not credentials are listed, so that one lookup finds them without matching the patterns.
     static let headerFields = NameRules(
-        hiding: [
+        redacting: [
             "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
             "x-amz-security-token", "x-goog-api-key", "authentication-info", "proxy-authentication-info", "dpop",
             "*token", "*secret*", "*password*", "*passphrase*", "*passwd*", "*passcode*", "*credential*", "*jwt*",
@@ -49,12 +49,12 @@ enum CredentialNames {
 
     /// The names of query items.
     static let queryItems = NameRules(
-        hiding: values + ["awsaccesskeyid", "sig", "x-amz-credential", "key", "*signature"],
+        redacting: values + ["awsaccesskeyid", "sig", "x-amz-credential", "key", "*signature"],
         showing: harmlessValues
     )
 
     /// The names of fields in JSON and form bodies, and of parts of multipart bodies.
-    static let bodyFields = NameRules(hiding: values, showing: harmlessValues)
+    static let bodyFields = NameRules(redacting: values, showing: harmlessValues)
 
     private static let values = [
         "access_token", "accesstoken", "api_key", "apikey", "api-key", "assertion", "auth", "authorization",

@@ -12,7 +12,7 @@ struct JSONRedactor {
 
     private var tokens: JSONTokenizer
     private let layout: Layout
-    private let isHidden: (String) -> Bool
+    private let isRedacted: (String) -> Bool
 
     private var output: [UInt8] = []
     /// The number of containers around the value that is not written; `nil` if everything is written.
@@ -20,36 +20,36 @@ struct JSONRedactor {
     /// Whether the last token started a container.
     private var isAfterStart = false
     /// Whether a field has been redacted.
-    private(set) var hasHidden = false
+    private(set) var hasRedacted = false
 
     /// A deeper indentation would make a large text of a small document.
     private static let maximumIndentation = 16
 
-    private init(_ source: [UInt8], layout: Layout, isHidden: @escaping (String) -> Bool) {
+    private init(_ source: [UInt8], layout: Layout, isRedacted: @escaping (String) -> Bool) {
         tokens = JSONTokenizer(source)
         self.layout = layout
-        self.isHidden = isHidden
+        self.isRedacted = isRedacted
     }
 
-    /// Returns a document with its hidden fields replaced.
+    /// Returns a document with its redacted fields replaced.
     ///
     /// - Parameters:
     ///   - source: The document.
     ///   - layout: The layout of the result.
-    ///   - isHidden: Returns whether the field with a name is hidden.
-    /// - Returns: The document and whether any field was hidden; `nil` if the source is not JSON (RFC 8259) in UTF-8,
+    ///   - isRedacted: Returns whether the field with a name is redacted.
+    /// - Returns: The document and whether any field was redacted; `nil` if the source is not JSON (RFC 8259) in UTF-8,
     ///   so that its fields are not known.
     static func redact(
         _ source: [UInt8],
         layout: Layout = .compact,
-        isHidden: (String) -> Bool
-    ) -> (text: String, hasHidden: Bool)? {
-        withoutActuallyEscaping(isHidden) { isHidden in
-            var redactor = JSONRedactor(source, layout: layout, isHidden: isHidden)
+        isRedacted: (String) -> Bool
+    ) -> (text: String, hasRedacted: Bool)? {
+        withoutActuallyEscaping(isRedacted) { isRedacted in
+            var redactor = JSONRedactor(source, layout: layout, isRedacted: isRedacted)
             guard redactor.run(), let text = String(validating: redactor.output, as: UTF8.self) else { return nil }
-            // The hidden values are not in the text, but must be valid UTF-8 too.
-            guard !redactor.hasHidden || String(validating: source, as: UTF8.self) != nil else { return nil }
-            return (text, redactor.hasHidden)
+            // The redacted values are not in the text, but must be valid UTF-8 too.
+            guard !redactor.hasRedacted || String(validating: source, as: UTF8.self) != nil else { return nil }
+            return (text, redactor.hasRedacted)
         }
     }
 
@@ -93,7 +93,7 @@ struct JSONRedactor {
         endValue()
     }
 
-    /// Starts to write again after a hidden value.
+    /// Starts to write again after a redacted value.
     private mutating func endValue() {
         if silentDepth == tokens.depth { silentDepth = nil }
     }
@@ -108,14 +108,14 @@ struct JSONRedactor {
         if silentDepth == nil { output += bytes }
     }
 
-    /// Writes a name with its colon, and the placeholder if the field is hidden.
+    /// Writes a name with its colon, and the placeholder if the field is redacted.
     private mutating func writeName(_ range: Range<Int>) {
         writeString(range)
         write(UInt8(ascii: ":"))
         if layout == .pretty { write(UInt8(ascii: " ")) }
-        // A name that is not UTF-8 could be a hidden one, so it is not shown, and neither is the rest of its document.
-        guard silentDepth == nil, isHidden(tokens.text(of: range)) else { return }
-        hasHidden = true
+        // A name that is not UTF-8 could be one to redact, so it is not shown, and neither is the rest of its document.
+        guard silentDepth == nil, isRedacted(tokens.text(of: range)) else { return }
+        hasRedacted = true
         output += "\"\(Redaction.placeholder)\"".utf8
         silentDepth = tokens.depth
     }

@@ -1,29 +1,29 @@
-/// Rules for hidden names: plain names, which are looked up, and patterns, which are matched.
+/// Rules for redacted names: plain names, which are looked up, and patterns, which are matched.
 struct NameRules: Sendable, Hashable {
-    /// The plain names in lower case, and whether each is hidden.
+    /// The plain names in lower case, and whether each is redacted.
     private var names: [String: Bool] = [:]
     /// The patterns; the last one that matches decides.
     private var patterns: [Rule] = []
 
     private struct Rule: Sendable, Hashable {
         let pattern: NamePattern
-        let isHidden: Bool
+        let isRedacted: Bool
     }
 
-    init(hiding hidden: [String], showing shown: [String] = []) {
-        set(hidden, isHidden: true)
-        set(shown, isHidden: false)
+    init(redacting redacted: [String], showing shown: [String] = []) {
+        set(redacted, isRedacted: true)
+        set(shown, isRedacted: false)
     }
 
     /// Adds names and patterns, which take precedence over the existing ones.
-    mutating func set(_ texts: [String], isHidden: Bool) {
+    mutating func set(_ texts: [String], isRedacted: Bool) {
         for text in texts.map({ $0.lowercased() }) {
             guard let pattern = NamePattern(text) else {
-                names[text] = isHidden
+                names[text] = isRedacted
                 continue
             }
             patterns.removeAll { $0.pattern == pattern }
-            patterns.append(Rule(pattern: pattern, isHidden: isHidden))
+            patterns.append(Rule(pattern: pattern, isRedacted: isRedacted))
         }
     }
 
@@ -32,20 +32,20 @@ struct NameRules: Sendable, Hashable {
         names[name] = nil
     }
 
-    /// Returns whether a name is hidden.
+    /// Returns whether a name is redacted.
     ///
-    /// A name with brackets, `user[password]`, is hidden if any of its parts is.
-    func hides(_ name: String) -> Bool {
+    /// A name with brackets, `user[password]`, is redacted if any of its parts is.
+    func redacts(_ name: String) -> Bool {
         let name = name.lowercased()
-        if hides(lowercased: name) { return true }
+        if redacts(lowercased: name) { return true }
         guard name.utf8.contains(UInt8(ascii: "[")) else { return false }
-        return name.split { $0 == "[" || $0 == "]" }.contains { hides(lowercased: String($0)) }
+        return name.split { $0 == "[" || $0 == "]" }.contains { redacts(lowercased: String($0)) }
     }
 
-    /// Returns whether a name in lower case is hidden.
-    func hides(lowercased name: String) -> Bool {
-        if let isHidden = names[name] { return isHidden }
+    /// Returns whether a name in lower case is redacted.
+    func redacts(lowercased name: String) -> Bool {
+        if let isRedacted = names[name] { return isRedacted }
         var name = name
-        return name.withUTF8 { bytes in patterns.last { $0.pattern.matches(bytes) }?.isHidden ?? false }
+        return name.withUTF8 { bytes in patterns.last { $0.pattern.matches(bytes) }?.isRedacted ?? false }
     }
 }

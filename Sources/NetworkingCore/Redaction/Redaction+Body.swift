@@ -20,7 +20,7 @@ extension Redaction {
     /// Returns the body of a request as text for a log; a description of the body if it is not in memory.
     package func text(for body: RequestBody, contentType: String?, style: BodyStyle) -> String {
         if let data = body.data { return text(for: data, contentType: contentType, style: style) }
-        guard let parts = body.parts else { return PrintableText.singleLine(hidingValues(in: body.description)) }
+        guard let parts = body.parts else { return PrintableText.singleLine(redactingValues(in: body.description)) }
         let texts = parts.prefix(Self.maximumParts)
             .map { part in
                 summary(
@@ -37,7 +37,7 @@ extension Redaction {
 
     /// Returns a body as text for a log, limited to a number of bytes.
     ///
-    /// Hidden fields of JSON and forms are replaced. Parts of a multipart body are listed with their names, and other
+    /// Redacted fields of JSON and forms are replaced. Parts of a multipart body are listed with their names, and other
     /// text is shown as it is. Only the length of any other body is shown.
     package func text(for data: Data, contentType: String?, style: BodyStyle) -> String {
         if data.isEmpty { return "empty" }
@@ -55,22 +55,23 @@ extension Redaction {
             switch type.shape {
             case .json: type.text(of: data).flatMap { json($0, isPretty: style.isPretty) }
             case .jsonLines: type.text(of: data).map { jsonLines($0, isPretty: style.isPretty) }
-            case .form: type.text(of: data).map { PrintableText.singleLine(pairs($0[...], hiding: hidesBodyField)) }
+            case .form:
+                type.text(of: data).map { PrintableText.singleLine(pairs($0[...], redacting: redactsBodyField)) }
             case .events: type.text(of: data).map { events($0, isPretty: style.isPretty) }
             case .multipart: multipart(data, type, style)
             case .text, .bytes: nil
             }
-        return text.map { PrintableText.cut(hidingValues(in: $0), to: style.limit, of: data.count) }
+        return text.map { PrintableText.cut(redactingValues(in: $0), to: style.limit, of: data.count) }
     }
 
     private func described(_ contentType: String) -> String {
-        PrintableText.cut(PrintableText.singleLine(hidingValues(in: contentType.lowercased())), to: 256)
+        PrintableText.cut(PrintableText.singleLine(redactingValues(in: contentType.lowercased())), to: 256)
     }
 
     // MARK: JSON
 
     private func json(_ text: String, isPretty: Bool) -> String? {
-        JSONRedactor.redact(Array(text.utf8), layout: isPretty ? .pretty : .compact, isHidden: hidesBodyField)?.text
+        JSONRedactor.redact(Array(text.utf8), layout: isPretty ? .pretty : .compact, isRedacted: redactsBodyField)?.text
     }
 
     /// Returns one document per line; a record separator may precede a document (RFC 7464).
@@ -98,13 +99,13 @@ extension Redaction {
             }
         }
         guard !bytes.contains(0), let text = type.text(of: bytes) else { return nil }
-        let shown = hidingValues(in: text)
+        let shown = redactingValues(in: text)
         let line = style.isPretty ? PrintableText.indentedLines(shown) : PrintableText.escapedLine(shown)
         guard bytes.count < data.count else { return PrintableText.cut(line, to: style.limit, of: data.count) }
         return "\(line)… (\(data.count) bytes)"
     }
 
-    /// Returns JSON without a JSON media type, if something in it is hidden.
+    /// Returns JSON without a JSON media type, if something in it is redacted.
     private func unnamedJSON(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
         guard data.count <= style.parsingLimit,
             let first = data.first(where: { $0 > 32 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "["),
@@ -112,10 +113,10 @@ extension Redaction {
             let json = JSONRedactor.redact(
                 Array(text.utf8),
                 layout: style.isPretty ? .pretty : .compact,
-                isHidden: hidesBodyField
-            ), json.hasHidden
+                isRedacted: redactsBodyField
+            ), json.hasRedacted
         else { return nil }
-        return PrintableText.cut(hidingValues(in: json.text), to: style.limit, of: data.count)
+        return PrintableText.cut(redactingValues(in: json.text), to: style.limit, of: data.count)
     }
 
     // MARK: Parts
@@ -146,7 +147,7 @@ extension Redaction {
         (texts + (count > texts.count ? ["… (\(count) parts)"] : [])).joined(separator: "; ")
     }
 
-    /// Returns the name and size of a part, and its content if it is not a file and not hidden.
+    /// Returns the name and size of a part, and its content if it is not a file and not redacted.
     private func summary(
         name: String?,
         fileName: String?,
@@ -155,13 +156,13 @@ extension Redaction {
         contentType: String?,
         style: BodyStyle
     ) -> String {
-        // Without a name, the part could be a hidden one.
+        // Without a name, the part could be a redacted one.
         guard let name else { return "a part: \(count)\(contentType.map { " of \(described($0))" } ?? "")" }
-        let label = PrintableText.cut(PrintableText.singleLine(hidingValues(in: name)), to: 256)
-        if hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
+        let label = PrintableText.cut(PrintableText.singleLine(redactingValues(in: name)), to: 256)
+        if redactsBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
         if let mask { return "\(label): \(mask) (\(count))" }
         if let fileName {
-            let file = PrintableText.cut(PrintableText.singleLine(hidingValues(in: fileName)), to: 256)
+            let file = PrintableText.cut(PrintableText.singleLine(redactingValues(in: fileName)), to: 256)
             return "\(label) \"\(file)\": \(count)\(contentType.map { " of \(described($0))" } ?? "")"
         }
         let type = BodyType(contentType ?? "text/plain")
@@ -174,33 +175,33 @@ extension Redaction {
 
     // MARK: Bodies that are sent
 
-    /// Returns a body that can still be sent, with its hidden values replaced; unchanged if nothing in it is hidden.
+    /// Returns a body that can still be sent, with its values redacted; unchanged if it has nothing to redact.
     ///
-    /// Returns `nil` for a body of a type with hidden fields that cannot be parsed, because its content is not known.
+    /// Returns `nil` for a body of a type with redacted fields that cannot be parsed, because its content is not known.
     package func body(_ data: Data, contentType: String?) -> Data? {
         let type = BodyType(contentType)
         let body: Data? =
             switch type.shape {
             case .json: type.text(of: data).flatMap { sendableJSON($0, data) }
             case .jsonLines: sendableLines(data, type)
-            case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
-            case .multipart: hasHiddenPart(data, type) ? nil : data
+            case .form: type.text(of: data).map { Data(pairs($0[...], redacting: redactsBodyField).utf8) }
+            case .multipart: hasRedactedPart(data, type) ? nil : data
             case .events: sendableEvents(data, type)
             // A body without a JSON media type may contain JSON.
-            case .bytes, .text: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
+            case .bytes, .text: type.text(of: data).flatMap { redactedJSON($0) } ?? data
             }
         guard let body, !secretValues.isEmpty else { return body }
-        return secretValues.hidden(in: Array(body)).map { Data($0) } ?? body
+        return secretValues.redacted(in: Array(body)).map { Data($0) } ?? body
     }
 
-    private func hiddenJSON(_ text: String) -> Data? {
-        let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField)
-        return json?.hasHidden == true ? json.map { Data($0.text.utf8) } : nil
+    private func redactedJSON(_ text: String) -> Data? {
+        let json = JSONRedactor.redact(Array(text.utf8), isRedacted: redactsBodyField)
+        return json?.hasRedacted == true ? json.map { Data($0.text.utf8) } : nil
     }
 
     private func sendableJSON(_ text: String, _ data: Data) -> Data? {
-        guard let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField) else { return nil }
-        return json.hasHidden ? Data(json.text.utf8) : data
+        guard let json = JSONRedactor.redact(Array(text.utf8), isRedacted: redactsBodyField) else { return nil }
+        return json.hasRedacted ? Data(json.text.utf8) : data
     }
 
     private func sendableLines(_ data: Data, _ type: BodyType) -> Data? {
@@ -212,21 +213,21 @@ extension Redaction {
                 lines.append(line)
                 continue
             }
-            guard let json = JSONRedactor.redact(Array(bytes), isHidden: hidesBodyField) else { return nil }
-            lines.append(json.hasHidden ? json.text : line)
+            guard let json = JSONRedactor.redact(Array(bytes), isRedacted: redactsBodyField) else { return nil }
+            lines.append(json.hasRedacted ? json.text : line)
         }
         return Data(lines.joined(separator: "\n").utf8)
     }
 
-    private func hasHiddenPart(_ data: Data, _ type: BodyType) -> Bool {
+    private func hasRedactedPart(_ data: Data, _ type: BodyType) -> Bool {
         guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
         else {
             return true
         }
         return parts.contains { part in
-            // A part without a readable name could be a hidden one.
-            guard let name = part.name, !hidesBodyField(name) else { return true }
-            // A document in a part has hidden fields like any other. Parts within a part are not parsed.
+            // A part without a readable name could be a redacted one.
+            guard let name = part.name, !redactsBodyField(name) else { return true }
+            // A document in a part has redacted fields like any other. Parts within a part are not parsed.
             let type = part.contentType ?? "text/plain"
             guard BodyType(type).shape != .multipart else { return true }
             return body(Data(part.bytes), contentType: type) != Data(part.bytes)

@@ -33,7 +33,7 @@ private struct EventLine {
 extension Redaction {
     /// The kind of an event's data.
     private enum EventData {
-        case json(String, hasHidden: Bool)
+        case json(String, hasRedacted: Bool)
         case text
         /// Possibly the start of a truncated document with unknown content.
         case unreadable
@@ -41,10 +41,10 @@ extension Redaction {
 
     private func eventData(_ lines: [ArraySlice<UInt8>]) -> EventData {
         let document = Array(lines.joined(separator: [10]))
-        if let json = JSONRedactor.redact(document, isHidden: hidesBodyField) {
-            return .json(json.text, hasHidden: json.hasHidden)
+        if let json = JSONRedactor.redact(document, isRedacted: redactsBodyField) {
+            return .json(json.text, hasRedacted: json.hasRedacted)
         }
-        // Only objects have names: a bare [DONE], with which many streams end, hides nothing.
+        // Only objects have names: a bare [DONE], with which many streams end, redacts nothing.
         let brackets = [UInt8(ascii: "{"), UInt8(ascii: "[")]
         let mayBeJSON = lines.contains { line in
             line.first { $0 != 32 && $0 != 9 }.map(brackets.contains) ?? false
@@ -87,9 +87,9 @@ extension Redaction {
         }
     }
 
-    /// Returns server-sent events that can still be sent: only the hidden values in their data are replaced.
+    /// Returns server-sent events that can still be sent: only the redacted values in their data are replaced.
     ///
-    /// Returns `nil` if data that could contain hidden values cannot be parsed.
+    /// Returns `nil` if data that could contain redacted values cannot be parsed.
     func sendableEvents(_ data: Data, _ type: BodyType) -> Data? {
         guard let text = type.text(of: data) else { return nil }
         var shown: [UInt8] = []
@@ -111,7 +111,7 @@ extension Redaction {
         // Some servers send an error between the events, as bare JSON.
         for line in event where line.data == nil {
             switch eventData([line.content]) {
-            case .json(_, hasHidden: true), .unreadable: return nil
+            case .json(_, hasRedacted: true), .unreadable: return nil
             case .json, .text: break
             }
         }
@@ -120,8 +120,8 @@ extension Redaction {
         guard !values.isEmpty, let last = event.lastIndex(where: { $0.data != nil }) else { return asItIs }
         switch eventData(values) {
         case .unreadable: return nil
-        case .text, .json(_, hasHidden: false): return asItIs
-        case .json(let json, hasHidden: true):
+        case .text, .json(_, hasRedacted: false): return asItIs
+        case .json(let json, hasRedacted: true):
             // A document may be on several lines; the redacted one is on a single line.
             return event.indices.flatMap { index -> [UInt8] in
                 let line = event[index]
@@ -135,7 +135,7 @@ extension Redaction {
 extension Redaction {
     /// Returns the complete elements at the start of a truncated body: whole events or whole lines of JSON.
     ///
-    /// An incomplete element is useless, and could contain part of a hidden value.
+    /// An incomplete element is useless, and could contain part of a redacted value.
     ///
     /// - Parameters:
     ///   - body: The start of the body.

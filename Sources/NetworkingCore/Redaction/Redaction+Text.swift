@@ -6,12 +6,12 @@ extension Redaction {
     /// The maximum number of header fields in a log.
     private static let maximumFields = 200
 
-    /// Returns header fields as lines, with hidden values replaced.
+    /// Returns header fields as lines, with redacted values replaced.
     func lines(for fields: HTTPFields) -> [String] {
         fields.map { line(for: $0) }
     }
 
-    /// Returns a limited number of header fields as lines for a log, with hidden values replaced.
+    /// Returns a limited number of header fields as lines for a log, with redacted values replaced.
     package func boundedLines(for fields: HTTPFields) -> [String] {
         var lines = fields.prefix(Self.maximumFields).map { line(for: $0, limit: Self.maximumValue) }
         if fields.count > Self.maximumFields {
@@ -21,32 +21,32 @@ extension Redaction {
     }
 
     private func line(for field: HTTPField, limit: Int = .max) -> String {
-        let name = PrintableText.cut(hidingValues(in: field.name.rawName), to: limit)
-        guard !hides(field) else { return "\(name): \(Self.placeholder)" }
+        let name = PrintableText.cut(redactingValues(in: field.name.rawName), to: limit)
+        guard !redacts(field) else { return "\(name): \(Self.placeholder)" }
         return "\(name): \(mask ?? PrintableText.cut(PrintableText.singleLine(value(of: field)), to: limit))"
     }
 
-    /// Returns the value of a field that is not hidden itself, with hidden values in its URLs replaced.
+    /// Returns the value of a field that is not redacted itself, with redacted values in its URLs replaced.
     package func value(of field: HTTPField) -> String {
         switch field.name.canonicalName {
-        case "location", "content-location", "referer", "destination": hidingValues(in: reference(field.value))
+        case "location", "content-location", "referer", "destination": redactingValues(in: reference(field.value))
         // A URL with parameters after it.
         case "link", "refresh":
-            hidingValues(in: hidingUserinfo(in: pairs(field.value[...], hiding: hidesQueryItem)))
-        default: hidingValues(in: field.value)
+            redactingValues(in: redactingUserinfo(in: pairs(field.value[...], redacting: redactsQueryItem)))
+        default: redactingValues(in: field.value)
         }
     }
 
-    /// Returns an absolute or relative URL with its userinfo and the hidden values of its query and fragment replaced.
+    /// Returns an absolute or relative URL with its userinfo redacted, and the secrets of its query and fragment.
     package func reference(_ text: String) -> String {
         let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
-        let fragment = pairs(text[hash...].dropFirst(), hiding: hidesQueryItem)
-        let reference = hidingUserinfo(in: target(String(text[..<hash])))
+        let fragment = pairs(text[hash...].dropFirst(), redacting: redactsQueryItem)
+        let reference = redactingUserinfo(in: target(String(text[..<hash])))
         return hash == text.endIndex ? reference : "\(reference)#\(fragment)"
     }
 
     /// Returns a text with the userinfo of all URLs in it replaced.
-    private func hidingUserinfo(in text: String) -> String {
+    private func redactingUserinfo(in text: String) -> String {
         var shown = ""
         var rest = text[...]
         while let slashes = rest.utf8.firstRange(of: "//".utf8) {
@@ -58,29 +58,29 @@ extension Redaction {
         return shown + rest
     }
 
-    /// Returns the path and query with only the hidden values replaced.
+    /// Returns the path and query with only the redacted values replaced.
     package func target(_ target: String) -> String {
         let (path, query) = RequestTarget.split(target)
-        guard let query else { return hidingValues(in: target) }
-        return hidingValues(in: "\(path)?\(pairs(query, hiding: hidesQueryItem))")
+        guard let query else { return redactingValues(in: target) }
+        return redactingValues(in: "\(path)?\(pairs(query, redacting: redactsQueryItem))")
     }
 
-    /// Returns the names and values of a query or a form with the hidden values replaced.
+    /// Returns the names and values of a query or a form with the redacted values replaced.
     ///
     /// By bytes, because a combining mark after an equals sign or an ampersand would form a different character with
     /// it.
-    func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
+    func pairs(_ text: Substring, redacting isRedacted: (String) -> Bool) -> String {
         text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-            .map { pair(Substring($0), hiding: isHidden) }
+            .map { pair(Substring($0), redacting: isRedacted) }
             .joined(separator: "&")
     }
 
-    /// Redacts a pair from its first hidden name to its end.
+    /// Redacts a pair from its first redacted name to its end.
     ///
     /// A URL or another query may precede the name, and the value may contain another query or a second pair. So a name
     /// also starts after a question mark, a semicolon or a number sign. Each byte belongs to at most one such name, so
     /// the time is linear in the length of the pair.
-    private func pair(_ part: Substring, hiding isHidden: (String) -> Bool) -> Substring {
+    private func pair(_ part: Substring, redacting isRedacted: (String) -> Bool) -> Substring {
         var nameStart: Substring.Index? = part.startIndex
         var hasEquals = false
         for index in part.utf8.indices {
@@ -93,8 +93,8 @@ extension Redaction {
                 let isFirst = !hasEquals
                 hasEquals = true
                 // The name of a form field may contain the marks.
-                if hidesValue(of: part[start..<index], isHidden)
-                    || isFirst && start > part.startIndex && hidesValue(of: part[..<index], isHidden)
+                if redactsValue(of: part[start..<index], isRedacted)
+                    || isFirst && start > part.startIndex && redactsValue(of: part[..<index], isRedacted)
                 {
                     return "\(part[..<index])=\(Self.placeholder)"
                 }
@@ -109,15 +109,15 @@ extension Redaction {
     /// The maximum number of bytes of a name that is compared with the rules.
     private static let maximumName = 1_024
 
-    /// Returns whether the value after a name is hidden: the name is, or is too long to be compared with the rules.
-    private func hidesValue(of text: Substring, _ isHidden: (String) -> Bool) -> Bool {
+    /// Returns whether the value after a name is redacted: the name is, or is too long to be compared with the rules.
+    private func redactsValue(of text: Substring, _ isRedacted: (String) -> Bool) -> Bool {
         let name = text.utf8.drop { $0 == UInt8(ascii: " ") }
-        return name.count > Self.maximumName || isHidden(PercentEncoding.decode(Substring(name)))
+        return name.count > Self.maximumName || isRedacted(PercentEncoding.decode(Substring(name)))
     }
 
     /// Returns an authority with its userinfo replaced.
     package func authority(_ authority: String) -> String {
-        guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return hidingValues(in: authority) }
-        return hidingValues(in: "\(Self.placeholder)\(authority[at...])")
+        guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return redactingValues(in: authority) }
+        return redactingValues(in: "\(Self.placeholder)\(authority[at...])")
     }
 }

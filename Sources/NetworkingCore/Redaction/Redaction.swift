@@ -26,14 +26,14 @@ public struct Redaction: Sendable {
         var headerFields: NameRules
         var queryItems: NameRules
         var bodyFields: NameRules
-        /// The secrets of one request, which are hidden in addition to the rules.
+        /// The secrets of one request, which are redacted in addition to the rules.
         var secretQueryItems: Set<String> = []
         var secretValues = SecretValues()
-        /// The text that replaces each value that is not hidden; `nil` shows the value.
+        /// The text that replaces each value that is not redacted; `nil` shows the value.
         var mask: String?
-        /// Whether the app has added `code` to the hidden body fields, so that it is also hidden in the bodies of
+        /// Whether the app has added `code` to the redacted body fields, so that it is also redacted in the bodies of
         /// errors.
-        var isCodeAlwaysHidden = false
+        var isCodeAlwaysRedacted = false
     }
 
     init(headerFields: NameRules, queryItems: NameRules, bodyFields: NameRules) {
@@ -45,7 +45,7 @@ public struct Redaction: Sendable {
     /// - Parameter names: The names or patterns, such as `X-*-Token`.
     /// - Returns: A redaction that also redacts these fields.
     public func addingHeaderFields(_ names: String...) -> Redaction {
-        with { $0.headerFields.set(names, isHidden: true) }
+        with { $0.headerFields.set(names, isRedacted: true) }
     }
 
     /// Redacts the values of additional query items.
@@ -53,7 +53,7 @@ public struct Redaction: Sendable {
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that also redacts these values.
     public func addingQueryItems(_ names: String...) -> Redaction {
-        with { $0.queryItems.set(names, isHidden: true) }
+        with { $0.queryItems.set(names, isRedacted: true) }
     }
 
     /// Redacts additional fields of JSON and form bodies, at any depth, and parts of multipart bodies.
@@ -62,9 +62,9 @@ public struct Redaction: Sendable {
     /// - Returns: A redaction that also redacts these fields.
     public func addingBodyFields(_ names: String...) -> Redaction {
         with { rules in
-            rules.bodyFields.set(names, isHidden: true)
+            rules.bodyFields.set(names, isRedacted: true)
             if names.contains(where: { $0.lowercased() == Self.errorCode }) {
-                rules.isCodeAlwaysHidden = true
+                rules.isCodeAlwaysRedacted = true
             }
         }
     }
@@ -74,7 +74,7 @@ public struct Redaction: Sendable {
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that shows these fields.
     public func showingHeaderFields(_ names: String...) -> Redaction {
-        with { $0.headerFields.set(names, isHidden: false) }
+        with { $0.headerFields.set(names, isRedacted: false) }
     }
 
     /// Shows the values of query items that would otherwise be redacted.
@@ -82,7 +82,7 @@ public struct Redaction: Sendable {
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that shows these values.
     public func showingQueryItems(_ names: String...) -> Redaction {
-        with { $0.queryItems.set(names, isHidden: false) }
+        with { $0.queryItems.set(names, isRedacted: false) }
     }
 
     /// Shows fields of bodies that would otherwise be redacted.
@@ -90,21 +90,21 @@ public struct Redaction: Sendable {
     /// - Parameter names: The names or patterns.
     /// - Returns: A redaction that shows these fields.
     public func showingBodyFields(_ names: String...) -> Redaction {
-        with { $0.bodyFields.set(names, isHidden: false) }
+        with { $0.bodyFields.set(names, isRedacted: false) }
     }
 
     /// Returns whether the value of a header field is redacted.
     ///
     /// - Parameter field: The field.
     /// - Returns: `true` if the value must not be shown.
-    public func hides(_ field: HTTPField) -> Bool {
+    public func redacts(_ field: HTTPField) -> Bool {
         field.indexingStrategy == .disallow
-            || rules.value.headerFields.hides(lowercased: field.name.canonicalName)
+            || rules.value.headerFields.redacts(lowercased: field.name.canonicalName)
     }
 
-    package func hidesQueryItem(_ name: String) -> Bool {
+    package func redactsQueryItem(_ name: String) -> Bool {
         let rules = rules.value
-        return rules.queryItems.hides(name) || rules.secretQueryItems.contains(name.lowercased())
+        return rules.queryItems.redacts(name) || rules.secretQueryItems.contains(name.lowercased())
     }
 
     /// The field that names the error in the body of an error response.
@@ -119,24 +119,25 @@ public struct Redaction: Sendable {
     /// - Parameter status: The status code of the response.
     /// - Returns: The redaction for its body.
     package func forBody(ofStatus status: Int) -> Redaction {
-        guard 400...599 ~= status, !rules.value.isCodeAlwaysHidden, hidesBodyField(Self.errorCode) else { return self }
+        guard 400...599 ~= status, !rules.value.isCodeAlwaysRedacted, redactsBodyField(Self.errorCode)
+        else { return self }
         // Patterns that the app has added still apply.
         return with { $0.bodyFields.forget(Self.errorCode) }
     }
 
-    package func hidesBodyField(_ name: String) -> Bool {
-        rules.value.bodyFields.hides(name)
+    package func redactsBodyField(_ name: String) -> Bool {
+        rules.value.bodyFields.redacts(name)
     }
 
     /// Returns a text in which the secret values of the request are redacted.
-    package func hidingValues(in text: String) -> String {
+    package func redactingValues(in text: String) -> String {
         let values = rules.value.secretValues
-        return values.isEmpty ? text : values.hidden(in: text)
+        return values.isEmpty ? text : values.redacted(in: text)
     }
 
     /// Returns a text as a single line, with all marked secrets redacted.
     package func shown(_ text: String) -> String {
-        PrintableText.singleLine(hidingValues(in: text))
+        PrintableText.singleLine(redactingValues(in: text))
     }
 
     /// The secret values of the request.
@@ -144,7 +145,7 @@ public struct Redaction: Sendable {
         rules.value.secretValues
     }
 
-    /// The text that replaces each value that is not hidden; `nil` shows the value.
+    /// The text that replaces each value that is not redacted; `nil` shows the value.
     var mask: String? {
         rules.value.mask
     }
@@ -155,7 +156,7 @@ public struct Redaction: Sendable {
     }
 
     /// Returns this redaction with the secrets of a request, in addition to those of earlier requests of its call.
-    func hiding(queryItems names: Set<String>, values: SecretValues) -> Redaction {
+    func redacting(queryItems names: Set<String>, values: SecretValues) -> Redaction {
         guard rules.value.secretQueryItems != names || rules.value.secretValues != values else { return self }
         return with { rules in
             rules.secretQueryItems.formUnion(names)

@@ -22,13 +22,13 @@ package struct SecretValues: Sendable, Hashable {
     }
 
     /// Returns a text with each of the values replaced by the placeholder.
-    package func hidden(in text: String) -> String {
-        guard !isEmpty, let bytes = hidden(in: Array(text.utf8)) else { return text }
+    package func redacted(in text: String) -> String {
+        guard !isEmpty, let bytes = redacted(in: Array(text.utf8)) else { return text }
         return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Returns bytes with each of the values replaced by the placeholder; `nil` if they contain none.
-    func hidden(in bytes: [UInt8]) -> [UInt8]? {
+    func redacted(in bytes: [UInt8]) -> [UInt8]? {
         // A match starts with the first byte of a value, or with the first character of an escape.
         var canBegin = [Bool](repeating: false, count: 256)
         for value in values {

@@ -17,8 +17,8 @@ import Synchronization
 /// A transport that receives a body in chunks passes them on with ``HTTPRequestData/deliver(_:body:)``. A request body
 /// that is not in memory is read from ``RequestBody/chunks``; the transport may let its errors through. A transport
 /// reports the bytes that it has sent to ``HTTPRequestData/progressHandler``; the library counts them for a body of
-/// unknown length. A transport with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no timeout if
-/// ``HTTPRequestData/isSilenceLimited`` is `true`.
+/// unknown length. A transport with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no
+/// timeout if ``HTTPRequestData/isSilenceLimited`` is `true`.
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///

@@ -117,7 +117,7 @@ extension CallCapture {
             state: .pending
         )
         summary.number = state.request.request.number.map { Int64($0) }
-        summary.title = state.request.request.route.map(state.redaction.hidingValues)
+        summary.title = state.request.request.route.map(state.redaction.redactingValues)
         switch state.end?.result {
         case .success(let response):
             summary.state = .response

@@ -61,10 +61,10 @@ package enum JSONDocument: Sendable {
     package func differences(
         from expected: JSONDocument,
         _ comparison: Comparison,
-        isHidden: (String) -> Bool
+        isRedacted: (String) -> Bool
     ) -> [String] {
         var sentences: [String] = []
-        compare(with: expected, comparison, at: "$", isHidden, &sentences)
+        compare(with: expected, comparison, at: "$", isRedacted, &sentences)
         return sentences
     }
 
@@ -72,7 +72,7 @@ package enum JSONDocument: Sendable {
         with expected: JSONDocument,
         _ comparison: Comparison,
         at place: String,
-        _ isHidden: (String) -> Bool,
+        _ isRedacted: (String) -> Bool,
         _ sentences: inout [String]
     ) {
         guard sentences.count < Self.maximumDifferences, !says(expected, comparison) else { return }
@@ -82,16 +82,17 @@ package enum JSONDocument: Sendable {
                 guard let value = right[name] else { continue }
                 let inner = Self.place(name.text, in: place)
                 guard let own = left[name] else {
-                    let shown = isHidden(name.text) ? Redaction.placeholder : value.text(limit: 80, isHidden: isHidden)
+                    let shown =
+                        isRedacted(name.text) ? Redaction.placeholder : value.text(limit: 80, isRedacted: isRedacted)
                     sentences.append("\(inner) is missing; it should be \(shown).")
                     continue
                 }
-                if isHidden(name.text) {
+                if isRedacted(name.text) {
                     if !own.says(value, comparison) {
                         sentences.append("\(inner) has another value, which is not shown.")
                     }
                 } else {
-                    own.compare(with: value, comparison, at: inner, isHidden, &sentences)
+                    own.compare(with: value, comparison, at: inner, isRedacted, &sentences)
                 }
             }
             guard comparison == .equal else { return }
@@ -104,10 +105,11 @@ package enum JSONDocument: Sendable {
                 sentences.append("\(place) has \(count), not \(right.count).")
             }
             for (index, (own, value)) in zip(left, right).enumerated() {
-                own.compare(with: value, comparison, at: "\(place)[\(index)]", isHidden, &sentences)
+                own.compare(with: value, comparison, at: "\(place)[\(index)]", isRedacted, &sentences)
             }
         default:
-            let (shown, other) = (text(limit: 80, isHidden: isHidden), expected.text(limit: 80, isHidden: isHidden))
+            let shown = text(limit: 80, isRedacted: isRedacted)
+            let other = expected.text(limit: 80, isRedacted: isRedacted)
             sentences.append(
                 shown == other
                     ? "\(place) is \(shown), and differs in a part that is not shown."
@@ -125,13 +127,13 @@ package enum JSONDocument: Sendable {
     // MARK: Showing
 
     /// The document on one line, redacted and cut to a number of bytes.
-    func text(limit: Int, isHidden: (String) -> Bool) -> String {
+    func text(limit: Int, isRedacted: (String) -> Bool) -> String {
         var text = ""
-        write(to: &text, limit, isHidden)
+        write(to: &text, limit, isRedacted)
         return PrintableText.cut(text, to: limit)
     }
 
-    private func write(to text: inout String, _ limit: Int, _ isHidden: (String) -> Bool) {
+    private func write(to text: inout String, _ limit: Int, _ isRedacted: (String) -> Bool) {
         // Text after the limit is cut off anyway.
         guard text.utf8.count <= limit else { return }
         switch self {
@@ -143,7 +145,7 @@ package enum JSONDocument: Sendable {
             text += "["
             for (index, element) in elements.enumerated() where text.utf8.count <= limit {
                 if index > 0 { text += "," }
-                element.write(to: &text, limit, isHidden)
+                element.write(to: &text, limit, isRedacted)
             }
             text += "]"
         case .object(let members):
@@ -151,10 +153,10 @@ package enum JSONDocument: Sendable {
             for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated()
             where text.utf8.count <= limit {
                 text += "\(index > 0 ? "," : "")\(Self.quoted(member.key.text)):"
-                if isHidden(member.key.text) {
+                if isRedacted(member.key.text) {
                     text += Self.quoted(Redaction.placeholder)
                 } else {
-                    member.value.write(to: &text, limit, isHidden)
+                    member.value.write(to: &text, limit, isRedacted)
                 }
             }
             text += "}"

@@ -118,7 +118,7 @@ extension RequestMatcher {
     }
 
     private static func json(_ expected: JSONDocument, _ comparison: JSONDocument.Comparison) -> RequestMatcher {
-        let shown = expected.text(limit: 80, isHidden: Redaction.standard.hidesBodyField)
+        let shown = expected.text(limit: 80, isRedacted: Redaction.standard.redactsBodyField)
         return RequestMatcher(
             "JSON\(comparison == .including ? " including" : "") \(shown)",
             readsBody: true,
@@ -128,7 +128,7 @@ extension RequestMatcher {
                     return [RequestMiss(reading.body.isEmpty ? "There is no body." : "The body is not JSON.")]
                 }
                 let redaction = reading.redaction
-                return json.differences(from: expected, comparison, isHidden: redaction.hidesBodyField)
+                return json.differences(from: expected, comparison, isRedacted: redaction.redactsBodyField)
                     .map { RequestMiss(reading.shown($0, limit: 400), weight: 0.5) }
             }
         )

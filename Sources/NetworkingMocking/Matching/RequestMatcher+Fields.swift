@@ -10,8 +10,8 @@ extension RequestMatcher {
     ///   - value: The decoded value, which any item of that name may have; nil for any value or none.
     /// - Returns: The matcher.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
-        let isHidden = Redaction.standard.hidesQueryItem(name)
-        let expected = value.map { isHidden ? Redaction.placeholder : $0 }
+        let isRedacted = Redaction.standard.redactsQueryItem(name)
+        let expected = value.map { isRedacted ? Redaction.placeholder : $0 }
         return RequestMatcher(
             "query \(name)\(expected.map { "=\($0)" } ?? "")",
             test: { reading in
@@ -19,8 +19,8 @@ extension RequestMatcher {
             },
             explain: { reading in
                 let values = reading.query.filter { $0.name == name }.map { $0.value ?? "" }
-                let isHidden = isHidden || reading.redaction.hidesQueryItem(name)
-                return [RequestMiss(reading.sentence("query item", name, values, expected, isHidden: isHidden))]
+                let isRedacted = isRedacted || reading.redaction.redactsQueryItem(name)
+                return [RequestMiss(reading.sentence("query item", name, values, expected, isRedacted: isRedacted))]
             }
         )
     }
@@ -35,9 +35,9 @@ extension RequestMatcher {
     /// - Returns: The matcher.
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let field = HTTPField(name: name, value: value ?? "")
-        let isHidden = Redaction.standard.hides(field)
+        let isRedacted = Redaction.standard.redacts(field)
         let expected = value.map {
-            isHidden ? Redaction.placeholder : Redaction.standard.value(of: HTTPField(name: name, value: $0))
+            isRedacted ? Redaction.placeholder : Redaction.standard.value(of: HTTPField(name: name, value: $0))
         }
         return RequestMatcher(
             expected.map { "\(name.rawName): \($0)" } ?? "field \(name.rawName)",
@@ -56,7 +56,7 @@ extension RequestMatcher {
                             name.rawName,
                             fields.map { redaction.value(of: $0) },
                             expected,
-                            isHidden: isHidden || fields.contains { redaction.hides($0) }
+                            isRedacted: isRedacted || fields.contains { redaction.redacts($0) }
                         ),
                         weight: 0.5
                     )
@@ -72,8 +72,8 @@ extension RequestMatcher {
     ///   - value: The decoded value, which any field of that name may have; nil for any value or none.
     /// - Returns: The matcher.
     public static func formField(_ name: String, _ value: String? = nil) -> RequestMatcher {
-        let isHidden = Redaction.standard.hidesBodyField(name)
-        let expected = value.map { isHidden ? Redaction.placeholder : $0 }
+        let isRedacted = Redaction.standard.redactsBodyField(name)
+        let expected = value.map { isRedacted ? Redaction.placeholder : $0 }
         return RequestMatcher(
             "form field \(name)\(expected.map { "=\($0)" } ?? "")",
             readsBody: true,
@@ -82,8 +82,8 @@ extension RequestMatcher {
             },
             explain: { reading in
                 let values = reading.form.filter { $0.name == name }.map { $0.value ?? "" }
-                let isHidden = isHidden || reading.redaction.hidesBodyField(name)
-                return [RequestMiss(reading.sentence("form field", name, values, expected, isHidden: isHidden))]
+                let isRedacted = isRedacted || reading.redaction.redactsBodyField(name)
+                return [RequestMiss(reading.sentence("form field", name, values, expected, isRedacted: isRedacted))]
             }
         )
     }
@@ -128,10 +128,10 @@ extension RequestReading {
         _ name: String,
         _ values: [String],
         _ expected: String?,
-        isHidden: Bool
+        isRedacted: Bool
     ) -> String {
         guard !values.isEmpty else { return "There is no \(kind) \(name)." }
-        guard let expected, !isHidden else { return "The \(kind) \(name) has another value, which is not shown." }
+        guard let expected, !isRedacted else { return "The \(kind) \(name) has another value, which is not shown." }
         let shown = values.map { "\"\(self.shown($0))\"" }.joined(separator: " and ")
         return "The \(kind) \(name) is \(shown), not \"\(self.shown(expected))\"."
     }

@@ -54,12 +54,12 @@ struct RequestReading {
 
     /// The redaction for messages about the request.
     var redaction: Redaction {
-        Redaction.standard.hidingSecrets(of: request)
+        Redaction.standard.redactingSecrets(of: request)
     }
 
     /// A text for a message: on one line, shortened, and without values that the request marks as secret.
     func shown(_ text: String, limit: Int = 120) -> String {
-        PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: text)), to: limit)
+        PrintableText.cut(PrintableText.singleLine(redaction.redactingValues(in: text)), to: limit)
     }
 
     /// The body for a message, formatted as in a log.

@@ -100,7 +100,7 @@ extension SessionInstrument {
 extension CallMetrics {
     /// The redacted path and query; the pages of a list differ only in their query.
     fileprivate var shownTarget: String {
-        let redaction = Redaction.standard.hidingSecrets(of: request)
+        let redaction = Redaction.standard.redactingSecrets(of: request)
         return TextWaterfall.shortened(PrintableText.singleLine(redaction.target(request.closedTarget)))
     }
 

@@ -167,6 +167,6 @@ extension HTTPRequestData {
     fileprivate var shownHost: String? {
         guard var host = authority else { return nil }
         if let at = host.utf8.lastIndex(of: UInt8(ascii: "@")) { host = String(host[host.utf8.index(after: at)...]) }
-        return hidingMarkedSecrets(in: PrintableText.singleLine(host))
+        return redactingMarkedSecrets(in: PrintableText.singleLine(host))
     }
 }

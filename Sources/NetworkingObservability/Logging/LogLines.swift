@@ -45,7 +45,7 @@ struct LogLines: Sendable {
 
     func start(_ request: HTTPRequestData) {
         guard shows(level) else { return }
-        let redaction = redaction.hidingSecrets(of: request)
+        let redaction = redaction.redactingSecrets(of: request)
         let target = target(of: request, redaction)
         write(
             .start,
@@ -62,9 +62,9 @@ struct LogLines: Sendable {
 
     func success(_ request: HTTPRequestData, _ response: HTTPResponseData, elapsed: Duration) {
         guard shows(level) else { return }
-        let redaction = redaction.hidingSecrets(of: request)
+        let redaction = redaction.redactingSecrets(of: request)
         let status = PrintableText.cut(
-            PrintableText.singleLine(redaction.hidingValues(in: response.status.text)),
+            PrintableText.singleLine(redaction.redactingValues(in: response.status.text)),
             to: 256
         )
         let target = target(of: request, redaction)
@@ -87,7 +87,7 @@ struct LogLines: Sendable {
         let isCancelled = error is CancellationError
         let level = isCancelled ? self.level : .warning
         guard shows(level) else { return }
-        let redaction = redaction.hidingSecrets(of: request)
+        let redaction = redaction.redactingSecrets(of: request)
         let target = target(of: request, redaction)
         let outcome =
             isCancelled

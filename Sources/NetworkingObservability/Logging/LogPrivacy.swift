@@ -12,7 +12,7 @@ public enum LogPrivacy: String, Sendable, Hashable, CaseIterable {
     case `public`
     /// Values are `<private>` in text, and private arguments in the unified log.
     case `private`
-    /// Values are `<redacted>` in text, and sensitive arguments in the unified log, which hides them even where it
+    /// Values are `<redacted>` in text, and sensitive arguments in the unified log, which redacts them even where it
     /// shows private ones.
     case sensitive
 }

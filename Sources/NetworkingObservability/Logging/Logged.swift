@@ -283,7 +283,7 @@ private struct EventLog: NetworkEventObserver {
         case TimeoutEvent.expired(let limit): "timed out after \(limit)"
         case DeadlineEvent.exceeded(let limit): "deadline of \(limit) exceeded"
         // An event of another package may contain a value that the request marks as secret.
-        default: redaction.hidingSecrets(of: request).shown(event.description)
+        default: redaction.redactingSecrets(of: request).shown(event.description)
         }
     }
 

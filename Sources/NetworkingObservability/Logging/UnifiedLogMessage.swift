@@ -12,7 +12,7 @@ struct UnifiedLogMessage: Hashable {
     private(set) var outcome = ""
     /// Private or sensitive text.
     private(set) var details = ""
-    /// Whether the hidden arguments are sensitive and not only private: the strictest segment decides.
+    /// Whether the redacted arguments are sensitive and not only private: the strictest segment decides.
     private(set) var isSensitive = false
 
     init(_ record: LogRecord) {

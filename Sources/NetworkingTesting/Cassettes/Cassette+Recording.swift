@@ -79,7 +79,7 @@ extension Cassette {
     func keep(_ response: HTTPResponseData, of pending: PendingRecording) {
         var interaction = pending.interaction(with: response.http)
         let problem = options.keep(response.body, pending.tee?.copy, in: &interaction.response)
-        keep(interaction, of: pending, pending.redaction.hidingSecrets(of: response.sentRequest), problem)
+        keep(interaction, of: pending, pending.redaction.redactingSecrets(of: response.sentRequest), problem)
     }
 
     /// Ends the recording of a stream with the part of the body that has arrived, or that arrived before its reader
@@ -124,7 +124,7 @@ extension Cassette {
                 state.end(pending)
                 if let problem {
                     state.problems.append(
-                        "\(captured.request.hidden(by: redaction)) was not recorded: \(problem)."
+                        "\(captured.request.redacted(by: redaction)) was not recorded: \(problem)."
                     )
                 }
                 guard let recording else { return }
@@ -148,15 +148,15 @@ extension Cassette {
         var interaction = captured
         options.afterCapture?(&interaction)
         if interaction.isDiscarded { return (nil, nil) }
-        let hidden = interaction.entry(hiding: redaction)
-        if interaction.response.isUnshown(in: hidden) {
+        let redacted = interaction.entry(redacting: redaction)
+        if interaction.response.isUnshown(in: redacted) {
             return (
                 nil,
                 "its body may contain secrets that cannot be removed. Say what may be shown with the option redaction, "
                     + "or change the body or its Content-Type in afterCapture"
             )
         }
-        if pending.facts.request.hasHiddenBody, let matcher = options.matching.first(where: \.needsBody) {
+        if pending.facts.request.hasRedactedBody, let matcher = options.matching.first(where: \.needsBody) {
             return (
                 nil,
                 "the body of its request may contain secrets and is not kept, so the matcher \(matcher) could not "
@@ -164,7 +164,7 @@ extension Cassette {
                     + "the body"
             )
         }
-        return (Recording(entry: hidden, facts: pending.facts), nil)
+        return (Recording(entry: redacted, facts: pending.facts), nil)
     }
 
     /// Ends a recording without a result.

@@ -42,7 +42,7 @@ extension Cassette {
         return recording.saved.value {
             var interaction = Interaction(recording.entry, isForeign: false)
             beforeSave(&interaction)
-            return interaction.isDiscarded ? nil : interaction.entry(hiding: nil)
+            return interaction.isDiscarded ? nil : interaction.entry(redacting: nil)
         }
     }
 }

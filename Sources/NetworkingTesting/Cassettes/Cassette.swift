@@ -240,7 +240,7 @@ extension Cassette {
 
     /// The method and URL of an interaction in the file, for a message.
     func label(of index: Int) -> String {
-        "\(tape.interactions[index].request.hidden(by: options.redaction))"
+        "\(tape.interactions[index].request.redacted(by: options.redaction))"
     }
 
     /// The name of the cassette in messages.
@@ -279,7 +279,7 @@ extension Cassette.Tape {
         self.content = content
         guard let content else { return }
         interactions = content.har.log.entries.map { Cassette.Interaction($0, isForeign: !content.isOurs) }
-        facts = interactions.map { options.facts(of: $0.request.hidden(by: options.redaction)) }
+        facts = interactions.map { options.facts(of: $0.request.redacted(by: options.redaction)) }
         index = Dictionary(grouping: facts.indices) { options.key(of: facts[$0], for: interactions[$0].user) }
     }
 }

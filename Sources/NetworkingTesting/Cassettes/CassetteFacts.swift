@@ -35,7 +35,8 @@ struct CassetteFacts: Sendable {
 
     /// Whether both bodies are the same; false for redacted bodies, which cannot be compared.
     func hasSameBody(as other: CassetteFacts) -> Bool {
-        !request.hasHiddenBody && request.body == other.request.body && request.missingBody == other.request.missingBody
+        !request.hasRedactedBody && request.body == other.request.body
+            && request.missingBody == other.request.missingBody
     }
 
     /// The body as shown in messages.
@@ -48,8 +49,8 @@ struct CassetteFacts: Sendable {
 
 extension Cassette.Interaction.Request {
     /// Whether the body could not be stored because its secrets could not be redacted.
-    var hasHiddenBody: Bool {
-        missingBody == HAR.hiddenBody
+    var hasRedactedBody: Bool {
+        missingBody == HAR.redactedBody
     }
 }
 

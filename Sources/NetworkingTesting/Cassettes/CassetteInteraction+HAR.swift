@@ -24,18 +24,18 @@ extension Cassette.Interaction {
     ///
     /// - Parameter redaction: The redaction to apply; nil if everything is already redacted.
     /// - Returns: The entry.
-    func entry(hiding redaction: Redaction?) -> HAR.Entry {
+    func entry(redacting redaction: Redaction?) -> HAR.Entry {
         var timings = HAR.Timings()
         timings.wait = duration / .milliseconds(1)
         var entry = HAR.Entry(
             startedDateTime: HAR.timestamp(date),
             time: timings.wait,
-            request: request.har(hiding: redaction),
-            response: response.har(hiding: redaction),
+            request: request.har(redacting: redaction),
+            response: response.har(redacting: redaction),
             timings: timings
         )
         if let redaction {
-            entry.hide(redaction)
+            entry.redact(redaction)
             entry.tellNewLength(insteadOf: response.body.count)
         }
         if user != nil || response.isPartial {
@@ -74,15 +74,15 @@ extension Cassette.Interaction.Request {
     }
 
     /// The request as recorded, with its secrets redacted.
-    func hidden(by redaction: Redaction) -> Cassette.Interaction.Request {
-        var har = har(hiding: redaction)
-        har.hide(redaction)
+    func redacted(by redaction: Redaction) -> Cassette.Interaction.Request {
+        var har = har(redacting: redaction)
+        har.redact(redaction)
         return Cassette.Interaction.Request(har)
     }
 
-    fileprivate func har(hiding redaction: Redaction?) -> HAR.Request {
+    fileprivate func har(redacting redaction: Redaction?) -> HAR.Request {
         var har = HAR.Request(method: method.rawValue, url: url)
-        har.headers = headerFields.har(hiding: redaction)
+        har.headers = headerFields.har(redacting: redaction)
         har.cookies = headerFields[values: .cookie].flatMap { HAR.Cookie.cookies(of: $0) }
         har.queryString = HAR.queryItems(of: url)
         har.bodySize = Int64(body.count)
@@ -124,11 +124,11 @@ extension Cassette.Interaction.Response {
         if headerFields.contains(.contentLength) { headerFields[.contentLength] = "\(body.count)" }
     }
 
-    fileprivate func har(hiding redaction: Redaction?) -> HAR.Response {
+    fileprivate func har(redacting redaction: Redaction?) -> HAR.Response {
         var har = HAR.Response()
         har.status = Int64(status.code)
         har.statusText = status.reasonPhrase
-        har.headers = headerFields.har(hiding: redaction)
+        har.headers = headerFields.har(redacting: redaction)
         har.cookies = headerFields[values: .setCookie].compactMap { HAR.Cookie(setCookie: $0) }
         har.redirectURL = status.kind == .redirection ? headerFields[.location] ?? "" : ""
         har.content.size = Int64(body.count)
@@ -160,11 +160,11 @@ extension HTTPFields {
         }
     }
 
-    fileprivate func har(hiding redaction: Redaction?) -> [HAR.Field] {
+    fileprivate func har(redacting redaction: Redaction?) -> [HAR.Field] {
         map { field in
             // A field marked as sensitive is always redacted, but its name and value alone do not contain that mark.
-            let isHidden = redaction?.hides(field) ?? false
-            return HAR.Field(name: field.name.rawName, value: isHidden ? Redaction.placeholder : field.value)
+            let isRedacted = redaction?.redacts(field) ?? false
+            return HAR.Field(name: field.name.rawName, value: isRedacted ? Redaction.placeholder : field.value)
         }
     }
 }

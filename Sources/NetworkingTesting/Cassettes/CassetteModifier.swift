@@ -54,8 +54,8 @@ struct CassetteModifier: NetworkingModifier, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         try Task.checkCancellation()
         let captured = try await cassette.options.captured(request, records: cassette.mayWrite)
-        let redaction = cassette.options.redaction.hidingSecrets(of: request)
-        let facts = cassette.options.facts(of: captured.hidden(by: redaction))
+        let redaction = cassette.options.redaction.redactingSecrets(of: request)
+        let facts = cassette.options.facts(of: captured.redacted(by: redaction))
         let principal = upstream.principal(for: request)
         switch cassette.plan(for: facts, of: request, for: principal) {
         case .replay(let index):

@@ -439,7 +439,7 @@ struct AWSSignerTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func descriptionsHideSecrets() async throws {
+    @Test func descriptionsRedactSecrets() async throws {
         let sent = try await signed(HTTPRequestData(path: "a"), by: signer())
         let signature = try #require(sent.headerFields[.authorization]?.split(separator: "Signature=").last)
         let values: [Any] = [

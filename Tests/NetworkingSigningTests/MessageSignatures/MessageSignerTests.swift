@@ -291,7 +291,7 @@ struct MessageSignerTests {
 
     // MARK: Secrets
 
-    @Test func descriptionsHideTheKeyAndTheSignature() async throws {
+    @Test func descriptionsRedactTheKeyAndTheSignature() async throws {
         let signer = MessageSigner(key, keyID: "app-1")
         let request = try await Vectors.request.signed(by: signer)
         let signature = try #require(request.headerFields[.signature]).dropFirst(6).dropLast()

@@ -32,14 +32,14 @@ struct CredentialFieldTests {
     func isACredential(text: String) throws {
         let name = try name(text)
         #expect(HTTPField(name: name, value: "secret").isCredential)
-        #expect(Redaction.standard.hides(HTTPField(name: name, value: "secret")))
+        #expect(Redaction.standard.redacts(HTTPField(name: name, value: "secret")))
     }
 
     @Test(arguments: otherNames)
     func isNoCredential(text: String) throws {
         let name = try name(text)
         #expect(!HTTPField(name: name, value: "value").isCredential)
-        #expect(!Redaction.standard.hides(HTTPField(name: name, value: "value")))
+        #expect(!Redaction.standard.redacts(HTTPField(name: name, value: "value")))
     }
 
     @Test func neverIndexedFieldIsACredential() throws {

@@ -407,13 +407,13 @@ struct ModifiedTests {
         #expect(!network.outline.contains("0x"))
     }
 
-    @Test func outlineHidesTheValueOfTheEnvironment() {
+    @Test func outlineRedactsTheValueOfTheEnvironment() {
         let network = MockTransport().environment(\.tenant, "secret tenant")
 
         #expect(!network.outline.contains("secret"))
     }
 
-    @Test func outlineHidesCredentialsOfAnAuthority() {
+    @Test func outlineRedactsCredentialsOfAnAuthority() {
         let network = MockTransport().server(authority: "emily:secret@api.example.com")
 
         #expect(!network.outline.contains("secret"))

@@ -43,7 +43,7 @@ struct JSONRedactorTests {
 
     @Test func textThatIsNotUTF8IsNotPrinted() {
         for bytes in [[0x22, 0xFF, 0x22], Array("{\"secret\":\"".utf8) + [0xC3] + Array("\"}".utf8)] as [[UInt8]] {
-            #expect(JSONRedactor.redact(bytes, isHidden: { $0 == "secret" }) == nil)
+            #expect(JSONRedactor.redact(bytes, isRedacted: { $0 == "secret" }) == nil)
         }
     }
 
@@ -56,7 +56,7 @@ struct JSONRedactorTests {
             var damaged = document
             damaged[index] ^= 1
             for bytes in [Array(document[..<index]), damaged] {
-                guard let redacted = JSONRedactor.redact(bytes, isHidden: { $0 == "secret" }) else { continue }
+                guard let redacted = JSONRedactor.redact(bytes, isRedacted: { $0 == "secret" }) else { continue }
                 shown += 1
                 for text in [bytes, Array(redacted.text.utf8)] {
                     #expect(

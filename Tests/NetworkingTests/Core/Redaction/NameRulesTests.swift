@@ -15,33 +15,33 @@ struct NameRulesTests {
         ("a*a", "a", false), ("a*a", "aa", true), ("**", "x", true), ("a**b", "ab", true), ("*ü*", "münze", true),
         ("a.b", "axb", false), ("[ab]*", "a", false), ("?*", "a", false),
     ])
-    func asteriskMatchesAnyCharacters(pattern: String, name: String, isHidden: Bool) {
-        #expect(NameRules(hiding: [pattern]).hides(name) == isHidden)
+    func asteriskMatchesAnyCharacters(pattern: String, name: String, isRedacted: Bool) {
+        #expect(NameRules(redacting: [pattern]).redacts(name) == isRedacted)
     }
 
     @Test func namesAreNotCaseSensitive() {
-        let rules = NameRules(hiding: ["X-*-TOKEN", "Ticket"])
-        #expect(rules.hides("x-Vault-Token"))
-        #expect(rules.hides("TICKET"))
+        let rules = NameRules(redacting: ["X-*-TOKEN", "Ticket"])
+        #expect(rules.redacts("x-Vault-Token"))
+        #expect(rules.redacts("TICKET"))
     }
 
     @Test func namesPrecedePatternsAndTheLastPatternWins() {
-        var rules = NameRules(hiding: ["*token", "id"], showing: ["page*", "my_token"])
-        #expect(!rules.hides("my_token"))
-        #expect(!rules.hides("page_token"))
-        rules.set(["*_token"], isHidden: true)
-        #expect(rules.hides("page_token"))
-        #expect(!rules.hides("my_token"))
-        rules.set(["*token"], isHidden: false)
-        #expect(!rules.hides("page_token"))
-        rules.set(["my_token"], isHidden: true)
-        #expect(rules.hides("my_token"))
-        #expect(rules.hides("id"))
+        var rules = NameRules(redacting: ["*token", "id"], showing: ["page*", "my_token"])
+        #expect(!rules.redacts("my_token"))
+        #expect(!rules.redacts("page_token"))
+        rules.set(["*_token"], isRedacted: true)
+        #expect(rules.redacts("page_token"))
+        #expect(!rules.redacts("my_token"))
+        rules.set(["*token"], isRedacted: false)
+        #expect(!rules.redacts("page_token"))
+        rules.set(["my_token"], isRedacted: true)
+        #expect(rules.redacts("my_token"))
+        #expect(rules.redacts("id"))
     }
 
     @Test(arguments: ["user[password]", "password[]", "user[password][0]", "a[b[TOKEN]]"])
     func partOfANameInBracketsIsMatched(name: String) {
-        #expect(Redaction.standard.hidesBodyField(name))
+        #expect(Redaction.standard.redactsBodyField(name))
     }
 
     // MARK: The default
@@ -52,9 +52,9 @@ struct NameRulesTests {
         "PHPSESSIONID",
         "user_session_id", "client_jwt", "otp", "walletPassphrase", "secretary_password", "secretaryToken",
     ])
-    func defaultHidesNamesOfSecrets(name: String) {
-        #expect(Redaction.standard.hidesQueryItem(name))
-        #expect(Redaction.standard.hidesBodyField(name))
+    func defaultRedactsNamesOfSecrets(name: String) {
+        #expect(Redaction.standard.redactsQueryItem(name))
+        #expect(Redaction.standard.redactsBodyField(name))
     }
 
     @Test(arguments: [
@@ -63,8 +63,8 @@ struct NameRulesTests {
         "keyboard", "monkey", "passenger", "passed", "session_count", "spinning", "opinion", "codec", "signal",
     ])
     func defaultShowsNamesThatResembleSecrets(name: String) {
-        #expect(!Redaction.standard.hidesQueryItem(name))
-        #expect(!Redaction.standard.hidesBodyField(name))
+        #expect(!Redaction.standard.redactsQueryItem(name))
+        #expect(!Redaction.standard.redactsBodyField(name))
     }
 
     @Test(
@@ -75,9 +75,9 @@ struct NameRulesTests {
             ("X-Request-ID", false),
         ]
     )
-    func defaultHidesHeaderFieldsWithNamesOfSecrets(name: String, isHidden: Bool) throws {
+    func defaultRedactsHeaderFieldsWithNamesOfSecrets(name: String, isRedacted: Bool) throws {
         let field = HTTPField(name: try #require(HTTPField.Name(name)), value: "x")
-        #expect(Redaction.standard.hides(field) == isHidden)
+        #expect(Redaction.standard.redacts(field) == isRedacted)
     }
 
     @Test func patternsCanBeAddedAndRemoved() throws {
@@ -85,14 +85,14 @@ struct NameRulesTests {
         let field = HTTPField(name: name, value: "x")
         let redaction = Redaction.standard.addingHeaderFields("X-*-Seed").addingQueryItems("*ticket*")
             .addingBodyFields("iban*").showingBodyFields("code", "*token").showingQueryItems("key")
-        #expect(redaction.hides(field))
-        #expect(!redaction.showingHeaderFields("x-tenant-*").hides(field))
+        #expect(redaction.redacts(field))
+        #expect(!redaction.showingHeaderFields("x-tenant-*").redacts(field))
         #expect(redaction.target("/?MyTicketID=x&key=y") == "/?MyTicketID=<redacted>&key=y")
-        #expect(redaction.hidesBodyField("ibanNumber"))
-        #expect(!redaction.hidesBodyField("code"))
-        #expect(!redaction.hidesBodyField("github_token"))
+        #expect(redaction.redactsBodyField("ibanNumber"))
+        #expect(!redaction.redactsBodyField("code"))
+        #expect(!redaction.redactsBodyField("github_token"))
         // The default contains these names, and a name takes precedence over a pattern.
-        #expect(redaction.hidesBodyField("access_token"))
-        #expect(redaction.hidesQueryItem("code"))
+        #expect(redaction.redactsBodyField("access_token"))
+        #expect(redaction.redactsQueryItem("code"))
     }
 }

@@ -25,7 +25,7 @@ struct RedactionBodyTests {
         (#"{"x":"a\"b\\c\nd\te\u001b"}"#, #"{"x":"a\"b\\c\nd\te\u001b"}"#),
         ("null", "null"),
     ])
-    func hidesFieldsOfJSONAtAnyDepth(body: String, shown: String) {
+    func redactsFieldsOfJSONAtAnyDepth(body: String, shown: String) {
         #expect(text(body, "application/json") == shown)
         #expect(text(body, "application/problem+JSON; charset=utf-8") == shown)
     }
@@ -48,7 +48,7 @@ struct RedactionBodyTests {
         ("password=hunter2=hunter2", "password=<redacted>"),
         ("a&b=&=c", "a&b=&=c"),
     ])
-    func hidesFieldsOfForms(body: String, shown: String) {
+    func redactsFieldsOfForms(body: String, shown: String) {
         #expect(text(body, "application/x-www-form-urlencoded") == shown)
         #expect(text(body, "Application/X-WWW-Form-Urlencoded; charset=utf-8") == shown)
     }
@@ -61,20 +61,20 @@ struct RedactionBodyTests {
         func text(_ redaction: Redaction, _ body: String, _ type: String = "application/json") -> String {
             redaction.forBody(ofStatus: status).text(for: Data(body.utf8), contentType: type, style: style)
         }
-        let hidden =
+        let redacted =
             #"{"code":"<redacted>","message":"no","details":[{"Code":"<redacted>"}],"access_token":"<redacted>","promo_code":"y"}"#
         let isError = status >= 400
         let shown = body.replacing(#""access_token":"x""#, with: #""access_token":"<redacted>""#)
-        #expect(text(.standard, body) == (isError ? shown : hidden))
+        #expect(text(.standard, body) == (isError ? shown : redacted))
         #expect(text(.standard, "code=7&token=x", "application/x-www-form-urlencoded").contains("code=7") == isError)
-        // If the app hides the field, it is hidden in every body.
-        #expect(text(.standard.addingBodyFields("Code"), body) == hidden)
+        // If the app redacts the field, it is redacted in every body.
+        #expect(text(.standard.addingBodyFields("Code"), body) == redacted)
         #expect(!text(.standard.addingBodyFields("*code"), body).contains("E42"))
         #expect(text(.standard.showingBodyFields("code"), body) == shown)
     }
 
     /// Swift combines the equals sign and the mark into one character, so a search for the equals sign fails.
-    @Test func hidesAFormFieldWithAValueThatStartsWithACombiningMark() {
+    @Test func redactsAFormFieldWithAValueThatStartsWithACombiningMark() {
         let type = "application/x-www-form-urlencoded"
         #expect(text("password=\u{301}hunter2", type) == "password=<redacted>")
         #expect(text("a=1&\u{301}=1&token=hunter2", type) == "a=1&\u{301}=1&token=<redacted>")

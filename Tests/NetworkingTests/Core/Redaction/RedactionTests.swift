@@ -17,9 +17,9 @@ struct RedactionTests {
         "Api-Key", "X-Auth-Token", "X-CSRF-Token", "X-XSRF-Token", "X-Amz-Security-Token", "X-Goog-Api-Key",
         "Authentication-Info", "Proxy-Authentication-Info", "DPoP",
     ])
-    func hidesAHeaderField(name: String) throws {
+    func redactsAHeaderField(name: String) throws {
         let field = HTTPField(name: try #require(HTTPField.Name(name)), value: "hunter2")
-        #expect(redaction.hides(field))
+        #expect(redaction.redacts(field))
         #expect(redaction.lines(for: HTTPFields([field])) == ["\(name): <redacted>"])
     }
 
@@ -30,25 +30,25 @@ struct RedactionTests {
         )
     }
 
-    @Test func hidesANeverIndexedField() {
+    @Test func redactsANeverIndexedField() {
         var field = HTTPField(name: .accept, value: "hunter2")
-        #expect(!redaction.hides(field))
+        #expect(!redaction.redacts(field))
         field.indexingStrategy = .disallow
-        #expect(redaction.hides(field))
+        #expect(redaction.redacts(field))
         #expect(redaction.lines(for: HTTPFields([field])) == ["Accept: <redacted>"])
     }
 
-    @Test func hidesAddedNames() throws {
+    @Test func redactsAddedNames() throws {
         let name = try #require(HTTPField.Name("X-Session"))
         let added = redaction.addingHeaderFields("x-SESSION", "Accept").addingQueryItems("Ticket")
             .addingBodyFields("Iban")
-        #expect(added.hides(HTTPField(name: name, value: "hunter2")))
-        #expect(added.hides(HTTPField(name: .accept, value: "hunter2")))
-        #expect(added.hides(HTTPField(name: .authorization, value: "hunter2")))
-        #expect(!redaction.hides(HTTPField(name: name, value: "hunter2")))
+        #expect(added.redacts(HTTPField(name: name, value: "hunter2")))
+        #expect(added.redacts(HTTPField(name: .accept, value: "hunter2")))
+        #expect(added.redacts(HTTPField(name: .authorization, value: "hunter2")))
+        #expect(!redaction.redacts(HTTPField(name: name, value: "hunter2")))
         #expect(added.target("/a?ticket=hunter2&iban=x") == "/a?ticket=<redacted>&iban=x")
-        #expect(added.hidesBodyField("IBAN"))
-        #expect(!added.hidesBodyField("ticket"))
+        #expect(added.redactsBodyField("IBAN"))
+        #expect(!added.redactsBodyField("ticket"))
         #expect(added != redaction)
         #expect(
             added
@@ -72,7 +72,7 @@ struct RedactionTests {
         ("?#", "?#"),
         ("", ""),
     ])
-    func hidesTheSecretsOfURLsInFields(value: String, shown: String) {
+    func redactsTheSecretsOfURLsInFields(value: String, shown: String) {
         let fields: HTTPFields = [.location: value, .referer: value, .contentLocation: value]
         #expect(
             redaction.lines(for: fields) == ["Location: \(shown)", "Referer: \(shown)", "Content-Location: \(shown)"]
@@ -97,8 +97,8 @@ struct RedactionTests {
         (#"<https://a.example/b?page=2>; rel="next""#, #"<https://a.example/b?page=2>; rel="next""#),
         ("5", "5"),
     ])
-    func hidesTheSecretsOfURLsWithParameters(value: String, shown: String) throws {
-        let redaction = redaction.hiding(queryItems: ["appid"], values: SecretValues())
+    func redactsTheSecretsOfURLsWithParameters(value: String, shown: String) throws {
+        let redaction = redaction.redacting(queryItems: ["appid"], values: SecretValues())
         for text in ["Link", "Refresh"] {
             let name = try #require(HTTPField.Name(text))
             #expect(redaction.value(of: HTTPField(name: name, value: value)) == shown)
@@ -138,7 +138,7 @@ struct RedactionTests {
                 + "&api_key=<redacted>&key=<redacted>&sig=<redacted>&code=<redacted>&password=<redacted>"
         ),
     ])
-    func hidesQueryItemsAndKeepsTheRestToTheByte(target: String, shown: String) {
+    func redactsQueryItemsAndKeepsTheRestToTheByte(target: String, shown: String) {
         #expect(redaction.target(target) == shown)
     }
 
@@ -149,7 +149,7 @@ struct RedactionTests {
         ("u:hunter2@hunter2@[::1]", "<redacted>@[::1]"),
         ("@example.com", "<redacted>@example.com"),
     ])
-    func hidesUserinfo(authority: String, shown: String) {
+    func redactsUserinfo(authority: String, shown: String) {
         #expect(redaction.authority(authority) == shown)
     }
 
@@ -163,7 +163,7 @@ struct RedactionTests {
         #expect(duration < .seconds(5))
     }
 
-    @Test func valueOfANameThatIsTooLongIsHidden() {
+    @Test func valueOfANameThatIsTooLongIsRedacted() {
         let name = String(repeating: "n", count: 2_000)
         #expect(redaction.target("/?\(name)=hunter2&x=1") == "/?\(name)=<redacted>&x=1")
     }

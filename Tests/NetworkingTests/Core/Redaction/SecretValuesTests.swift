@@ -8,12 +8,12 @@ import Testing
 
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct SecretValuesTests {
-    private func hidden(_ text: String, _ values: String...) -> String {
+    private func redacted(_ text: String, _ values: String...) -> String {
         var secrets = SecretValues()
         for value in values {
             secrets.insert(value)
         }
-        return secrets.hidden(in: text)
+        return secrets.redacted(in: text)
     }
 
     @Test(arguments: [
@@ -39,13 +39,13 @@ struct SecretValuesTests {
         ("x", "\\ud83dx", "\\ud83d<redacted>"),
         ("x", "\\", "\\"),
     ])
-    func valueIsHiddenInEachEncoding(value: String, text: String, shown: String) {
-        #expect(hidden(text, value) == shown)
+    func valueIsRedactedInEachEncoding(value: String, text: String, shown: String) {
+        #expect(redacted(text, value) == shown)
     }
 
-    @Test func longestValueIsHiddenFirst() {
-        #expect(hidden("tokentail token", "token", "tokentail") == "<redacted> <redacted>")
-        #expect(hidden("text", "") == "text")
+    @Test func longestValueIsRedactedFirst() {
+        #expect(redacted("tokentail token", "token", "tokentail") == "<redacted> <redacted>")
+        #expect(redacted("text", "") == "text")
     }
 
     // MARK: Requests
@@ -130,7 +130,7 @@ struct SecretValuesTests {
     }
 
     @Test func truncationLeavesNoPrefixOfASecret() {
-        let redaction = Redaction.standard.hidingSecrets(of: marked())
+        let redaction = Redaction.standard.redactingSecrets(of: marked())
         for limit in 0..<40 {
             let text = String(repeating: "tok/1 2 ", count: 4)
             let shown = redaction.text(for: Data(text.utf8), contentType: "text/plain", style: .init(limit: limit))

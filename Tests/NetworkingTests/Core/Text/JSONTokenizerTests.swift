@@ -107,7 +107,7 @@ import Testing
                 #expect((0...source.count).contains(fault ?? 0), "\(source)")
                 let isText = String(validating: source, as: UTF8.self) != nil
                 #expect((JSONDocument(Data(source)) != nil) == (fault == nil && isText), "\(source)")
-                if let shown = JSONRedactor.redact(source, isHidden: { $0.contains("u") }) {
+                if let shown = JSONRedactor.redact(source, isRedacted: { $0.contains("u") }) {
                     #expect(fault == nil, "\(source)")
                     #expect(JSONTokenizer.fault(in: Array(shown.text.utf8)) == nil, "\(source)")
                 }
