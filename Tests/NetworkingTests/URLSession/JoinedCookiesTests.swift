@@ -31,12 +31,11 @@ struct JoinedCookiesTests {
         #expect(JoinedCookies.split(fields.joined(separator: ", ")) == fields)
     }
 
-    /// Compares a length with eight times the length, because the speed of the machine is unknown.
-    ///
-    /// Quadratic work would take 64 times as long.
+    /// Compares two lengths, because the speed of the machine is unknown: 16 times the length takes 256 times as long in
+    /// quadratic time.
     @Test(arguments: ["a", ";a", "a; Expires=Wed", "a; Comment=b"])
     func splitsALongValueInLinearTime(part: String) {
-        let values = [2_000, 16_000]
+        let values = [500, 8_000]
             .map { count in
                 "a=1; " + String(repeating: "x", count: count) + String(repeating: ", \(part)", count: count)
             }
@@ -46,7 +45,7 @@ struct JoinedCookiesTests {
                 values.map { value in ContinuousClock().measure { _ = JoinedCookies.split(value) } }
             }
         let best = values.indices.map { index in rounds.map { $0[index] }.min() ?? .zero }
-        #expect(best[1] < best[0] * 24)
+        #expect(best[1] < best[0] * 64)
     }
 
     @Test func leavesOutEmptyFields() {
