@@ -30,22 +30,28 @@ enum CredentialNames {
     /// The names of header fields.
     ///
     /// Frequent names that are not credentials are listed, so that one lookup finds them without matching the patterns.
-    static let headerFields = NameRules(
-        redacting: [
-            "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
-            "x-amz-security-token", "x-goog-api-key", "authentication-info", "proxy-authentication-info", "dpop",
-            "*token", "*secret*", "*password*", "*passphrase*", "*passwd*", "*passcode*", "*credential*", "*jwt*",
-            "*authorization", "*api-key", "*apikey", "*access-key", "*accesskey", "*private-key*", "*auth-key",
-            "*authkey", "*subscription-key", "*functions-key", "x-auth", "x-auth-*", "x-authorization*",
-            "x-authentication*", "*cookie", "*session-id", "*sessionid",
-        ],
-        showing: [
-            "accept", "accept-charset", "accept-encoding", "accept-language", "age", "cache-control", "connection",
-            "content-encoding", "content-length", "content-type", "date", "etag", "expires", "host", "if-match",
-            "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "last-modified", "location",
-            "origin", "pragma", "range", "referer", "server", "traceparent", "tracestate", "user-agent", "vary",
-        ]
-    )
+    static let headerFields: NameRules = {
+        var rules = NameRules(redacting: ["x-auth*"], showing: ["x-author", "x-authors", "x-author-*"])
+        // They are added later, so that an author's token is redacted.
+        rules.set(credentials, isRedacted: true)
+        rules.set(frequentFields, isRedacted: false)
+        return rules
+    }()
+
+    private static let credentials = [
+        "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
+        "x-amz-security-token", "x-goog-api-key", "authentication-info", "proxy-authentication-info", "dpop",
+        "*token", "*secret*", "*password*", "*passphrase*", "*passwd*", "*passcode*", "*credential*", "*jwt*",
+        "*authorization", "*api-key", "*apikey", "*access-key", "*accesskey", "*private-key*", "*auth-key",
+        "*authkey", "*subscription-key", "*functions-key", "*cookie", "*session-id", "*sessionid",
+    ]
+
+    private static let frequentFields = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "age", "cache-control", "connection",
+        "content-encoding", "content-length", "content-type", "date", "etag", "expires", "host", "if-match",
+        "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "last-modified", "location",
+        "origin", "pragma", "range", "referer", "server", "traceparent", "tracestate", "user-agent", "vary",
+    ]
 
     /// The names of query items.
     static let queryItems = NameRules(

@@ -4,7 +4,7 @@ extension Redaction {
     /// In addition to single names, such as `Authorization`, `code` and `session`, it redacts these:
     ///
     /// - header fields: `*token`, `*secret*`, `*password*`, `*authorization`, `*api-key`, `*apikey`, `*access-key`,
-    ///   `*accesskey`, `*subscription-key`, `*functions-key`, `x-auth-*`, `*cookie`, `*session-id`, `*sessionid`,
+    ///   `*accesskey`, `*subscription-key`, `*functions-key`, `x-auth*`, `*cookie`, `*session-id`, `*sessionid`,
     ///   `*credential*`, `*passphrase*`, `*passwd*`, `*passcode*`, `*private-key*`, `*auth-key`, `*authkey`, `*jwt*`;
     /// - query items and the fields of bodies: `*token`, `*secret*`, `*password*`, `*passwd*`, `*passphrase*`,
     ///   `*passcode*`, `*credential*`, `*api_key` and `*private_key*` in their spellings, `*session_id`, `*sessionid`,

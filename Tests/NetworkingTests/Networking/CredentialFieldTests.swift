@@ -15,7 +15,8 @@ struct CredentialFieldTests {
         "X-Vault-Token",
         "X-Shopify-Access-Token", "X-Amz-Security-Token", "Ocp-Apim-Subscription-Key", "x-functions-key",
         "X-Storage-Access-Key", "X-Auth-Token", "X-Auth-Key", "X-Authorization", "X-Client-Secret", "X-Session-ID",
-        "X-Auth", "X-Auth-User", "X-AuthKey", "X-Authentication", "X-Authorization-Key", "X-Author-Token",
+        "X-Auth", "X-Auth-User", "X-AuthUser", "X-Auth0-Session", "X-AuthKey", "X-Authentication",
+        "X-Authorization-Key", "X-Author-Token",
         "X-Author-Secret", "X-Author-Password",
     ]
 
