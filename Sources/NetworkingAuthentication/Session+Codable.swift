@@ -80,7 +80,9 @@ extension Session: Codable {
     ///
     /// A decoder that converts from snake case asks for the keys in camel case.
     fileprivate enum CodingKeys: String, CodingKey {
-        case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow, signIn
+        case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow
+        // No server has a field with this name.
+        case signIn = "networkingSignIn"
         case userId, id
         case userIDInSnakeCase = "user_id"
         case accessTokenInSnakeCase = "access_token"

@@ -160,13 +160,22 @@ extension TokenStore where Credentials == Session {
         limit: RefreshLimit = .standard,
         onStorageFailure: (@Sendable (any Error) -> Void)? = nil
     ) {
+        let onFailure = onStorageFailure ?? logStorageFailure
+        var stored: Session?
+        if let session, storage is any SharedSessionStorage {
+            do {
+                stored = try storage.session(for: session.userID ?? "")
+            } catch {
+                onFailure(error)
+            }
+        }
         self.init(
-            session,
+            session?.ofSignIn(of: stored),
             delegate: delegate,
             leeway: leeway,
             timeout: timeout,
             limit: limit,
-            storage: CredentialStorage(storage, with: session, onFailure: onStorageFailure ?? logStorageFailure)
+            storage: CredentialStorage(storage, with: stored, onFailure: onFailure)
         )
     }
 
@@ -230,22 +239,12 @@ struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
 extension CredentialStorage where Credentials == Session {
     fileprivate init(
         _ storage: any SessionStorage,
-        with session: Session?,
+        with stored: Session?,
         onFailure: @escaping @Sendable (any Error) -> Void
     ) {
-        let known = KnownSession()
+        let known = KnownSession(stored)
         self.onFailure = onFailure
-        shared = (storage as? any SharedSessionStorage)
-            .map { storage in
-                if let session {
-                    do {
-                        known.note(try storage.session(for: session.userID ?? ""))
-                    } catch {
-                        onFailure(error)
-                    }
-                }
-                return SharedCredentials(storage, known)
-            }
+        shared = (storage as? any SharedSessionStorage).map { SharedCredentials($0, known) }
         store = { change, before in
             let old = before?.userID ?? ""
             switch change {

@@ -7,7 +7,9 @@ import Synchronization
 /// the same time. A ``TokenStore`` locks the session, reads it again, and refreshes it only if no other process has.
 /// ``FileSessionStorage`` is such a storage.
 ///
-/// A custom storage uses a lock that its processes share:
+/// A custom storage uses a lock that its processes share. It stores the encoded session, which also contains the id of
+/// its sign-in. Without that id, the sign-in of another process is taken for a refresh if sessions have no
+/// ``Session/userID``.
 ///
 /// ```swift
 /// extension DatabaseSessionStorage: SharedSessionStorage {
@@ -96,7 +98,11 @@ extension SharedCredentials where Credentials == Session {
 /// It shows whether another process has changed the stored session. The session of the store is not enough for that,
 /// because it is newer than the stored one if it could not be saved.
 final class KnownSession: Sendable {
-    private let state = Mutex<Session?>(nil)
+    private let state: Mutex<Session?>
+
+    init(_ session: Session?) {
+        state = Mutex(session)
+    }
 
     /// Records the session that is stored now.
     func note(_ session: Session?) {
@@ -122,11 +128,20 @@ final class KnownSession: Sendable {
             return .renewed(stored)
         }
         // If the session of the store could not be saved, another process may have renewed the one before it.
-        return signIn == former?.signIn.id ? nil : .replaced(stored)
+        return session.signIn.id != nil && signIn == former?.signIn.id ? nil : .replaced(stored)
     }
 }
 
 extension Session {
+    /// Returns the session with its sign-in: that of the stored session with the same tokens, or otherwise a new one.
+    func ofSignIn(of stored: Session?) -> Session {
+        guard signIn.id == nil else { return self }
+        guard let stored, stored.hasTokens(of: self) else { return signingIn() }
+        var session = self
+        session.signIn = stored.signIn
+        return session
+    }
+
     fileprivate func hasTokens(of other: Session) -> Bool {
         accessToken == other.accessToken && refreshToken == other.refreshToken
     }

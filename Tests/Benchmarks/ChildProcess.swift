@@ -1,7 +1,7 @@
 #if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import Foundation
 
-/// Another process of this program, with a redacted argument.
+/// Another process of this program, with a hidden argument.
 struct ChildProcess {
     private let process = Process()
     private let input = Pipe()

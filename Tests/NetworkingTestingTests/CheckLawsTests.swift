@@ -242,7 +242,7 @@ struct CheckLawsTests {
 
     /// The description of a violation in a failed test.
     @Test func violationDescribesTheLawTheObservationAndTheFix() async {
-        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Redacting()) }
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
 
         #expect(
             violations?.description
@@ -252,9 +252,9 @@ struct CheckLawsTests {
     }
 
     @Test func skipsExceptedLaws() async throws {
-        try await checkLaws(of: Redacting(), except: [.principal: "it is the whole point"])
+        try await checkLaws(of: Hiding(), except: [.principal: "it is the whole point"])
         let violations = await #expect(throws: LawViolations.self) {
-            try await checkLaws(of: Redacting(), except: [.oneSend: "something else"])
+            try await checkLaws(of: Hiding(), except: [.oneSend: "something else"])
         }
         #expect(violations?.violations.map(\.law) == [.principal])
         #expect(violations?.exceptions == [.oneSend: "something else"])
@@ -386,8 +386,8 @@ struct CheckLawsTests {
         #expect(violations?.sentences == ["resolve is not pure: it returns different results for the same request."])
     }
 
-    @Test func reportsARedactedPrincipal() async {
-        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Redacting()) }
+    @Test func reportsAHiddenPrincipal() async {
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
 
         #expect(
             violations?.sentences == [
@@ -430,7 +430,7 @@ struct CheckLawsTests {
 
     @Test func reportsEveryBrokenLawOnItsOwnLine() async {
         let violations = await #expect(throws: LawViolations.self) {
-            try await checkLaws { AnyNetworkingComponent($0.modified(Redacting()).modified(Counting())) }
+            try await checkLaws { AnyNetworkingComponent($0.modified(Hiding()).modified(Counting())) }
         }
 
         #expect(violations?.sentences.count == 2)
@@ -736,7 +736,7 @@ private final class Counting: NetworkingModifier {
     }
 }
 
-private struct Redacting: NetworkingModifier {
+private struct Hiding: NetworkingModifier {
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         nil
     }

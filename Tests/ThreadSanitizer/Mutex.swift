@@ -10,7 +10,7 @@ import Darwin
 ///
 /// The sanitizer knows the locks of pthread. The standard library's on Linux waits on a futex by itself, which the
 /// sanitizer does not see, so that everything behind it looks like a race. `run` puts this file into each target of a
-/// copy of the package, where it redacts the imported one.
+/// copy of the package, where it hides the imported one.
 struct Mutex<Value: ~Copyable>: ~Copyable {
     private let storage: Storage
 

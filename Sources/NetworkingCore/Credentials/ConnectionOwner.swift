@@ -7,7 +7,8 @@ import HTTPTypes
 /// authenticates a connection, and not each request, takes a user for another one.
 ///
 /// ```swift
-/// let connection = idle[ConnectionOwner(of: request)] ?? Connection(to: request.authority)
+/// let other = HTTPRequestData(authority: "api.example.com", path: "/me")
+/// let mayShareConnection = ConnectionOwner(of: request) == ConnectionOwner(of: other)
 /// ```
 ///
 /// It contains secrets, so its description shows none of its contents.

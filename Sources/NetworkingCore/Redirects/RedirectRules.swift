@@ -34,6 +34,8 @@ extension HTTPRequestData {
         var hop = self
         var response = first
         var history: [HTTPResponseData.Redirect] = []
+        // The last hop with credentials, and its user. Hops to other servers may have cookies only.
+        var identified: (hop: HTTPRequestData, user: Principal)?
         while true {
             // Evaluated only here, because few responses are redirects.
             if response.isRedirect, hop.box?.value.redirects == nil, let policy = policy?() {
@@ -46,7 +48,10 @@ extension HTTPRequestData {
                 return response
             }
             // An action of one user must not be carried out on the account of another.
-            if let user = response.principal, let principal, !user.isSame(for: next, after: hop, principal) {
+            if let user = response.principal, identified == nil || user.withoutCookies != nil {
+                identified = (hop, user)
+            }
+            if let principal, let identified, !identified.user.isSame(for: next, after: identified.hop, principal) {
                 hop.emit(RedirectEvent.refused(.anotherUser))
                 response.redirects = history
                 return response
@@ -167,7 +172,8 @@ extension Principal {
     ) -> Bool {
         guard let nextUser = principal(next), !isSame(as: nextUser) else { return true }
         // Another server that gets no credentials may have set cookies, which do not show the user.
-        return withoutCookies != nil && nextUser.withoutCookies == nil && principal(hop).isSame(as: self)
+        return next.origin != hop.origin && withoutCookies != nil && nextUser.withoutCookies == nil
+            && principal(hop).isSame(as: self)
     }
 }
 

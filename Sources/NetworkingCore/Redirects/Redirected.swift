@@ -51,7 +51,7 @@ extension HTTPRequestData {
     ///
     /// ```swift
     /// let principal = { (hop: HTTPRequestData) in upstream.principal(for: hop) }
-    /// return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
+    /// let response = try await request.takingOverRedirects(for: principal, over: upstream) { hop in
     ///     try await upstream.send(hop)
     /// }
     /// ```

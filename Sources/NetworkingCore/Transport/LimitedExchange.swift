@@ -7,7 +7,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let clock = NetworkEnvironment.current.clock
-    /// return try await upstream.send(request, until: clock.now + .seconds(5), on: clock) { error in
+    /// let response = try await upstream.send(request, until: clock.now + .seconds(5), on: clock) { error in
     ///     NetworkingError(.timeout, request: request, underlying: error)
     /// }
     /// ```
@@ -27,7 +27,8 @@ extension NetworkingComponent {
         on clock: NetworkClock,
         timeIsUp: (_ error: (any Error)?) -> any Error
     ) async throws -> HTTPResponseData {
-        guard enforcesLimit(of: request, on: clock) else {
+        // A limit of a modifier further out stays in force.
+        guard request.exchangeLimit == nil, enforcesLimit(of: request, on: clock) else {
             return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
                 try await send(request)
             }

@@ -4,7 +4,7 @@ public import AuthenticationServices
 import Foundation
 import Networking
 
-/// Shows the page in the system's sheet, which shares the browser's cookies and redacts the user's input from the app
+/// Shows the page in the system's sheet, which shares the browser's cookies and hides the user's input from the app
 /// (`ASWebAuthenticationSession`).
 ///
 /// <!-- snippet: fragment Apple's platforms -->

@@ -321,6 +321,32 @@ struct SharedSessionStorageTests {
         }
     }
 
+    /// The store that is created with the session of a login has saved nothing yet.
+    @Test func sessionOfANewStoreIsOfAnotherSignIn() async throws {
+        try await withSharedSession { first, _, delegate, storage in
+            let emily = first.principal
+            let other = TokenStore(james, in: storage, delegate: delegate)
+            other.update(Session(accessToken: "newer", refreshToken: "r-newer"))
+            let response = try await stackOfRefusingServer(first).me { $0.method = .post }
+            #expect(response.status == .unauthorized)
+            #expect(!refusing.requests.contains { $0.headerFields[.authorization] != "Bearer emily" })
+            #expect(first.principal != emily)
+        }
+    }
+
+    @Test func copyOfTheStoredSessionIsOfTheSameSignIn() async throws {
+        try await withSharedSession { first, _, delegate, storage in
+            let copy = Session(accessToken: "emily", refreshToken: "r-emily")
+            let store = TokenStore(copy, in: storage, delegate: delegate)
+            let principal = store.principal
+            first.update(Session(accessToken: "newer", refreshToken: "r-newer"))
+            let response = try await stackOfRefusingServer(store).me { $0.method = .post }
+            #expect(response.status == .ok)
+            #expect(delegate.refreshes == 0)
+            #expect(store.principal == principal)
+        }
+    }
+
     @Test func signInOfAnotherProcessDuringTheRefreshLasts() async throws {
         try await withSharedSession { first, second, delegate, storage in
             let network = stackOfRefusingServer(first)

@@ -423,6 +423,40 @@ struct CookiesTests {
         #expect(transport.requests.count == 1)
     }
 
+    /// Returns a transport of a server that redirects to another one, which redirects back.
+    private func detour(_ isAway: @escaping @Sendable () -> Void = {}) -> MockTransport {
+        MockTransport { request in
+            guard request.authority == "shop.example" else {
+                isAway()
+                return MockResponse(
+                    status: .found,
+                    headerFields: [.location: "https://shop.example/end", .setCookie: "a=1; Secure"]
+                )
+            }
+            return request.path == "/end" ? .ok() : .redirect(to: "https://other.example/x")
+        }
+    }
+
+    @Test func repeatedDetourOverAnotherOriginIsFollowed() async throws {
+        let tokens = TokenStore(Networking.Session(accessToken: "emily"))
+        let transport = detour()
+        let network = transport.authenticated(with: tokens, at: ["shop.example"]).cookies(in: jar)
+        for _ in 1...2 {
+            let response = try await network.data(HTTPRequestData(authority: "shop.example", path: "/file"))
+            #expect(response.status == .ok)
+        }
+        #expect(transport.requests.count == 6)
+    }
+
+    @Test func detourIsNotFollowedBackForAnotherUser() async throws {
+        let tokens = TokenStore(Networking.Session(accessToken: "emily"))
+        let transport = detour { tokens.set(Networking.Session(accessToken: "james")) }
+        let network = transport.authenticated(with: tokens, at: ["shop.example"]).cookies(in: jar)
+        let response = try await network.data(HTTPRequestData(authority: "shop.example", path: "/file"))
+        #expect(response.status == .found)
+        #expect(transport.requests.count == 2)
+    }
+
     // MARK: Users
 
     private func signedIn(_ user: String, over transport: MockTransport) -> some NetworkingComponent {

@@ -398,9 +398,9 @@ struct WhenOfflineTests {
         #expect(reports(transport.retry(policy).environment(\.connectivity, connectivity)).isEmpty)
         // The nearest value applies.
         let none: (any Connectivity)? = nil
-        let redacted = transport.retry(policy).environment(\.connectivity, none)
+        let hidden = transport.retry(policy).environment(\.connectivity, none)
             .environment(\.connectivity, connectivity)
-        #expect(reports(redacted).count == 1)
+        #expect(reports(hidden).count == 1)
         var environment = NetworkEnvironment.current
         environment.connectivity = connectivity
         await withEnvironment(environment) {

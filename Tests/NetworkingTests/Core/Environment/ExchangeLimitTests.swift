@@ -38,6 +38,27 @@ struct ExchangeLimitTests {
         }
     }
 
+    /// A modifier with a limit of its own, which leaves the limits of others to the transport.
+    private struct Limited: NetworkingModifier {
+        func send(
+            _ request: HTTPRequestData,
+            upstream: some NetworkingComponent
+        ) async throws -> HTTPResponseData {
+            let clock = NetworkEnvironment.current.clock
+            return try await upstream.send(request, until: clock.now + .seconds(9), on: clock) { _ in
+                NetworkingError(.deadline, request: request)
+            }
+        }
+
+        func enforcesLimit(
+            of request: HTTPRequestData,
+            on clock: NetworkClock,
+            upstream: some NetworkingComponent
+        ) -> Bool {
+            upstream.enforcesLimit(of: request, on: clock)
+        }
+    }
+
     /// A transport that is silent, and knows that its connections are occupied.
     private struct OccupiedTransport: NetworkingTransport, ConnectionCounting {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -59,6 +80,15 @@ struct ExchangeLimitTests {
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .timeout)
         #expect(error?.underlying is ClientTimeout)
+        #expect(journal.entries == ["5.0 seconds, false"])
+    }
+
+    @Test func limitFurtherInDoesNotReplaceAnotherOne() async throws {
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).modified(Limited()).timeout(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .timeout)
         #expect(journal.entries == ["5.0 seconds, false"])
     }
 

@@ -53,7 +53,7 @@ struct HTTPRequestDataDescriptionTests {
         #expect(!everyPrint(of: request.body as Any).contains("hunter2"))
     }
 
-    /// Swift combines a leading accent with the preceding character, which redacts that character from a search.
+    /// Swift combines a leading accent with the preceding character, which hides that character from a search.
     @Test func redactsUserinfoBeforeAHostThatStartsWithACombiningMark() {
         let request = HTTPRequestData(authority: "emily:hunter2@\u{301}example.com")
         #expect(!everyPrint(of: request).contains("hunter2"))

@@ -159,7 +159,7 @@ private struct SocketAddress: Sendable {
     }
 }
 
-/// Calls the system's function, which the method above redacts.
+/// Calls the system's function, which the method above hides.
 private func callConnect(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
     connect(descriptor, address, length)
 }
