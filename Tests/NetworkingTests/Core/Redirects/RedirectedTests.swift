@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -106,6 +107,37 @@ struct RedirectedTests {
         let call = Task { try await transport.redirected().data(request) }
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests.count == 1)
+    }
+
+    /// A modifier that numbers the exchanges of a call.
+    private struct HopsNumbered: NetworkingModifier {
+        func send(
+            _ request: HTTPRequestData,
+            upstream: some NetworkingComponent
+        ) async throws -> HTTPResponseData {
+            let number = Mutex(0)
+            let principal = { (hop: HTTPRequestData) in upstream.principal(for: hop) }
+            return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
+                var hop = hop
+                hop.headerFields["X-Hop"] = number.withLock { number in
+                    number += 1
+                    return "\(number)"
+                }
+                return try await upstream.send(hop)
+            }
+        }
+
+        func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+            [StackDiagnostic("\(outlineName) is not for production.", about: self)]
+        }
+    }
+
+    @Test func modifierOfAnotherPackageActsOnEachHop() async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .text("there")])
+        let network = transport.redirected(.follow(upTo: 5)).modified(HopsNumbered())
+        #expect(try await network.data(request).text == "there")
+        #expect(transport.requests.map { $0.headerFields["X-Hop"] } == ["1", "2", "3"])
+        #expect(network.diagnostics.map(\.message).contains("HopsNumbered is not for production."))
     }
 
     @Test func outlineListsThePolicy() {
