@@ -84,27 +84,6 @@ extension TokenStore {
             return renewal
         }
     }
-
-    struct Subscribers {
-        private var continuations: [Int: AsyncStream<CredentialChange<Credentials>>.Continuation] = [:]
-        private var last = 0
-
-        mutating func add(_ continuation: AsyncStream<CredentialChange<Credentials>>.Continuation) -> Int {
-            last += 1
-            continuations[last] = continuation
-            return last
-        }
-
-        mutating func remove(_ id: Int) {
-            continuations[id] = nil
-        }
-
-        func notify(_ change: CredentialChange<Credentials>) {
-            for continuation in continuations.values {
-                continuation.yield(change)
-            }
-        }
-    }
 }
 
 extension AuthenticatingCredentials {

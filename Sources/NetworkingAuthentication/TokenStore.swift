@@ -31,7 +31,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     let storage: CredentialStorage<Credentials>?
     let state: Mutex<State>
     /// Held while credentials are stored and published, so that storage and subscribers receive the changes in order.
-    private let publishing = Mutex(Subscribers())
+    private let publishing = Mutex(())
+    private let published = Broadcast<CredentialChange<Credentials>>()
 
     /// Creates a store.
     ///
@@ -182,12 +183,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Each subscriber receives every change, in order. The sequence ends only if the task that iterates it is
     /// cancelled.
     public var changes: AsyncStream<CredentialChange<Credentials>> {
-        AsyncStream { continuation in
-            let id = publishing.withLock { $0.add(continuation) }
-            continuation.onTermination = { [weak self] _ in
-                self?.publishing.withLock { $0.remove(id) }
-            }
-        }
+        published.elements()
     }
 
     private func change(
@@ -210,11 +206,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///   - isStored: Whether the storage has the change already, because another process made it.
     ///   - apply: Makes the change and returns it, or returns `nil` if it makes none.
     func publish(isStored: Bool = false, _ apply: () -> CredentialChange<Credentials>?) {
-        let failure = publishing.withLock { subscribers -> (any Error)? in
+        let failure = publishing.withLock { _ -> (any Error)? in
             let before = credentials
             guard let change = apply() else { return nil }
-            // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
-            subscribers.notify(change)
+            // Under the lock, which keeps the changes in order.
+            published.publish(change)
             if isStored {
                 storage?.shared?.takeOver(change)
                 return nil

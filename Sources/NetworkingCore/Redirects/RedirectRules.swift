@@ -51,7 +51,9 @@ extension HTTPRequestData {
             if let user = response.principal, identified == nil || user.withoutCookies != nil {
                 identified = (hop, user)
             }
-            if let principal, let identified, !identified.user.isSame(for: next, after: identified.hop, principal) {
+            if let principal, let (known, user) = identified,
+                !user.isSame(for: next, elsewhere: next.origin != hop.origin, knownAt: known, principal)
+            {
                 hop.emit(RedirectEvent.refused(.anotherUser))
                 response.redirects = history
                 return response
@@ -164,16 +166,24 @@ extension HTTPRequestData {
 }
 
 extension Principal {
-    /// Whether a redirect is sent for this user, for whom the hop before it was sent.
+    /// Whether a redirect is sent for this user.
+    ///
+    /// - Parameters:
+    ///   - next: The next request.
+    ///   - elsewhere: Whether its origin differs from that of the request before it.
+    ///   - known: The last request that was sent with this user's credentials.
+    ///   - principal: Returns the principal for a request.
+    /// - Returns: `false` if the next request would be sent for another user.
     fileprivate func isSame(
         for next: HTTPRequestData,
-        after hop: HTTPRequestData,
+        elsewhere: Bool,
+        knownAt known: HTTPRequestData,
         _ principal: (HTTPRequestData) -> Principal?
     ) -> Bool {
         guard let nextUser = principal(next), !isSame(as: nextUser) else { return true }
-        // Another server that gets no credentials may have set cookies, which do not show the user.
-        return next.origin != hop.origin && withoutCookies != nil && nextUser.withoutCookies == nil
-            && principal(hop).isSame(as: self)
+        // Credentials are not sent to another origin, and its cookies do not show the user.
+        return elsewhere && withoutCookies != nil && nextUser.withoutCookies == nil
+            && principal(known).isSame(as: self)
     }
 }
 

@@ -448,6 +448,30 @@ struct CookiesTests {
         #expect(transport.requests.count == 6)
     }
 
+    /// The credentials are not sent on the way back either, but the cookies of the server are.
+    @Test func detourWithCookiesOfBothServersIsFollowed() async throws {
+        for domain in ["shop.example", "other.example"] {
+            try set("a", domain: domain)
+        }
+        let tokens = TokenStore(Networking.Session(accessToken: "emily"))
+        let network = detour().authenticated(with: tokens).cookies(in: jar).server(authority: "shop.example")
+        #expect(try await network.data(HTTPRequestData(path: "file")).status == .ok)
+    }
+
+    /// The server takes the request without its token for that of the user whose cookies the jar has.
+    @Test func redirectWithoutItsTokenIsNotFollowedToCookiesOfTheSameServer() async throws {
+        try set("a", domain: "shop.example")
+        let transport = MockTransport { request in
+            request.path == "/public" ? .ok() : .redirect(to: "/public")
+        }
+        let network =
+            transport
+            .authenticated(with: TokenStore(Networking.Session(accessToken: "emily")), except: { $0.path == "/public" })
+            .cookies(in: jar).server(authority: "shop.example")
+        #expect(try await network.data(HTTPRequestData(path: "file")).status == .found)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func detourIsNotFollowedBackForAnotherUser() async throws {
         let tokens = TokenStore(Networking.Session(accessToken: "emily"))
         let transport = detour { tokens.set(Networking.Session(accessToken: "james")) }
