@@ -18,6 +18,9 @@ final class ChildProcess: Sendable {
         let process = Process()
         process.executableURL = Self.url(of: program)
         process.arguments = arguments
+        // A process that is killed leaves temporary files, also those of SQLite, which the test removes with its output.
+        process.environment = ProcessInfo.processInfo.environment
+            .merging(["TMPDIR": output.deletingLastPathComponent().path]) { _, own in own }
         let pipe = Pipe()
         input = pipe.fileHandleForWriting
         // Prevents processes that start in the meantime from keeping it open.
