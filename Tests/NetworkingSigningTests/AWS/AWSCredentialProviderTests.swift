@@ -166,15 +166,12 @@ struct AWSCredentialProviderTests {
         let network =
             transport
             .signed(with: AWSSigner(provider, region: "eu-central-1", service: "dynamodb"))
-            .retry()
+            .retry(.immediate())
             .server(authority: "api.example.com")
             .environment(\.clock, .manual(clock))
         _ = try await network.data(HTTPRequestData(path: "a"))
         clock.advance(by: .seconds(3_600))
-        async let response = network.data(HTTPRequestData(path: "a"))
-        try await clock.waitForSleepers()
-        clock.advance(by: .seconds(60))
-        #expect(try await response.status == .ok)
+        #expect(try await network.data(HTTPRequestData(path: "a")).status == .ok)
         #expect(keys(transport) == ["KEY1", "KEY3"])
     }
 
