@@ -141,11 +141,13 @@ public final class FileOutboxStore: OutboxStore {
     private func removeLeftovers() async throws {
         let names = try await names()
         let entries = Set(names.compactMap { Self.id(of: $0, Self.entrySuffix) })
-        for name in names {
-            let path = directory.appending(path: name).path
-            let isOrphan = Self.id(of: name, Self.progressSuffix).map { !entries.contains($0) } ?? false
-            if isOrphan || name.contains(".new-") && Self.isOld(path) {
-                _ = try? await DiskQueue.run { () throws(FileFault) in try PrivateFile.remove(path) }
+        try await perform { [directory] () throws(FileFault) in
+            for name in names {
+                let path = directory.appending(path: name).path
+                let isOrphan = Self.id(of: name, Self.progressSuffix).map { !entries.contains($0) } ?? false
+                if isOrphan || name.contains(".new-") && Self.isOld(path) {
+                    _ = try? PrivateFile.remove(path)
+                }
             }
         }
     }
