@@ -458,7 +458,7 @@ struct CookiesTests {
         #expect(try await network.data(HTTPRequestData(path: "file")).status == .ok)
     }
 
-    /// The server takes the request without its token for that of the user whose cookies the jar has.
+    /// Without its token, the server would assign the request to the user of the cookies.
     @Test func redirectWithoutItsTokenIsNotFollowedToCookiesOfTheSameServer() async throws {
         try set("a", domain: "shop.example")
         let transport = MockTransport { request in

@@ -35,6 +35,29 @@ struct BroadcastTests {
         }
     }
 
+    @Test func readersComeAndGoWhileElementsArePublished() async {
+        let broadcast = Broadcast<Int>(repeatsLatest: true)
+        await withTaskGroup { group in
+            for publisher in 0..<4 {
+                group.addTask {
+                    for element in 0..<500 { broadcast.publish(publisher * 500 + element) }
+                }
+            }
+            for reader in 0..<40 {
+                group.addTask {
+                    let reading = Task {
+                        for await _ in broadcast.elements() where !reader.isMultiple(of: 3) { return }
+                    }
+                    if reader.isMultiple(of: 2) { reading.cancel() }
+                    await reading.value
+                }
+            }
+            await Task.yield()
+            broadcast.finish()
+        }
+        #expect(broadcast.readers == 0)
+    }
+
     @Test func laterReaderReceivesOnlyLaterElements() async {
         let broadcast = Broadcast<Int>()
         broadcast.publish(1)

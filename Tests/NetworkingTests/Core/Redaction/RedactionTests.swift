@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 // The text of a redaction is internal. The tests of descriptions and logs cover their output.
 import Networking
+import TestSupport
 import Testing
 
 @testable import NetworkingCore
@@ -151,6 +152,22 @@ struct RedactionTests {
     ])
     func redactsUserinfo(authority: String, shown: String) {
         #expect(redaction.authority(authority) == shown)
+    }
+
+    @Test func secretAfterAnyMarkIsRedactedInRandomText() {
+        var random = SeededRandom.announced()
+        let pieces = ["a", "?", ";", "#", "&", "=", "%3D", "%", " ", "é", "\u{301}", "//", "@", "\"", "<", "[x]", "\n"]
+        for _ in 0..<5_000 {
+            func text() -> String {
+                (0..<Int.random(in: 0...12, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }
+                    .joined()
+            }
+            let mark = ["?", ";", "#", "&"].randomElement(using: &random) ?? "?"
+            let text = "/a?\(text())\(mark)token=hunter2\(text())"
+            #expect(!redaction.reference(text).contains("hunter2"), "\(text)")
+            let link = HTTPField(name: HTTPField.Name("Link")!, value: text)
+            #expect(!redaction.value(of: link).contains("hunter2"), "\(text)")
+        }
     }
 
     /// Each mark may start a name.
