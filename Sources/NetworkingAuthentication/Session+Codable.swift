@@ -81,7 +81,7 @@ extension Session: Codable {
     /// A decoder that converts from snake case asks for the keys in camel case.
     fileprivate enum CodingKeys: String, CodingKey {
         case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow
-        // No server has a field with this name.
+        // A name that the response of a server is unlikely to have.
         case signIn = "networkingSignIn"
         case userId, id
         case userIDInSnakeCase = "user_id"

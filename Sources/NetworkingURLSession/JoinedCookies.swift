@@ -34,7 +34,7 @@ enum JoinedCookies {
         return !name.isEmpty && part.utf8[name.endIndex...].first == UInt8(ascii: "=")
     }
 
-    /// The last attribute of a field, as far as it decides whether the field is complete.
+    /// The end of a field, which decides whether the field is complete.
     private enum FieldEnding {
         /// The field has no attribute, or its last one may contain a comma.
         case value

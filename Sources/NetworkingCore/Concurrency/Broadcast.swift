@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A series of values for any number of readers, each with a stream of its own.
+/// Passes values to any number of readers, each through a separate stream.
 package final class Broadcast<Element: Sendable>: Sendable {
     private let state: Mutex<State>
     private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy

@@ -3,7 +3,8 @@ extension NetworkingComponent {
     ///
     /// A component that enforces limits, such as a transport over a network, ends its exchange itself. For any other,
     /// the request is sent in a separate task, which is cancelled and awaited when the time is up. A response that it
-    /// still returns is used.
+    /// still returns is used. If a modifier further out has already set a limit that a transport enforces, that limit
+    /// stays in force, and this one uses a task.
     ///
     /// ```swift
     /// let clock = NetworkEnvironment.current.clock
@@ -27,7 +28,6 @@ extension NetworkingComponent {
         on clock: NetworkClock,
         timeIsUp: (_ error: (any Error)?) -> any Error
     ) async throws -> HTTPResponseData {
-        // A limit of a modifier further out stays in force.
         guard request.exchangeLimit == nil, enforcesLimit(of: request, on: clock) else {
             return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
                 try await send(request)

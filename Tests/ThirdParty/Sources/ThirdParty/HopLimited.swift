@@ -7,7 +7,7 @@ extension NetworkingComponent {
     }
 }
 
-/// A modifier that acts on each hop of a redirect and has a time limit of its own.
+/// A modifier that acts on each hop of a redirect and limits its time.
 public struct HopLimited: NetworkingModifier, CustomStringConvertible {
     private let limit: Duration
 
