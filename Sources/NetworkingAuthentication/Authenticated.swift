@@ -248,7 +248,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> Grant {
         do {
             return try await grant()
-        } catch var error as NetworkingError where error.isRefreshFailure {
+        } catch var error as NetworkingError where error.wasNotSent {
             error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
             throw error
         }
@@ -368,7 +368,7 @@ extension Result<HTTPResponseData, any Error> {
 extension HTTPRequestData {
     /// Announces to components further in that credentials for a scheme are available if the server asks for them.
     package mutating func offer(_ scheme: String) {
-        settings.offeredSchemes.append(scheme.lowercased())
+        offeredSchemes.append(scheme.lowercased())
     }
 
     /// Whether the server asks for a scheme, and does not ask for a stronger one that was tried or is offered.
@@ -382,9 +382,20 @@ extension HTTPRequestData {
         }
         let challenges = response.challenges.filter {
             let named = $0.scheme.lowercased()
-            return named == tried || settings.offeredSchemes.contains(named)
+            return named == tried || offeredSchemes.contains(named)
         }
         return challenges.max { $0.strength < $1.strength }?.isOf(scheme: scheme) ?? response.challenges.isEmpty
+    }
+
+    /// The schemes, in lower case, of the credentials that wait for a challenge, outermost first.
+    private var offeredSchemes: [String] {
+        get { self[option: OfferedSchemes.self] }
+        set { self[option: OfferedSchemes.self] = newValue }
+    }
+
+    private enum OfferedSchemes: RequestOption {
+        static let defaultValue: [String] = []
+        static let isSetByStack = true
     }
 
     /// Whether the body and the sink can both be used again.

@@ -126,7 +126,7 @@ extension HTTPRequestData {
             reason: "\(consequence): \(failure.explanation)\(further)",
             retryAfter: retryAfter ?? cause?.retryAfter
         )
-        error.isRefreshFailure = kind != .unauthorized
+        error.wasNotSent = kind != .unauthorized
         return error
     }
 }

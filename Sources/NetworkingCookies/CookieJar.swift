@@ -223,11 +223,10 @@ public final class CookieJar: Sendable {
     private func query(for request: HTTPRequestData) -> CookieQuery? {
         guard let url = CookieURL(request) else { return nil }
         let site = publicSuffixes.site(of: url.host)
-        let former = request.box?.value.formerOrigins ?? []
         return CookieQuery(
             url: url,
             site: site,
-            isCrossSite: former.contains { origin in
+            isCrossSite: request.formerOrigins.contains { origin in
                 origin[0] != (request.scheme ?? "https") || publicSuffixes.site(of: origin[1]) != site
             },
             isSafe: [.get, .head, .options, .trace].contains(request.method)

@@ -101,7 +101,7 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
                 cookies = nil
             } else {
                 request.headerFields[.cookie] = found.field
-                request.settings.cookieSession = found.session
+                request.cookieSession = found.session
                 request.emit(CookieEvent.added(count: found.count))
             }
         }

@@ -22,20 +22,17 @@ public struct ConnectionOwner: Hashable, Sendable {
     ///
     /// - Parameter request: The request as it is sent.
     public init?(of request: HTTPRequestData) {
-        let settings = request.box?.value
-        let signed = settings?.signedFields ?? []
-        let session = settings?.cookieSession
+        let (signatures, session) = (request.signatures, request.cookieSession)
         var credentials = session.map { ["cookies: \($0)"] } ?? []
-        for field in request.headerFields where field.isCredential && !signed.contains(field.name) {
+        for field in request.headerFields where field.isCredential && !signatures.fields.contains(field.name) {
             if session != nil, field.name == .cookie { continue }
             credentials.append("\(field.name.canonicalName): \(field.value)")
         }
-        if let settings {
-            credentials += settings.signers.map { "signed: \($0.id)" }
-            if settings.signers.isEmpty, !settings.secretQueryItems.isEmpty {
-                for item in request.query.items where settings.secretQueryItems.contains(item.name.lowercased()) {
-                    credentials.append("query: \(item.name)=\(item.value ?? "")")
-                }
+        credentials += signatures.signers.map { "signed: \($0.id)" }
+        let secretItems = request.box?.value.secretQueryItems ?? []
+        if signatures.signers.isEmpty, !secretItems.isEmpty {
+            for item in request.query.items where secretItems.contains(item.name.lowercased()) {
+                credentials.append("query: \(item.name)=\(item.value ?? "")")
             }
         }
         guard !credentials.isEmpty else { return nil }
@@ -54,7 +51,34 @@ extension HTTPRequestData {
     ///   - unsigned: The request before it was signed.
     package mutating func recordSignature(of principal: Principal, since unsigned: HTTPRequestData) {
         let changed = headerFields.filter { unsigned.headerFields[$0.name] != $0.value }.map(\.name)
-        settings.signers.append(principal)
-        settings.signedFields += changed
+        var signatures = signatures
+        signatures.signers.append(principal)
+        signatures.fields += changed
+        self.signatures = signatures
     }
+
+    /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has
+    /// set them.
+    package var cookieSession: String? {
+        get { self[option: CookieSessionOption.self] }
+        set { self[option: CookieSessionOption.self] = newValue }
+    }
+
+    fileprivate var signatures: Signatures {
+        get { self[option: Signatures.self] }
+        set { self[option: Signatures.self] = newValue }
+    }
+
+    private enum CookieSessionOption: RequestOption {
+        static let defaultValue: String? = nil
+        static let isSetByStack = true
+    }
+}
+
+/// The principals that signed a request, and the header fields that their signatures set.
+private struct Signatures: LibraryRequestOption {
+    static let defaultValue = Signatures()
+
+    var signers: [Principal] = []
+    var fields: [HTTPField.Name] = []
 }

@@ -149,7 +149,7 @@ extension HTTPRequestData {
         let withheld = owners.filter { !goesToServer(of: $0) }
         credentialServers?.value.removeCredentials()
         guard !withheld.isEmpty else { return }
-        settings.withheldCredentials = withheld.compactMap { owner in
+        withheldCredentials = withheld.compactMap { owner in
             switch owner {
             case .field(let name):
                 headerFields[name] = nil

@@ -37,3 +37,16 @@ extension WithheldCredentials: CustomStringConvertible {
         }
     }
 }
+
+extension HTTPRequestData {
+    /// The names of the credentials that the stack did not send, because they belong to another server.
+    var withheldCredentials: [String] {
+        get { self[option: WithheldCredentialsOption.self] }
+        set { self[option: WithheldCredentialsOption.self] = newValue }
+    }
+
+    private enum WithheldCredentialsOption: RequestOption {
+        static let defaultValue: [String] = []
+        static let isSetByStack = true
+    }
+}

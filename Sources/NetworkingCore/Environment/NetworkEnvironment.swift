@@ -114,16 +114,16 @@ public struct NetworkEnvironment: Sendable {
     /// - Parameter key: The type that declares the value.
     public subscript<Key: NetworkEnvironmentKey>(key: Key.Type) -> Key.Value {
         @inlinable get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
-        set { values.custom.set(newValue, for: key, isOfOneCall: key.isOfOneCall) }
+        set { values.custom.set(newValue, for: key, isTemporary: key.isOfOneCall) }
     }
 
     /// Whether the environment has values that belong to one call.
     var hasValuesOfOneCall: Bool {
-        box?.value.custom.hasValuesOfOneCall ?? false
+        box?.value.custom.hasTemporaryValues ?? false
     }
 
     mutating func removeValuesOfOneCall() {
-        values.custom.removeValuesOfOneCall()
+        values.custom.removeTemporaryValues()
     }
 
     /// Returns this environment with all values that another one sets.

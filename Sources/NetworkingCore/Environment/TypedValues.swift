@@ -11,15 +11,15 @@ package struct TypedValues: Sendable {
         @usableFromInline let box: any ValueBox
         let identity: Identity?
         let isCredential: Bool
-        let isOfOneCall: Bool
+        let isTemporary: Bool
 
         @usableFromInline
-        init(key: Any.Type, box: any ValueBox, identity: Identity?, isCredential: Bool, isOfOneCall: Bool) {
+        init(key: Any.Type, box: any ValueBox, identity: Identity?, isCredential: Bool, isTemporary: Bool) {
             self.key = key
             self.box = box
             self.identity = identity
             self.isCredential = isCredential
-            self.isOfOneCall = isOfOneCall
+            self.isTemporary = isTemporary
         }
 
         @inlinable var identifier: ObjectIdentifier {
@@ -47,14 +47,14 @@ package struct TypedValues: Sendable {
     ///   - key: The key type.
     ///   - identity: The representation of the value in comparisons; `nil` leaves the value out of them.
     ///   - isCredential: Whether the value is a credential.
-    ///   - isOfOneCall: Whether the value is left out of work that several calls share.
+    ///   - isTemporary: Whether ``removeTemporaryValues()`` removes the value.
     @inlinable
     mutating func set<Value: Sendable>(
         _ value: Value?,
         for key: Any.Type,
         identity: Identity? = nil,
         isCredential: Bool = false,
-        isOfOneCall: Bool = false
+        isTemporary: Bool = false
     ) {
         let index = entries.indices.first { entries[$0].identifier == ObjectIdentifier(key) }
         guard let value else {
@@ -68,7 +68,7 @@ package struct TypedValues: Sendable {
             box: Box(value),
             identity: identity,
             isCredential: isCredential,
-            isOfOneCall: isOfOneCall
+            isTemporary: isTemporary
         )
         if let index {
             entries[index] = entry
@@ -93,12 +93,14 @@ package struct TypedValues: Sendable {
         entries.removeAll(where: \.isCredential)
     }
 
-    mutating func removeValuesOfOneCall() {
-        entries.removeAll(where: \.isOfOneCall)
+    /// Removes the values that belong to one call, or to the way of a request through a stack.
+    mutating func removeTemporaryValues() {
+        // Often nothing is left, and an empty array needs no allocation.
+        entries = entries.allSatisfy(\.isTemporary) ? [] : entries.filter { !$0.isTemporary }
     }
 
-    var hasValuesOfOneCall: Bool {
-        entries.contains(where: \.isOfOneCall)
+    var hasTemporaryValues: Bool {
+        entries.contains(where: \.isTemporary)
     }
 
     /// Whether a value is a credential that cannot be compared.

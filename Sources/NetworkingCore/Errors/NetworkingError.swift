@@ -104,6 +104,13 @@ public struct NetworkingError: Error {
     /// throws.
     public var noResponseAfter: Duration?
 
+    /// Whether the request was not sent, because something that it needs was not available for the moment.
+    ///
+    /// `authenticated` sets it if it could not renew the credentials for a temporary reason. `retry` then also repeats
+    /// requests that may not be sent twice, and regards a damaged response of the token server as temporary. `false`
+    /// by default.
+    public var wasNotSent = false
+
     /// The metadata that components have set on the error.
     private var metadata = TypedValues()
 
@@ -112,9 +119,6 @@ public struct NetworkingError: Error {
 
     /// Whether the failed request was the result of a redirect, so that the request before it was successful.
     package var followsRedirect = false
-
-    /// Whether the server has not processed the request because its credentials are missing for a temporary reason.
-    package var isRefreshFailure = false
 
     /// Creates an error.
     ///

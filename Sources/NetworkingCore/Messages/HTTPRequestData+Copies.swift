@@ -6,24 +6,6 @@ extension HTTPRequestData {
         return request
     }
 
-    /// A compact copy for recorders that keep many requests: method, URL, route, number and identifier.
-    package var compact: HTTPRequestData {
-        var request = HTTPRequestData(naming: self)
-        guard let box else { return request }
-        let (route, secrets) = (box.value.route, box.value.secretQueryItems)
-        if !box.value.secretValues.isEmpty { request.settings.secretValues = box.value.secretValues }
-        if route != nil { request.route = route }
-        if !secrets.isEmpty { request.settings.secretQueryItems = secrets }
-        return request
-    }
-
-    /// Creates a request that has only the identifier, the number and the line of another request.
-    private init(naming other: HTTPRequestData) {
-        let content = other.content.value
-        self.content = CopyOnWrite(Content(id: content.id, line: content.line, number: content.number))
-        state = other.state.intersection([.isResolved, .isForServer, .hasServer, .hasInvalidSegment])
-    }
-
     /// Replaces the message and the known secrets with those of another request, and keeps the identifier and the
     /// options.
     package mutating func takeMessage(of other: HTTPRequestData) {
@@ -54,7 +36,7 @@ extension HTTPRequestData {
             request.settings.stackObservers = NetworkEventObservers()
         }
         // The stack still traces the request.
-        box?.value.trace?.startNewTrace(&request)
+        trace?.startNewTrace(&request)
         return request
     }
 
@@ -71,17 +53,11 @@ extension HTTPRequestData {
         if box?.value.stackObservers.all.isEmpty == false {
             request.settings.stackObservers = NetworkEventObservers()
         }
-        if box?.value.offeredSchemes.isEmpty == false {
-            request.settings.offeredSchemes = []
-        }
         if box?.value.trace != nil {
             request.settings.trace = nil
         }
-        if box?.value.formerOrigins.isEmpty == false {
-            request.settings.formerOrigins = []
-        }
-        if box?.value.cookieSession != nil {
-            request.settings.cookieSession = nil
+        if box?.value.custom.hasTemporaryValues == true {
+            request.settings.custom.removeTemporaryValues()
         }
         return request
     }

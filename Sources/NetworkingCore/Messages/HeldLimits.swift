@@ -17,28 +17,11 @@ package final class HeldLimits: Sendable {
         self.outer = outer
     }
 
-    fileprivate func adding(_ limiter: HeldLimits) -> HeldLimits {
+    func adding(_ limiter: HeldLimits) -> HeldLimits {
         HeldLimits(limiter, inside: self)
     }
 
-    fileprivate func contains(_ limiter: HeldLimits) -> Bool {
+    func contains(_ limiter: HeldLimits) -> Bool {
         self === limiter || self.limiter === limiter || outer?.contains(limiter) == true
-    }
-}
-
-extension HTTPRequestData {
-    /// Returns whether a request needs a permit of a limiter.
-    ///
-    /// A limiter that occurs twice in a stack gives one permit. Otherwise a request that holds a permit could wait for
-    /// itself.
-    package func needsPermit(of limiter: HeldLimits, in environment: NetworkEnvironment) -> Bool {
-        isThrottled && environment.isThrottled && heldLimits?.contains(limiter) != true
-    }
-
-    /// Returns a copy of the request that holds a permit of a limiter.
-    package func holdingPermit(of limiter: HeldLimits) -> HTTPRequestData {
-        var request = self
-        request.heldLimits = heldLimits?.adding(limiter) ?? limiter
-        return request
     }
 }

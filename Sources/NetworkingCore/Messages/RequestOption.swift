@@ -33,13 +33,19 @@ public protocol RequestOption {
     /// `false` by default.
     static var isCredential: Bool { get }
 
+    /// Whether a part of the stack sets the value for the parts upstream of it, and not the caller for the stack.
+    ///
+    /// Such a value is removed when the request leaves the stack: the requests of responses, errors and recordings do
+    /// not have it. Diagnostics do not report it. `false` by default.
+    static var isSetByStack: Bool { get }
+
     /// The name of the option in diagnostics.
     ///
     /// The default is the name of the type.
     static var name: String { get }
 }
 
-/// An option that the library sets itself and that diagnostics do not report.
+/// An option that parts of the library set or read without a modifier, so that diagnostics do not report it.
 package protocol LibraryRequestOption: RequestOption {}
 
 /// An option of a modifier that also keeps every transport from sending the request again, if its value forbids that.
@@ -56,6 +62,11 @@ extension RequestOption {
         false
     }
 
+    /// `false`.
+    public static var isSetByStack: Bool {
+        false
+    }
+
     /// The name of the type.
     public static var name: String {
         "\(Self.self)"
@@ -69,8 +80,13 @@ extension HTTPRequestData {
     public subscript<Option: RequestOption>(option option: Option.Type) -> Option.Value {
         @inlinable get { box?.value.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue }
         set {
-            let identity = option.identity(of: newValue).map { Identity($0) }
-            settings.custom.set(newValue, for: option, identity: identity, isCredential: option.isCredential)
+            settings.custom.set(
+                newValue,
+                for: option,
+                identity: option.identity(of: newValue).map { Identity($0) },
+                isCredential: option.isCredential,
+                isTemporary: option.isSetByStack
+            )
         }
     }
 }

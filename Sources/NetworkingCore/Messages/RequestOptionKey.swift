@@ -28,27 +28,16 @@ extension RequestOptionReader {
 ///
 /// The options of the library's modifiers have constants. Options that the library reads without a modifier have none.
 public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
-    private enum Identity: Sendable, Hashable {
-        case name
-        case type(ObjectIdentifier)
-    }
-
     /// The name of the option.
     public let name: String
-    private let identity: Identity
+    private let option: ObjectIdentifier
 
-    /// Creates the key of an option that is declared as a type.
+    /// Creates the key of an option.
     ///
     /// - Parameter option: The type that declares the option.
     public init(_ option: any RequestOption.Type) {
         name = option.name
-        identity = .type(ObjectIdentifier(option))
-    }
-
-    /// Creates the key of an option that is a field of `RequestSettings`.
-    private init(_ name: String) {
-        self.name = name
-        identity = .name
+        self.option = ObjectIdentifier(option)
     }
 
     /// The name of the option.
@@ -57,39 +46,14 @@ public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension RequestOptionKey {
-    /// ``HTTPRequestData/timeout``.
-    public static let timeout = RequestOptionKey("timeout")
-    /// ``HTTPRequestData/idleTimeout``.
-    public static let idleTimeout = RequestOptionKey("idleTimeout")
-    /// ``HTTPRequestData/deadline``.
-    public static let deadline = RequestOptionKey("deadline")
-    /// ``HTTPRequestData/priority``.
-    public static let priority = RequestOptionKey("priority")
-    /// ``HTTPRequestData/isThrottled``.
-    public static let isThrottled = RequestOptionKey("isThrottled")
-    /// ``HTTPRequestData/authenticationMethod``.
-    public static let authenticationMethod = RequestOptionKey("authenticationMethod")
-    /// ``HTTPRequestData/route``.
-    public static let route = RequestOptionKey("route")
-}
-
 extension RequestSettings {
-    /// The options that differ from their defaults, without options that the core itself reads.
+    /// The options that were set, without those that are read without a modifier and those that the stack sets.
     var changedOptions: [RequestOptionKey] {
-        let fields: [(RequestOptionKey, Bool)] = [
-            (.timeout, timeout != nil),
-            (.idleTimeout, idleTimeout != nil),
-            (.deadline, deadline != nil),
-            (.priority, priority != .normal),
-            (.isThrottled, !isThrottled),
-            (.authenticationMethod, authenticationMethod != nil),
-            (.route, route != nil),
-        ]
-        return fields.filter(\.1).map(\.0)
-            + custom.keys.filter { !($0 is any LibraryRequestOption.Type) }
+        custom.keys
+            .compactMap { $0 as? any RequestOption.Type }
+            .filter { !$0.isSetByStack && !($0 is any LibraryRequestOption.Type) }
             // Every transport follows a policy without retries.
             .filter { isResentByTransport || !($0 is any ResendingOption.Type) }
-            .compactMap { ($0 as? any RequestOption.Type).map { RequestOptionKey($0) } }
+            .map { RequestOptionKey($0) }
     }
 }

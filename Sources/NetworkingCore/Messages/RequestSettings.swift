@@ -1,38 +1,28 @@
 import HTTPTypes
 
-/// The options of the library's own modifiers, as fields, because reading a field is faster than a search.
+/// The options that the core itself reads for each request, as fields, because reading a field is faster than a search,
+/// and all others.
 @usableFromInline
 package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()
 
-    package var timeout: Duration?
-    package var idleTimeout: Duration?
     /// The longest limit of the stack's `timeout` modifiers.
     var allowedSilence: Duration?
-    package var deadline: Duration?
     package var acceptedStatuses = StatusSet.successful
     package var maximumResponseBytes: Int64 = 64 << 20
     var maximumBufferedBytes: Int64 = 4 << 30
     /// Whether a transport may send the request again by itself.
     package var isResentByTransport = true
-    package var priority = RequestPriority.normal
-    package var isThrottled = true
-    package var isIdempotent: Bool?
-    var attempt = 1
     package var decompressionLimit = DecompressionLimit.standard
     package var redirects: RedirectPolicy?
     var serverMutations = ServerMutations.enabled
-    package var authenticationMethod: AuthenticationMethod?
     package var allowsPlaintextCredentials = false
-    var route: String?
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var decoder: (any BodyDecoder)?
     package var observers = NetworkEventObservers()
     /// The listeners that the modifiers of a stack added; they are removed when the request leaves the stack.
     package var stackObservers = NetworkEventObservers()
-    /// The names of the credentials that the stack did not send, because they belong to another server.
-    var withheldCredentials: [String] = []
     /// The header fields that listeners set for the exchange with which the request was sent.
     var attemptFields: HTTPFields = [:]
     /// The trace of the request's exchanges; it is removed when the request leaves the stack.
@@ -41,38 +31,11 @@ package struct RequestSettings: Sendable {
     package var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they occur.
     package var secretValues = SecretValues()
-    /// The schemes, in lower case, of the credentials that wait for a challenge, outermost first.
-    package var offeredSchemes: [String] = []
-    /// The principals that signed the request.
-    var signers: [Principal] = []
-    /// The header fields that signing set.
-    var signedFields: [HTTPField.Name] = []
-    /// The origins that redirected the request to another origin, oldest first.
-    package internal(set) var formerOrigins: [[String]] = []
-    /// The identity of the cookies of the request, which stays the same when their values change.
-    package var cookieSession: String?
+    /// The options that are declared as types.
     @usableFromInline package var custom = TypedValues()
 }
 
 extension HTTPRequestData {
-    /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
-    ///
-    /// It needs a `timeout` modifier in the stack. If it is zero or less, the attempt fails as if it had exceeded the
-    /// limit.
-    public var timeout: Duration? {
-        get { box?.value.timeout }
-        set { settings.timeout = newValue }
-    }
-
-    /// The maximum time without progress while a body is transferred; `nil` leaves it to the stack's `timeout`.
-    ///
-    /// It needs a `timeout` modifier in the stack. The documentation of that modifier says whether a transport supports
-    /// it.
-    public var idleTimeout: Duration? {
-        get { box?.value.idleTimeout }
-        set { settings.idleTimeout = newValue }
-    }
-
     /// The minimum time without progress before a transport's own timeout may end an exchange.
     ///
     /// 60 seconds, or the longest limit of the stack's `timeout` modifiers if that is longer. A transport with a
@@ -81,15 +44,6 @@ extension HTTPRequestData {
     public package(set) var allowedSilence: Duration {
         get { box?.value.allowedSilence ?? .seconds(60) }
         set { settings.allowedSilence = newValue }
-    }
-
-    /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
-    ///
-    /// It starts when the request reaches a `deadline` modifier, and needs one in the stack. If it is zero or less, the
-    /// call fails as if it had exceeded the limit.
-    public var deadline: Duration? {
-        get { box?.value.deadline }
-        set { settings.deadline = newValue }
     }
 
     /// The status codes that are not treated as errors when a body is decoded or saved.
@@ -122,23 +76,6 @@ extension HTTPRequestData {
         set { settings.maximumBufferedBytes = max(0, newValue) }
     }
 
-    /// Whether `throttled` and `rateLimited` apply to this request.
-    ///
-    /// They do by default, unless ``NetworkEnvironment/isThrottled`` is `false`.
-    public var isThrottled: Bool {
-        get { box?.value.isThrottled ?? true }
-        set { settings.isThrottled = newValue }
-    }
-
-    /// The template of the request's path, such as `/users/{id}`, which names it in metrics and traces.
-    ///
-    /// Without a template, a path with identifiers in it would count as a different route for each request. The
-    /// template is not sent.
-    public var route: String? {
-        get { box?.value.route }
-        set { settings.route = newValue }
-    }
-
     /// The limit on the decompressed length of a body: by default, 200 times its length on the wire.
     public var decompressionLimit: DecompressionLimit {
         get { box?.value.decompressionLimit ?? .standard }
@@ -157,13 +94,6 @@ extension HTTPRequestData {
     public var serverMutations: ServerMutations {
         get { box?.value.serverMutations ?? .enabled }
         set { settings.serverMutations = newValue }
-    }
-
-    /// The authentication method; `nil` leaves it to the stack, and `.anonymous` sends the request without
-    /// authentication.
-    public var authenticationMethod: AuthenticationMethod? {
-        get { box?.value.authenticationMethod }
-        set { settings.authenticationMethod = newValue }
     }
 
     /// Whether credentials may be sent over plain http to another machine.

@@ -7,14 +7,14 @@ extension HTTPRequestData {
     ///
     /// Retries and other modifiers that repeat requests read this.
     public var isIdempotent: Bool? {
-        get { box?.value.isIdempotent }
-        set { settings.isIdempotent = newValue }
+        get { self[option: IdempotencyOption.self] }
+        set { self[option: IdempotencyOption.self] = newValue }
     }
 
     /// The number of the attempt, starting at 1; `retry` counts it.
     public package(set) var attempt: Int {
-        get { box?.value.attempt ?? 1 }
-        set { settings.attempt = newValue }
+        get { self[option: AttemptOption.self] }
+        set { self[option: AttemptOption.self] = newValue }
     }
 
     /// Whether the request may be sent again, according to its method, its header fields and its caller.
@@ -23,6 +23,14 @@ extension HTTPRequestData {
     public var mayBeSentTwice: Bool {
         if let isIdempotent { return isIdempotent }
         return method.isIdempotent || headerFields.contains(.idempotencyKey)
+    }
+
+    private enum IdempotencyOption: LibraryRequestOption {
+        static let defaultValue: Bool? = nil
+    }
+
+    private enum AttemptOption: LibraryRequestOption {
+        static let defaultValue = 1
     }
 }
 

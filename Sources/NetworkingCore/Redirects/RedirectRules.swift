@@ -114,7 +114,7 @@ extension HTTPRequestData {
         }
         if next.origin != origin {
             next.removeCredentials(under: policy)
-            next.settings.formerOrigins.append(origin)
+            next.formerOrigins.append(origin)
         } else if isForServer {
             next.state.insert(.isForServer)
         }

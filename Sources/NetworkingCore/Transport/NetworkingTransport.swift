@@ -36,8 +36,9 @@ extension NetworkingTransport {
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
         try Task.checkCancellation()
-        if let names = request.box?.value.withheldCredentials, !names.isEmpty {
-            request.emit(CredentialsEvent.withheld(WithheldCredentials(names, reason: .otherServer)))
+        if !request.withheldCredentials.isEmpty {
+            let withheld = WithheldCredentials(request.withheldCredentials, reason: .otherServer)
+            request.emit(CredentialsEvent.withheld(withheld))
         }
         let response = try await attempt(request)
         guard response.isRedirect, !request.state.contains(.hasRedirectsFollowed) else { return response }

@@ -27,8 +27,8 @@ final class DeduplicationKey: Hashable, Sendable {
         body = request.body
         self.principal = principal
         needsEvents = request.progressHandler != nil || request.isObserved
-        if let box = request.box {
-            guard request.retryPolicy == nil, let options = Options(box.value) else { return nil }
+        if request.box != nil {
+            guard request.retryPolicy == nil, let options = Options(request) else { return nil }
             self.options = options == Options.defaults ? nil : options
         } else {
             options = nil
@@ -53,7 +53,7 @@ final class DeduplicationKey: Hashable, Sendable {
 
     /// The options that can affect a response.
     private struct Options: Equatable {
-        static let defaults = Options(RequestSettings.defaults)
+        static let defaults = Options(HTTPRequestData())
 
         private let timeout, deadline, connectTimeout, headTimeout, idleTimeout: Duration?
         private let acceptedStatuses: StatusSet
@@ -67,27 +67,26 @@ final class DeduplicationKey: Hashable, Sendable {
         private let priority: RequestPriority
         private let identities: [ObjectIdentifier: Identity]
 
-        // Borrowed, because a copy of all options takes longer than the comparison.
-        init?(_ settings: borrowing RequestSettings) {
+        init?(_ request: HTTPRequestData) {
+            let redirects = request.box?.value.redirects
+            let custom = request.box?.value.custom
             // Closures and strategies cannot be compared, nor can credentials without an identity.
-            guard settings.redirects?.decide == nil, !settings.custom.hasAnonymousCredentials else {
-                return nil
-            }
-            timeout = settings.timeout
-            deadline = settings.deadline
-            connectTimeout = settings.custom.value(for: ConnectTimeout.self, as: Duration?.self) ?? nil
-            headTimeout = settings.custom.value(for: HeadTimeout.self, as: Duration?.self) ?? nil
-            idleTimeout = settings.idleTimeout
-            acceptedStatuses = settings.acceptedStatuses
-            maximumResponseBytes = settings.maximumResponseBytes
-            decompressionLimit = settings.decompressionLimit
-            redirects = settings.redirects.map { "\($0) \($0.credentials.sorted())" }
-            authenticationMethod = settings.authenticationMethod
-            allowsPlaintextCredentials = settings.allowsPlaintextCredentials
-            isThrottled = settings.isThrottled
-            isIdempotent = settings.isIdempotent
-            priority = settings.priority
-            identities = settings.custom.identities
+            guard redirects?.decide == nil, custom?.hasAnonymousCredentials != true else { return nil }
+            timeout = request.timeout
+            deadline = request.deadline
+            connectTimeout = request.connectTimeout
+            headTimeout = request.headTimeout
+            idleTimeout = request.idleTimeout
+            acceptedStatuses = request.acceptedStatuses
+            maximumResponseBytes = request.maximumResponseBytes
+            decompressionLimit = request.decompressionLimit
+            self.redirects = redirects.map { "\($0) \($0.credentials.sorted())" }
+            authenticationMethod = request.authenticationMethod
+            allowsPlaintextCredentials = request.allowsPlaintextCredentials
+            isThrottled = request.isThrottled
+            isIdempotent = request.isIdempotent
+            priority = request.priority
+            identities = custom?.identities ?? [:]
         }
     }
 }

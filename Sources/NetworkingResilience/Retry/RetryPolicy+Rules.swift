@@ -25,8 +25,8 @@ extension RetryPolicy {
         switch error.kind {
         case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: retriesNetworkFailures
         case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
-        // The response of a token server was damaged on the way, or came from an intermediary.
-        case .invalidResponse, .decoding: error.isRefreshFailure
+        // The response of another server, such as a token server, was damaged on the way or came from an intermediary.
+        case .invalidResponse, .decoding: error.wasNotSent
         default: false
         }
     }
@@ -48,7 +48,7 @@ extension Attempt {
     /// credentials could not be renewed.
     var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
-        guard !error.isRefreshFailure else { return true }
+        guard !error.wasNotSent else { return true }
         guard error.response == nil else { return false }
         return switch error.kind {
         case .nameResolution, .connection, .offline: true

@@ -21,12 +21,12 @@ struct TimeLimits: Sendable, CustomStringConvertible {
     ///
     /// Limits of the request itself take precedence.
     func replaced(by request: HTTPRequestData) -> TimeLimits {
-        guard let box = request.box else { return self }
+        guard request.box != nil else { return self }
         return TimeLimits(
-            whole: box.value.timeout ?? whole,
+            whole: request.timeout ?? whole,
             connect: request.connectTimeout ?? connect,
             head: request.headTimeout ?? head,
-            idle: box.value.idleTimeout ?? idle
+            idle: request.idleTimeout ?? idle
         )
     }
 

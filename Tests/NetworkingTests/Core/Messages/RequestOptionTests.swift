@@ -1,4 +1,5 @@
 import Networking
+import NetworkingTesting
 import Testing
 
 @Suite
@@ -79,6 +80,57 @@ struct RequestOptionTests {
         copy[option: Importance.self] = 2
         #expect(request[option: Importance.self] == 1)
         #expect(copy[option: Importance.self] == 2)
+    }
+
+    // MARK: Set by the stack
+
+    @Test func valueOfTheStackReachesTheTransportAndNotTheCaller() async throws {
+        let hops = Journal()
+        let network = MockTransport { _ in .ok() }.modified(HopsNoted(journal: hops)).modified(HopCounted())
+        let response = try await network.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(hops.entries == ["1"])
+        #expect(response.sentRequest[option: Hop.self] == 0)
+        #expect(response.sentRequest[option: Importance.self] == 2)
+    }
+
+    @Test func errorHasNoValueOfTheStack() {
+        var request = HTTPRequestData(path: "a")
+        request[option: Hop.self] = 1
+        request[option: Importance.self] = 2
+        let error = NetworkingError(.connection, request: request)
+        #expect(error.request[option: Hop.self] == 0)
+        #expect(error.request[option: Importance.self] == 2)
+    }
+
+    @Test func diagnosticsDoNotReportValuesOfTheStack() {
+        var request = HTTPRequestData(authority: "api.example.com")
+        request[option: Hop.self] = 1
+        #expect(MockTransport().diagnostics(for: request).isEmpty)
+        request[option: Importance.self] = 2
+        #expect(MockTransport().diagnostics(for: request).map(\.option?.name) == ["Importance"])
+    }
+}
+
+private enum Hop: RequestOption {
+    static let defaultValue = 0
+    static let isSetByStack = true
+}
+
+private struct HopCounted: NetworkingModifier {
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var request = request
+        request[option: Hop.self] += 1
+        request[option: Importance.self] = 2
+        return try await upstream.send(request)
+    }
+}
+
+private struct HopsNoted: NetworkingModifier {
+    let journal: Journal
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        journal.note("\(request[option: Hop.self])")
+        return try await upstream.send(request)
     }
 }
 

@@ -52,6 +52,17 @@ struct RetryTests {
         #expect(transport.requests.count == 2)
     }
 
+    @Test(arguments: [true, false])
+    func postThatWasNotSentIsRetried(wasNotSent: Bool) async throws {
+        let post = HTTPRequestData(method: .post, authority: "api.example.com", body: .data(Data("a".utf8)))
+        var error = NetworkingError(.invalidResponse, request: post)
+        error.wasNotSent = wasNotSent
+        let transport = MockTransport([.failure(error), .ok()])
+        let response = try? await network(transport).data(post)
+        #expect(response?.status == (wasNotSent ? .ok : nil))
+        #expect(transport.requests.count == (wasNotSent ? 2 : 1))
+    }
+
     @Test(
         arguments: [.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated]
             as [NetworkingError.Kind]

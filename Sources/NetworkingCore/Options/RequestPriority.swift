@@ -18,7 +18,17 @@ extension HTTPRequestData {
     ///
     /// `.normal` by default. The stack's `throttled` and `rateLimited` read it.
     public var priority: RequestPriority {
-        get { box?.value.priority ?? .normal }
-        set { settings.priority = newValue }
+        get { self[option: PriorityOption.self] ?? .normal }
+        set { self[option: PriorityOption.self] = newValue == .normal ? nil : newValue }
     }
+
+    fileprivate enum PriorityOption: RequestOption {
+        static let name = "priority"
+        static let defaultValue: RequestPriority? = nil
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/priority``.
+    public static let priority = RequestOptionKey(HTTPRequestData.PriorityOption.self)
 }

@@ -29,3 +29,22 @@ public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
     /// No authentication: `authenticated` passes the request on as it is.
     public static let anonymous = AuthenticationMethod(rawValue: "anonymous")
 }
+
+extension HTTPRequestData {
+    /// The authentication method; `nil` leaves it to the stack, and `.anonymous` sends the request without
+    /// authentication.
+    public var authenticationMethod: AuthenticationMethod? {
+        get { self[option: AuthenticationMethodOption.self] }
+        set { self[option: AuthenticationMethodOption.self] = newValue }
+    }
+
+    fileprivate enum AuthenticationMethodOption: RequestOption {
+        static let name = "authenticationMethod"
+        static let defaultValue: AuthenticationMethod? = nil
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/authenticationMethod``.
+    public static let authenticationMethod = RequestOptionKey(HTTPRequestData.AuthenticationMethodOption.self)
+}

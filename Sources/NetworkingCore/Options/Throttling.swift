@@ -1,0 +1,34 @@
+extension HTTPRequestData {
+    /// Whether `throttled` and `rateLimited` apply to this request.
+    ///
+    /// They do by default, unless ``NetworkEnvironment/isThrottled`` is `false`.
+    public var isThrottled: Bool {
+        get { self[option: ThrottlingOption.self] ?? true }
+        set { self[option: ThrottlingOption.self] = newValue ? nil : false }
+    }
+
+    /// Returns whether a request needs a permit of a limiter.
+    ///
+    /// A limiter that occurs twice in a stack gives one permit. Otherwise a request that holds a permit could wait for
+    /// itself.
+    package func needsPermit(of limiter: HeldLimits, in environment: NetworkEnvironment) -> Bool {
+        isThrottled && environment.isThrottled && heldLimits?.contains(limiter) != true
+    }
+
+    /// Returns a copy of the request that holds a permit of a limiter.
+    package func holdingPermit(of limiter: HeldLimits) -> HTTPRequestData {
+        var request = self
+        request.heldLimits = heldLimits?.adding(limiter) ?? limiter
+        return request
+    }
+
+    fileprivate enum ThrottlingOption: RequestOption {
+        static let name = "isThrottled"
+        static let defaultValue: Bool? = nil
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/isThrottled``.
+    public static let isThrottled = RequestOptionKey(HTTPRequestData.ThrottlingOption.self)
+}

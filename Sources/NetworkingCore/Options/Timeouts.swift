@@ -1,0 +1,52 @@
+extension HTTPRequestData {
+    /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
+    ///
+    /// It needs a `timeout` modifier in the stack. If it is zero or less, the attempt fails as if it had exceeded the
+    /// limit.
+    public var timeout: Duration? {
+        get { self[option: TimeoutOption.self] }
+        set { self[option: TimeoutOption.self] = newValue }
+    }
+
+    /// The maximum time without progress while a body is transferred; `nil` leaves it to the stack's `timeout`.
+    ///
+    /// It needs a `timeout` modifier in the stack. The documentation of that modifier says whether a transport supports
+    /// it.
+    public var idleTimeout: Duration? {
+        get { self[option: IdleTimeoutOption.self] }
+        set { self[option: IdleTimeoutOption.self] = newValue }
+    }
+
+    /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
+    ///
+    /// It starts when the request reaches a `deadline` modifier, and needs one in the stack. If it is zero or less, the
+    /// call fails as if it had exceeded the limit.
+    public var deadline: Duration? {
+        get { self[option: DeadlineOption.self] }
+        set { self[option: DeadlineOption.self] = newValue }
+    }
+
+    fileprivate enum TimeoutOption: RequestOption {
+        static let name = "timeout"
+        static let defaultValue: Duration? = nil
+    }
+
+    fileprivate enum IdleTimeoutOption: RequestOption {
+        static let name = "idleTimeout"
+        static let defaultValue: Duration? = nil
+    }
+
+    fileprivate enum DeadlineOption: RequestOption {
+        static let name = "deadline"
+        static let defaultValue: Duration? = nil
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/timeout``.
+    public static let timeout = RequestOptionKey(HTTPRequestData.TimeoutOption.self)
+    /// ``HTTPRequestData/idleTimeout``.
+    public static let idleTimeout = RequestOptionKey(HTTPRequestData.IdleTimeoutOption.self)
+    /// ``HTTPRequestData/deadline``.
+    public static let deadline = RequestOptionKey(HTTPRequestData.DeadlineOption.self)
+}
