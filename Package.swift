@@ -171,10 +171,7 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
-                "NetworkingAuthentication",
-                "NetworkingCaching",
                 "NetworkingCore",
-                "NetworkingResilience",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
