@@ -1,7 +1,8 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NetworkingHAR
+import NetworkingObservability
 
 extension CallCapture {
     /// The entries of the call in an archive: one for each exchange, or one for a call without an exchange.
