@@ -82,10 +82,6 @@ let package = Package(
                 "NetworkingTransfers",
                 "NetworkingTrust",
                 "NetworkingURLSession",
-                .target(
-                    name: "NetworkingPrivacy",
-                    condition: .when(platforms: [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS])
-                ),
             ]
         ),
         // The next two modules replace conditional imports of Foundation and of the C library. An app does not see
@@ -99,6 +95,10 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
+                .target(
+                    name: "NetworkingPrivacy",
+                    condition: .when(platforms: [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS])
+                ),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -171,10 +171,7 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
-                "NetworkingAuthentication",
-                "NetworkingCaching",
                 "NetworkingCore",
-                "NetworkingResilience",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -222,7 +219,8 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingCore",
+                "NetworkingTrust",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
                 .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
@@ -240,7 +238,7 @@ let package = Package(
             name: "NetworkingHAR",
             dependencies: [
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -248,8 +246,10 @@ let package = Package(
             name: "NetworkingInspector",
             dependencies: [
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingCore",
                 "NetworkingHAR",
+                "NetworkingObservability",
+                "NetworkingResilience",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
@@ -265,7 +265,9 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingAuthentication",
+                "NetworkingCore",
+                "NetworkingResilience",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
                 .product("FlyingSocks", of: "FlyingFox", trait: "LoopbackRedirect"),
@@ -277,7 +279,8 @@ let package = Package(
             name: "NetworkingSigning",
             dependencies: [
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingAuthentication",
+                "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Crypto", of: "swift-crypto", trait: "Crypto"),
                 .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
@@ -289,7 +292,10 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingCaching",
+                "NetworkingConnectivity",
+                "NetworkingCookies",
+                "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
                 .product("GRDBSQLite", of: "GRDB.swift", trait: "SQLite"),
@@ -299,7 +305,11 @@ let package = Package(
             name: "NetworkingTelemetry",
             dependencies: [
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingAuthentication",
+                "NetworkingCaching",
+                "NetworkingCore",
+                "NetworkingObservability",
+                "NetworkingResilience",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
                 .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
@@ -309,9 +319,13 @@ let package = Package(
             name: "NetworkingTesting",
             dependencies: [
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingAuthentication",
+                "NetworkingCore",
                 "NetworkingHAR",
+                "NetworkingMocking",
+                "NetworkingResilience",
                 "NetworkingTestServer",
+                "NetworkingTransfers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -321,7 +335,7 @@ let package = Package(
             dependencies: [
                 "CLibraryForNetworking",
                 "FoundationForNetworking",
-                "Networking",
+                "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product("FlyingFox", of: "FlyingFox", trait: "TestServer"),
                 .product("NIOCore", of: "swift-nio", trait: "SecureTestServer"),

@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 public import AsyncHTTPClient
-public import Networking
+public import NetworkingTrust
+public import NetworkingCore
 public import NIOCore
 public import NIOPosix
 import Synchronization

@@ -2,7 +2,8 @@
 import AsyncHTTPClient
 import CLibraryForNetworking
 import HTTPTypes
-import Networking
+import NetworkingTrust
+import NetworkingCore
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

@@ -2,7 +2,7 @@
 import AsyncHTTPClient
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NIOCore
 import NIOHTTP1
 

@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NIOCore
 import NIOHTTP1
 

@@ -1,6 +1,6 @@
 #if AsyncHTTPClient
 public import AsyncHTTPClient
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// Makes an HTTPClient usable as a transport.

@@ -1,5 +1,5 @@
 #if !AsyncHTTPClient
-public import Networking
+public import NetworkingCore
 
 /// Replaces the transport in builds without the trait `AsyncHTTPClient`, so that the compiler's error names the trait.
 @available(

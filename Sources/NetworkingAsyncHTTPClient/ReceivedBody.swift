@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1

@@ -1,6 +1,6 @@
 #if AsyncHTTPClient
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NIOCore
 import Synchronization
 

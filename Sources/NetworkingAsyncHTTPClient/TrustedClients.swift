@@ -1,7 +1,8 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
 import FoundationForNetworking
-import Networking
+import NetworkingTrust
+import NetworkingCore
 import NIOCore
 import NIOPosix
 import NIOSSL

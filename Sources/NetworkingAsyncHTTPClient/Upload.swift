@@ -1,5 +1,5 @@
 #if AsyncHTTPClient
-import Networking
+import NetworkingCore
 import NIOCore
 import Synchronization
 

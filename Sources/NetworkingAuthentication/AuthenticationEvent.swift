@@ -6,6 +6,18 @@ public enum AuthenticationEvent: NetworkEvent {
     /// A request starts a refresh of the credentials, or fetches the first ones.
     case refreshing
 
+    /// The mark of a refresh.
+    public var mark: EventMark? {
+        .refresh
+    }
+
+    /// Returns the message: `refreshing credentials`.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        switch self {
+        case .refreshing: "refreshing credentials"
+        }
+    }
+
     /// The event: `refreshingCredentials`.
     public var description: String {
         switch self {

@@ -18,6 +18,26 @@ public enum CacheEvent: NetworkEvent {
     /// The cache's store failed, and the request continues without it.
     case failed(any Error)
 
+    /// The result of the cache; `nil` for other events.
+    public var mark: EventMark? {
+        switch self {
+        case .hit(let hit): .cacheHit(hit)
+        case .missed: .cacheMiss
+        case .bypassed(let reason): .cacheBypass(reason)
+        case .stored, .evicted, .revalidated, .failed: nil
+        }
+    }
+
+    /// Returns a message for a hit, a bypass or a failure; `nil` for other events.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        switch self {
+        case .hit(let hit): "served from the cache (\(hit))"
+        case .bypassed(let reason): "not cached (\(reason))"
+        case .failed(let error): "the cache failed (\(type(of: error)))"
+        case .missed, .stored, .evicted, .revalidated: nil
+        }
+    }
+
     /// The event without secrets: `cacheHit(fresh)`.
     public var description: String {
         switch self {
@@ -29,6 +49,34 @@ public enum CacheEvent: NetworkEvent {
         case .bypassed(let reason): "cacheBypassed(\(reason))"
         case .failed(let error): "cacheFailed(\(type(of: error)))"
         }
+    }
+}
+
+extension EventMark {
+    /// Returns the mark of a response from the cache.
+    ///
+    /// - Parameter hit: The kind of the response.
+    /// - Returns: A mark of kind ``EventMark/Kind/cacheHit``.
+    public static func cacheHit(_ hit: CacheHit) -> EventMark {
+        EventMark(.cacheHit, detail: hit.rawValue)
+    }
+
+    /// Returns the mark of a request that bypassed the cache.
+    ///
+    /// - Parameter reason: The reason.
+    /// - Returns: A mark of kind ``EventMark/Kind/cacheBypass``.
+    public static func cacheBypass(_ reason: CacheBypass) -> EventMark {
+        EventMark(.cacheBypass, detail: reason.rawValue)
+    }
+
+    /// The kind of the response from the cache; `nil` for another mark, or a detail of another cache.
+    public var cacheHit: CacheHit? {
+        kind == .cacheHit ? detail.flatMap { CacheHit(rawValue: $0) } : nil
+    }
+
+    /// The reason why the request bypassed the cache; `nil` for another mark, or a detail of another cache.
+    public var cacheBypass: CacheBypass? {
+        kind == .cacheBypass ? detail.flatMap { CacheBypass(rawValue: $0) } : nil
     }
 }
 

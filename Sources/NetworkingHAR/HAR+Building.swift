@@ -1,6 +1,6 @@
 package import FoundationForNetworking
 package import HTTPTypes
-package import Networking
+package import NetworkingCore
 
 extension HAR.Request {
     /// Creates a redacted request for an archive.

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-package import Networking
+package import NetworkingCore
 
 extension HAR {
     /// Returns the archive redacted, for archives written by other tools.

@@ -1,6 +1,8 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
+import NetworkingObservability
+import NetworkingResilience
 import Synchronization
 
 /// A recording of one call, updated as its events arrive.

@@ -1,5 +1,5 @@
 import DequeModule
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// The recorded calls of an inspector, oldest first, and the tasks that wait for changes.

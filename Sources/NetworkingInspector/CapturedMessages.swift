@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NetworkingHAR
 
 /// The rules for storing and showing the messages of a call.

@@ -1,4 +1,5 @@
-public import Networking
+public import NetworkingCore
+import NetworkingObservability
 
 extension NetworkingComponent {
     /// Records each call for inspection: in a report, on a live page or in an HTTP archive.

@@ -1,5 +1,5 @@
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// Records the calls of one or more stacks, and shows them as a report, an HTTP archive, text or a live page.
 ///

@@ -1,4 +1,4 @@
-import Networking
+import NetworkingCore
 
 /// An unguessable text: 128 random bits from the system.
 enum RandomToken {

@@ -1,5 +1,6 @@
 #if Crypto
-public import Networking
+import NetworkingAuthentication
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Sends requests with the access token of a client, and renews the token when it expires or is rejected.

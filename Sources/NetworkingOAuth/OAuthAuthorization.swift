@@ -1,6 +1,6 @@
 #if Crypto
 public import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// One attempt to sign a user in: the page to show and the callback to expect (RFC 6749 section 4.1).
 ///

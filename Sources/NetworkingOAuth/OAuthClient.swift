@@ -1,5 +1,5 @@
 #if Crypto
-public import Networking
+public import NetworkingAuthentication
 
 /// Manages the OAuth tokens of one user of an app, or of the app itself.
 ///

@@ -1,7 +1,8 @@
 #if Crypto
 public import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 
 /// A code that the user types on another device to sign in on this one (RFC 8628 section 3.2).
 public struct OAuthDeviceCode: Sendable {

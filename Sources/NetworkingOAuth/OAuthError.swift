@@ -1,6 +1,7 @@
 #if Crypto
 public import FoundationForNetworking
-public import Networking
+public import NetworkingAuthentication
+public import NetworkingCore
 
 /// The reason why a sign-in failed or a token could not be obtained.
 ///

@@ -1,6 +1,7 @@
 #if Crypto
 public import FoundationForNetworking
-public import Networking
+public import NetworkingAuthentication
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Returns a proxy that signs in and out through this stack.

@@ -1,7 +1,8 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-public import Networking
+import NetworkingAuthentication
+public import NetworkingCore
 
 extension OAuthServer {
     /// Loads the metadata of a provider (RFC 8414), or its OpenID configuration if only that exists.

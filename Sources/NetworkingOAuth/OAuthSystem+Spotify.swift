@@ -1,6 +1,6 @@
 #if Crypto
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 extension OAuthSystem {
     /// Returns the system for Spotify, for an app with users that sign in.

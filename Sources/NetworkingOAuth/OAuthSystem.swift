@@ -1,6 +1,6 @@
 #if Crypto
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// A provider of tokens, and the app's registration there.
 ///

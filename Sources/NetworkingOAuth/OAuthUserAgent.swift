@@ -1,6 +1,6 @@
 #if Crypto
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// Shows users the page of a provider, and returns the URL that it redirects them to.

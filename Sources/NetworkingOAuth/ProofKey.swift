@@ -1,7 +1,7 @@
 #if Crypto
 import Crypto
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// A proof that the same app requests and redeems an authorization code: PKCE with SHA-256 (RFC 7636).
 ///

@@ -1,5 +1,5 @@
 #if Crypto
-import Networking
+import NetworkingCore
 
 /// The error reported by a provider, in a form that is safe to show.
 struct ProviderError {

@@ -1,7 +1,8 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 
 /// Revokes the tokens of a session (RFC 7009).
 struct Revocation {

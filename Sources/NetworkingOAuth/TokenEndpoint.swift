@@ -1,7 +1,8 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingResilience
+import NetworkingCore
 
 /// An endpoint that issues or revokes tokens.
 struct TokenEndpoint {

@@ -1,7 +1,8 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 
 /// The response of a token endpoint (RFC 6749 sections 5.1 and 5.2).
 struct TokenResponse {

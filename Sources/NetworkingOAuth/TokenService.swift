@@ -1,6 +1,7 @@
 #if Crypto
 import FoundationForNetworking
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 import Synchronization
 
 /// Obtains, renews and revokes the tokens of one ``OAuthClient``.

@@ -53,6 +53,18 @@ public enum DeadlineEvent: NetworkEvent {
     /// The call was cancelled because it exceeded this time limit.
     case exceeded(after: Duration)
 
+    /// The mark of a deadline.
+    public var mark: EventMark? {
+        .deadline
+    }
+
+    /// Returns the time limit: `deadline of 60.0 seconds exceeded`.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        switch self {
+        case .exceeded(let limit): "deadline of \(limit) exceeded"
+        }
+    }
+
     /// The event: `deadlineExceeded(after: 60.0 seconds)`.
     public var description: String {
         switch self {

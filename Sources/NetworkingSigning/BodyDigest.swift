@@ -1,7 +1,7 @@
 #if Crypto
 public import Crypto
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 extension HTTPRequestData {
     /// Returns the digest of the body, for signers.

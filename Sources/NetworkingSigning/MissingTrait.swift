@@ -1,5 +1,5 @@
 #if !Crypto
-public import Networking
+public import NetworkingCore
 
 // Replacements for the signers in builds without the trait `Crypto`, so that the compiler's errors name the trait.
 // `signed(with:)` and custom signers need no trait.

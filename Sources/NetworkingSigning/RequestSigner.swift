@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 
 /// Signs each request with a key as it is about to be sent, so that the server can authenticate it.
 ///

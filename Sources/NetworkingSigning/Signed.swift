@@ -1,4 +1,5 @@
-public import Networking
+import NetworkingAuthentication
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Signs each attempt and each hop as it is about to be sent.

@@ -1,6 +1,6 @@
 #if Telemetry
 import HTTPTypes
-import Networking
+import NetworkingCore
 import Synchronization
 import Tracing
 

@@ -1,6 +1,6 @@
 #if Telemetry
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 import Tracing
 
 /// The timeline of a call's spans: the date of its start, plus the time that the monotonic clock measures.

@@ -1,6 +1,8 @@
 #if Telemetry
 import HTTPTypes
-import Networking
+import NetworkingResilience
+import NetworkingCore
+import NetworkingObservability
 import Synchronization
 import Tracing
 

@@ -1,6 +1,6 @@
 #if Telemetry
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 extension HTTPRequestData {
     /// The host, in lower case and without credentials, and the port, explicit or implied by the scheme.

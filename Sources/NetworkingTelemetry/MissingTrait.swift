@@ -1,5 +1,5 @@
 #if !Telemetry
-public import Networking
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Replaces the modifier in builds without the trait `Telemetry`, so that the compiler's error names the trait.

@@ -1,5 +1,9 @@
 #if Telemetry
-import Networking
+import HTTPTypes
+import NetworkingAuthentication
+import NetworkingCore
+import NetworkingResilience
+import NetworkingCaching
 import Tracing
 
 extension NetworkEvent {

@@ -1,7 +1,7 @@
 #if Telemetry
 import HTTPTypes
 public import Metrics
-public import Networking
+public import NetworkingCore
 public import Tracing
 
 extension NetworkingComponent {

@@ -1,6 +1,6 @@
 #if Telemetry
 public import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 /// Additional data that `telemetry` records.
 ///

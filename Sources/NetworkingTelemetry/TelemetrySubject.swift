@@ -1,6 +1,6 @@
 #if Telemetry
 import HTTPTypes
-import Networking
+import NetworkingCore
 import Tracing
 
 /// The attributes of a request in spans and metrics, independent of its outcome.

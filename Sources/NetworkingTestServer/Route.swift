@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// A route scripted by one call to `route`.
 struct Route: Sendable {

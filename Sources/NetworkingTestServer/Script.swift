@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// The script of a test.
 ///

@@ -1,6 +1,6 @@
 #if TestServer
 public import HTTPTypes
-import Networking
+import NetworkingCore
 
 extension TestServer {
     /// The requests that have arrived, in order of arrival.

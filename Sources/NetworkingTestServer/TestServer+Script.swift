@@ -1,6 +1,6 @@
 #if TestServer
 public import HTTPTypes
-import Networking
+import NetworkingCore
 
 extension TestServer {
     /// A closure that returns the response to a request.

@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// A sink that collects the body, so that a test can inspect it.

@@ -1,4 +1,4 @@
-import Networking
+import NetworkingCore
 
 /// The waits for a count to reach a number.
 ///

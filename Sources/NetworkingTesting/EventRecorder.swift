@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// Records the events that it observes, together with their requests.

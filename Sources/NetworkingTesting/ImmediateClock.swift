@@ -1,5 +1,5 @@
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 extension NetworkClock {

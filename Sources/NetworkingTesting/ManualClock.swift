@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// A clock that only moves when a test advances it, and that tracks the tasks waiting on it.

@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// Records the requests at one place in a stack, with their results and how many were in flight at once.

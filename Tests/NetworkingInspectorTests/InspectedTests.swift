@@ -121,6 +121,35 @@ struct InspectedTests {
         #expect(summaries.first?.marks.map(\.name) == ["compressed(512 bytes)"])
     }
 
+    @Test func recordsTheResultOfACacheOfAnotherPackage() async throws {
+        struct Lookup: NetworkEvent {
+            let mark: EventMark?
+            let description = "lookup"
+        }
+        struct Looking: NetworkingModifier {
+            let mark: EventMark
+
+            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+                request.emit(Lookup(mark: mark))
+                return try await upstream.send(request)
+            }
+        }
+
+        let marks = [EventMark(.cacheHit, detail: "disk"), EventMark(.cacheHit), .cacheMiss, .cacheBypass(.vary)]
+        for mark in marks {
+            let transport = MockTransport { _ in .ok() }
+            try await transport.modified(Looking(mark: mark)).inspected(by: inspector).data(.lawful)
+        }
+
+        #expect(summaries.map(\.cache) == ["disk", "hit", "missed", "bypassed"])
+        #expect(summaries.map(\.cacheReason) == [nil, nil, nil, "vary"])
+        #expect(
+            summaries.map { $0.marks.map(\.name) } == [
+                ["cacheHit (disk)"], ["cacheHit"], ["cacheMiss"], ["cacheBypass (vary)"],
+            ]
+        )
+    }
+
     @Test func recordsEachRedirectAsAnExchange() async throws {
         let transport = MockTransport([.redirect(to: "/new?token=SECRET"), .text("there")])
         try await transport.inspected(by: inspector).data(.lawful)

@@ -8,6 +8,16 @@ public enum CallEvent: NetworkEvent {
     /// The request failed, or its caller was cancelled.
     case failed(any Error)
 
+    /// No mark, because metrics cover the call themselves.
+    public var mark: EventMark? {
+        nil
+    }
+
+    /// Returns no message, because a log has lines for the start and the end of a request.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        nil
+    }
+
     /// The event without secrets: `callStarted`.
     public var description: String {
         switch self {

@@ -28,6 +28,19 @@ public enum ExchangeEvent: NetworkEvent {
     /// The exchange failed, or its caller was cancelled.
     case failed(any Error)
 
+    /// No mark, because metrics measure the parts of an exchange.
+    public var mark: EventMark? {
+        nil
+    }
+
+    /// Returns a message for ``readingBody``; `nil` for other events.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        switch self {
+        case .readingBody: "reading the body before connecting"
+        default: nil
+        }
+    }
+
     /// The event without secrets: `headReceived(200 OK)`.
     public var description: String {
         switch self {

@@ -6,6 +6,21 @@ public enum WaitEvent: NetworkEvent {
     /// The wait is over after this duration, because the request continues, fails or is cancelled.
     case waited(Wait, Duration)
 
+    /// No mark, because metrics measure the duration of a wait.
+    public var mark: EventMark? {
+        nil
+    }
+
+    /// Returns the message with the duration; `nil` for the end of a wait with ``Wait/isTimed``.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        switch self {
+        case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
+        // The line at the start of the wait already has the duration.
+        case .waited(let wait, _) where wait.isTimed: nil
+        case .waited(let wait, let duration): "waited \(duration) (\(wait))"
+        }
+    }
+
     /// The event: `waiting(backoff, 0.2 seconds)`.
     public var description: String {
         switch self {

@@ -36,8 +36,13 @@ extension Redaction {
         return redacting(queryItems: box.value.secretQueryItems, values: box.value.secretValues)
     }
 
-    /// Returns the method and URL of a request.
-    package func line(for request: HTTPRequestData) -> String {
+    /// Returns the method and the URL of a request as a log shows them.
+    ///
+    /// Query items are redacted by name, and the values that the request marks as secret are redacted everywhere.
+    ///
+    /// - Parameter request: The request.
+    /// - Returns: One line of limited length: `GET https://api.example.com/users?token=<redacted>`.
+    public func line(for request: HTTPRequestData) -> String {
         let (open, query) = target(of: request)
         return open + query
     }

@@ -30,11 +30,37 @@
 /// }
 /// ```
 ///
-/// Logs, the inspector and `CallMetrics.marks` show an event that they do not know by its `description`. The
-/// description shows no secrets and stays short: a name, then details in parentheses.
-public protocol NetworkEvent: Sendable, CustomStringConvertible, CustomReflectable {}
+/// Logs, the inspector and `CallMetrics.marks` show an event by its `description`. The description shows no secrets and
+/// stays short: a name, then details in parentheses. An event that implements ``mark`` is counted by metrics, and
+/// ``logMessage(redactedBy:)`` replaces its line in logs.
+public protocol NetworkEvent: Sendable, CustomStringConvertible, CustomReflectable {
+    /// The mark that metrics and archives keep of the event; `nil` if they keep none.
+    ///
+    /// The default is a mark of kind ``EventMark/Kind/event`` with the description. It is read once for each event of a
+    /// measured call.
+    var mark: EventMark? { get }
+
+    /// Returns the message of the event's line in a log; `nil` if the log gets no line, because other lines imply it.
+    ///
+    /// The default is the description. The log appends the request, replaces control characters, and redacts the values
+    /// that the request marks as secret.
+    ///
+    /// - Parameter redaction: The redaction of the log, for URLs in the message: ``Redaction/line(for:)``.
+    /// - Returns: The message, such as `retrying (attempt 1)`.
+    func logMessage(redactedBy redaction: Redaction) -> String?
+}
 
 extension NetworkEvent {
+    /// The description as a mark of kind ``EventMark/Kind/event``.
+    public var mark: EventMark? {
+        .event(description)
+    }
+
+    /// Returns the description.
+    public func logMessage(redactedBy redaction: Redaction) -> String? {
+        description
+    }
+
     /// The description.
     ///
     /// A dump shows nothing else, because the values of an event may hold secrets.

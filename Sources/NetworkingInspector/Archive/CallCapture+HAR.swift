@@ -1,7 +1,8 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NetworkingHAR
+import NetworkingObservability
 
 extension CallCapture {
     /// The entries of the call in an archive: one for each exchange, or one for a call without an exchange.
@@ -181,10 +182,10 @@ extension HAR.Summary {
         receivedBytes = metrics.receivedBytes
         savedBytes = metrics.savedBytes
         isShared = metrics.isShared ? true : nil
-        switch metrics.cache {
-        case .cacheHit(let hit): cache = hit.rawValue
-        case .cacheMiss: cache = "missed"
-        case .cacheBypass(let reason): (cache, cacheReason) = ("bypassed", "\(reason)")
+        switch metrics.cache?.kind {
+        case .cacheHit?: cache = metrics.cache?.detail ?? "hit"
+        case .cacheMiss?: cache = "missed"
+        case .cacheBypass?: (cache, cacheReason) = ("bypassed", metrics.cache?.detail)
         default: break
         }
         let parts = metrics.spans
@@ -201,30 +202,12 @@ extension HAR.Summary {
             )
         }
         for moment in metrics.marks {
-            switch moment.mark {
+            switch moment.mark.kind {
             case .retry: retries += 1
             case .redirect: redirects += 1
             default: break
             }
-            marks.append(HAR.Mark(name: moment.mark.archiveName, at: moment.offset.inMilliseconds))
-        }
-    }
-}
-
-extension CallMetrics.Mark {
-    fileprivate var archiveName: String {
-        switch self {
-        case .cacheHit(let hit): "cacheHit (\(hit.rawValue))"
-        case .cacheMiss: "cacheMiss"
-        case .cacheBypass(let reason): "cacheBypass (\(reason.rawValue))"
-        case .shared: "shared"
-        case .retry: "retry"
-        case .retryRefused(let refusal): "retryRefused (\(refusal.rawValue))"
-        case .redirect: "redirect"
-        case .refresh: "refresh"
-        case .timeout: "timeout"
-        case .deadline: "deadline"
-        case .event(let description): description
+            marks.append(HAR.Mark(name: "\(moment.mark)", at: moment.offset.inMilliseconds))
         }
     }
 }

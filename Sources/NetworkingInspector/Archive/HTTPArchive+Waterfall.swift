@@ -1,6 +1,7 @@
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 import NetworkingHAR
+import NetworkingObservability
 
 extension HTTPArchive {
     /// Returns the calls as text: a line for each, with a bar from its start to its end, and its outcome.

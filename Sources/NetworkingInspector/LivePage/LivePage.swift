@@ -1,8 +1,8 @@
 #if Inspector
 import FlyingFox
 import Foundation
-import Networking
 import NetworkingHAR
+import NetworkingCore
 import Synchronization
 
 /// The server of the page that shows calls as they happen.

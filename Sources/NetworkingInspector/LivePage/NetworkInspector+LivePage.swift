@@ -2,7 +2,7 @@
 import FlyingFox
 import FlyingSocks
 public import Foundation
-import Networking
+import NetworkingCore
 
 extension NetworkInspector {
     /// Serves a page that shows the calls as they happen, until the caller is cancelled.

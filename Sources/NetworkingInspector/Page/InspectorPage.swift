@@ -1,6 +1,6 @@
 public import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NetworkingHAR
 
 /// The page that shows an archive, as a report or live.

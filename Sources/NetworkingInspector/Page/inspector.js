@@ -196,7 +196,9 @@ function makeCall(id, entries) {
 
   const cache = text(about.cache);
   call.cache = cache || (first._fromCache ? "fresh" : "");
-  call.isCached = Object.hasOwn(servedByCache, call.cache);
+  // A cache of another package has its own words for a hit.
+  call.isCached = !["", "missed", "bypassed"].includes(call.cache);
+  call.cacheKind = Object.hasOwn(servedByCache, call.cache) ? call.cache : "fresh";
   call.isShared = about.shared === true;
   const exchanges = isOurs ? entries.filter(entry => entry._exchange) : entries;
   call.exchanges = exchanges.length;
@@ -785,7 +787,7 @@ function badgesOf(call) {
   return [
     tries > 1 ? badge("attempts", `×${tries}`, counted(tries, "attempt")) : null,
     call.redirects > 0 ? badge("redirects", `↪${call.redirects}`, counted(call.redirects, "redirect")) : null,
-    call.isCached ? badge("cached", servedByCache[call.cache], "The cache was used: " + call.cache) : null,
+    call.isCached ? badge("cached", servedByCache[call.cacheKind], "The cache was used: " + call.cache) : null,
     call.isShared ? badge("shared", "shared", "Shares the response of an identical call in progress") : null,
   ];
 }
@@ -808,7 +810,7 @@ function laneOf(call, span) {
   const parts = partsOf(call).filter(part => part.name && part.look !== "veil").slice(0, 12).map(part => `${line(part.name, 40)} ${duration(part.time)}`);
   if (parts.length) lane.title = parts.join("\n");
   if (call.isPending) lane.append(setBar(element("span", { class: "moving" }), at(0), at(elapsed(call))));
-  if (call.isCached) lane.append(setBar(element("span", { class: `mark ${call.cache}` }), at(elapsed(call)), at(elapsed(call))));
+  if (call.isCached) lane.append(setBar(element("span", { class: `mark ${call.cacheKind}` }), at(elapsed(call)), at(elapsed(call))));
   return lane;
 }
 

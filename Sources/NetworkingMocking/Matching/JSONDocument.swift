@@ -28,7 +28,7 @@ package enum JSONDocument: Sendable {
     // MARK: Comparing
 
     /// Whether the document has the same content as another.
-    package func says(_ expected: JSONDocument, _ comparison: Comparison) -> Bool {
+    func says(_ expected: JSONDocument, _ comparison: Comparison) -> Bool {
         switch (self, expected) {
         case (.null, .null): true
         case (.boolean(let left), .boolean(let right)): left == right

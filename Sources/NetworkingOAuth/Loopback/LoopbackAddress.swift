@@ -1,6 +1,6 @@
 #if LoopbackRedirect
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// The local address that a redirect URI names.
 struct LoopbackAddress {

@@ -2,7 +2,7 @@
 import CLibraryForNetworking
 import FlyingSocks
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// Listens on a port of 127.0.0.1.
 ///

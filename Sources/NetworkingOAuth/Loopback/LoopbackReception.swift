@@ -1,6 +1,6 @@
 #if LoopbackRedirect
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// Responds to browsers, and accepts the one request that is the callback of an authorization.

@@ -1,7 +1,7 @@
 #if LoopbackRedirect && (os(macOS) || os(Linux))
 import CLibraryForNetworking
 public import Foundation
-import Networking
+import NetworkingCore
 
 extension LoopbackUserAgent {
     /// A user agent that opens pages in the user's browser.

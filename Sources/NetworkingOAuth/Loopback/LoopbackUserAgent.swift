@@ -1,6 +1,6 @@
 #if LoopbackRedirect
 public import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// Opens the page in the user's browser, and receives the callback on this machine: for command-line tools (RFC 8252
 /// section 7.3).

@@ -2,7 +2,7 @@
 #if canImport(AuthenticationServices) && (os(macOS) || os(iOS) || os(visionOS))
 public import AuthenticationServices
 import Foundation
-import Networking
+import NetworkingCore
 
 /// Shows the page in the system's sheet, which shares the browser's cookies and hides the user's input from the app
 /// (`ASWebAuthenticationSession`).

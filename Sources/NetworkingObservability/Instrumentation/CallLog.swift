@@ -153,9 +153,8 @@ extension CallLog.Change {
         switch event {
         case let event as ExchangeEvent: self.init(event)
         case let event as WaitEvent: self.init(event)
-        case is CallEvent, is CredentialsEvent: return nil
         default:
-            guard let mark = CallMetrics.Mark(event) else { return nil }
+            guard let mark = event.mark else { return nil }
             self = .mark(mark)
         }
     }

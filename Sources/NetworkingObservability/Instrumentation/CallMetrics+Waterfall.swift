@@ -27,9 +27,10 @@ extension CallMetrics {
         if attempts > 1 { parts.append("\(attempts) attempts") }
         if sentBytes > 0 { parts.append("\(sentBytes) bytes out") }
         if receivedBytes > 0 { parts.append("\(receivedBytes) bytes in") }
-        switch cache {
-        case .cacheHit(let hit)?: parts.append("from the cache (\(hit))")
-        case .cacheBypass(let reason)?: parts.append("not cached (\(reason))")
+        let detail = cache?.detail.map { " (\($0))" } ?? ""
+        switch cache?.kind {
+        case .cacheHit?: parts.append("from the cache\(detail)")
+        case .cacheBypass?: parts.append("not cached\(detail)")
         default: break
         }
         if isShared { parts.append("shared") }
@@ -107,7 +108,7 @@ extension CallMetrics {
     fileprivate var summary: String {
         var parts = ["\(outcome)"]
         if attempts > 1 { parts.append("\(attempts) attempts") }
-        if case .cacheHit? = cache { parts.append("cached") }
+        if cache?.kind == .cacheHit { parts.append("cached") }
         if isShared { parts.append("shared") }
         return parts.joined(separator: ", ")
     }

@@ -1,8 +1,5 @@
 public import FoundationForNetworking
-import NetworkingAuthentication
-public import NetworkingCaching
 public import NetworkingCore
-public import NetworkingResilience
 
 /// The duration of one call, and its breakdown.
 ///
@@ -30,31 +27,7 @@ public struct CallMetrics: Sendable {
     }
 
     /// An event in a call that took no time itself.
-    @nonexhaustive
-    public enum Mark: Sendable, Hashable {
-        /// The response came from the cache.
-        case cacheHit(CacheHit)
-        /// The cache had no matching response.
-        case cacheMiss
-        /// The request bypassed the cache.
-        case cacheBypass(CacheBypass)
-        /// The call shared the exchange of an identical request.
-        case shared
-        /// The call scheduled another attempt.
-        case retry
-        /// The call made no further attempt, for this reason.
-        case retryRefused(RetryRefusal)
-        /// The call followed a redirect.
-        case redirect
-        /// The call had its credentials renewed.
-        case refresh
-        /// An attempt exceeded its timeout.
-        case timeout
-        /// The call exceeded its deadline.
-        case deadline
-        /// An event of another package, or a note, by its description.
-        indirect case event(String)
-    }
+    public typealias Mark = EventMark
 
     private let content: Content
 
@@ -72,7 +45,7 @@ public struct CallMetrics: Sendable {
     public var sentBytes: Int64 { log.tally.sentBytes }
     /// The number of body bytes received in successful exchanges, after decompression.
     public var receivedBytes: Int64 { log.tally.receivedBytes }
-    /// The result of the cache; `nil` without `cached` upstream.
+    /// The result of the cache; `nil` without `cached` or another cache upstream.
     public var cache: Mark? { log.tally.cache }
     /// Whether the call shared the exchange of an identical request.
     public var isShared: Bool { log.tally.shared > 0 }
@@ -80,11 +53,7 @@ public struct CallMetrics: Sendable {
     /// The number of body bytes that the caller received without a separate network transfer: from the cache or a
     /// shared exchange.
     public var savedBytes: Int64 {
-        let isFromCache =
-            switch cache {
-            case .cacheHit?: true
-            default: false
-            }
+        let isFromCache = cache?.kind == .cacheHit
         return isFromCache || isShared ? max(0, content.bodyLength - receivedBytes) : 0
     }
 
@@ -111,42 +80,6 @@ public struct CallMetrics: Sendable {
             self.date = date
             self.outcome = outcome
             self.bodyLength = bodyLength
-        }
-    }
-}
-
-extension CallMetrics.Mark {
-    /// The maximum length of the description of an event.
-    private static let maximumDescription = 200
-
-    /// Creates the mark for an event.
-    init?(_ event: any NetworkEvent) {
-        switch event {
-        case let event as CacheEvent: self.init(event)
-        case let event as RetryEvent: self.init(event)
-        case RedirectEvent.redirected: self = .redirect
-        case is RedirectEvent: return nil
-        case is DeduplicationEvent: self = .shared
-        case is AuthenticationEvent: self = .refresh
-        case is TimeoutEvent: self = .timeout
-        case is DeadlineEvent: self = .deadline
-        default: self = .event(String(PrintableText.singleLine(event.description).prefix(Self.maximumDescription)))
-        }
-    }
-
-    private init?(_ event: CacheEvent) {
-        switch event {
-        case .hit(let hit): self = .cacheHit(hit)
-        case .missed: self = .cacheMiss
-        case .bypassed(let reason): self = .cacheBypass(reason)
-        case .stored, .evicted, .revalidated, .failed: return nil
-        }
-    }
-
-    private init(_ event: RetryEvent) {
-        switch event {
-        case .retrying: self = .retry
-        case .refused(let refusal): self = .retryRefused(refusal)
         }
     }
 }

@@ -26,7 +26,7 @@ struct CallTally: Sendable, Hashable {
     }
 
     private mutating func add(_ mark: CallMetrics.Mark) {
-        switch mark {
+        switch mark.kind {
         case .cacheHit, .cacheMiss, .cacheBypass:
             cache = mark
             cacheWords += 1
@@ -34,7 +34,7 @@ struct CallTally: Sendable, Hashable {
         case .retry: retries += 1
         case .redirect: redirects += 1
         case .refresh: refreshes += 1
-        case .retryRefused, .timeout, .deadline, .event: break
+        default: break
         }
     }
 

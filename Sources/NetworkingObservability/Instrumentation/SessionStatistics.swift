@@ -1,4 +1,3 @@
-public import NetworkingCaching
 public import NetworkingCore
 
 /// The statistics of the calls of a session.
@@ -40,12 +39,11 @@ public struct SessionStatistics: Sendable {
     public private(set) var refreshes = 0
     /// The number of calls that shared another call's exchange.
     public private(set) var shared = 0
-    /// The number of calls served from the cache, by kind of hit.
-    public private(set) var cacheHits: [CacheHit: Int] = [:]
-    /// The number of calls for which the cache had no response.
-    public private(set) var cacheMisses = 0
-    /// The number of calls that bypassed the cache.
-    public private(set) var cacheBypasses = 0
+    /// The number of calls by the result of their cache: `cacheResults[.cacheHit(.fresh)]`.
+    ///
+    /// There are at most 64 separate results. If a cache of another package reports more, calls with further results
+    /// count for the mark of their kind without a detail.
+    public private(set) var cacheResults: [EventMark: Int] = [:]
     /// The number of body bytes sent.
     public private(set) var sentBytes: Int64 = 0
     /// The number of body bytes received.
@@ -60,6 +58,9 @@ public struct SessionStatistics: Sendable {
     /// The previous call, which usually has the same route, so that its distribution is found without hashing or
     /// formatting.
     private var latest: (authority: String?, method: String, template: String?, index: Int)?
+
+    /// The maximum number of separate results of caches, because the details of other packages may be arbitrary.
+    private static let maximumCacheResults = 64
 
     /// The maximum number of separate routes; calls of further routes count together.
     private static let maximumRoutes = 256
@@ -76,10 +77,29 @@ public struct SessionStatistics: Sendable {
         }
     }
 
+    /// The number of calls served from the cache.
+    public var cacheHits: Int {
+        cacheCount(.cacheHit)
+    }
+
+    /// The number of calls for which the cache had no response.
+    public var cacheMisses: Int {
+        cacheCount(.cacheMiss)
+    }
+
+    /// The number of calls that bypassed the cache.
+    public var cacheBypasses: Int {
+        cacheCount(.cacheBypass)
+    }
+
+    private func cacheCount(_ kind: EventMark.Kind) -> Int {
+        cacheResults.reduce(0) { $1.key.kind == kind ? $0 + $1.value : $0 }
+    }
+
     /// The share of cacheable calls that were served from the cache; `nil` if there are none.
     public var cacheRatio: Double? {
-        let hits = cacheHits.values.reduce(0, +)
-        return hits + cacheMisses == 0 ? nil : Double(hits) / Double(hits + cacheMisses)
+        let (hits, misses) = (cacheHits, cacheMisses)
+        return hits + misses == 0 ? nil : Double(hits) / Double(hits + misses)
     }
 
     mutating func add(_ metrics: CallMetrics) {
@@ -93,12 +113,7 @@ public struct SessionStatistics: Sendable {
         redirects += tally.redirects
         refreshes += tally.refreshes
         shared += metrics.isShared ? 1 : 0
-        switch metrics.cache {
-        case .cacheHit(let hit)?: cacheHits[hit, default: 0] += 1
-        case .cacheMiss?: cacheMisses += 1
-        case .cacheBypass?: cacheBypasses += 1
-        default: break
-        }
+        if let result = tally.cache { add(result) }
         switch metrics.outcome {
         case .response(let code):
             statuses[code, default: 0] += 1
@@ -113,6 +128,11 @@ public struct SessionStatistics: Sendable {
         let nanoseconds = metrics.log.end - metrics.log.start
         durations.add(nanoseconds: nanoseconds)
         distributions[index(of: metrics.request)].add(nanoseconds: nanoseconds)
+    }
+
+    private mutating func add(_ result: EventMark) {
+        let isSeparate = cacheResults.count < Self.maximumCacheResults || cacheResults[result] != nil
+        cacheResults[isSeparate ? result : EventMark(result.kind), default: 0] += 1
     }
 
     private mutating func index(of request: HTTPRequestData) -> Int {

@@ -1,9 +1,6 @@
 import HTTPTypes
 public import Logging
-import NetworkingAuthentication
-import NetworkingCaching
 public import NetworkingCore
-import NetworkingResilience
 
 extension NetworkingComponent {
     /// Logs the start and the end of each request to swift-log.
@@ -262,46 +259,8 @@ private struct EventLog: NetworkEventObserver {
     }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
-        guard let text = text(for: event, of: request) else { return }
-        lines.event(text, of: request)
-    }
-
-    /// Returns the line for an event; `nil` for an event that the other lines of the request imply.
-    private func text(for event: any NetworkEvent, of request: HTTPRequestData) -> String? {
-        switch event {
-        case ExchangeEvent.readingBody: "reading the body before connecting"
-        case is ExchangeEvent, is CallEvent: nil
-        case let event as WaitEvent: text(for: event)
-        case let event as CacheEvent: text(for: event)
-        case RetryEvent.retrying(let attempt): "retrying (attempt \(attempt))"
-        case RetryEvent.refused(let refusal): "not retried (\(refusal))"
-        case RedirectEvent.redirected(let next): "redirected to \(redaction.line(for: next))"
-        case RedirectEvent.refused(let reason): "redirect not followed (\(reason))"
-        case AuthenticationEvent.refreshing: "refreshing credentials"
-        case CredentialsEvent.withheld(let withheld): "\(withheld)"
-        case DeduplicationEvent.shared: "sharing the exchange of an identical request"
-        case TimeoutEvent.expired(let limit): "timed out after \(limit)"
-        case DeadlineEvent.exceeded(let limit): "deadline of \(limit) exceeded"
-        // An event of another package may contain a value that the request marks as secret.
-        default: redaction.redactingSecrets(of: request).shown(event.description)
-        }
-    }
-
-    private func text(for event: WaitEvent) -> String? {
-        switch event {
-        case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
-        // The line at the start of the wait already has the duration.
-        case .waited(let wait, _) where wait.isTimed: nil
-        case .waited(let wait, let duration): "waited \(duration) (\(wait))"
-        }
-    }
-
-    private func text(for event: CacheEvent) -> String? {
-        switch event {
-        case .hit(let hit): "served from the cache (\(hit))"
-        case .bypassed(let reason): "not cached (\(reason))"
-        case .failed(let error): "the cache failed (\(type(of: error)))"
-        case .missed, .stored, .evicted, .revalidated: nil
-        }
+        guard let message = event.logMessage(redactedBy: redaction) else { return }
+        // The message may contain a value that the request marks as secret.
+        lines.event(redaction.redactingSecrets(of: request).shown(message), of: request)
     }
 }

@@ -1,7 +1,7 @@
 #if SQLite
 import Foundation
 import GRDB
-import Networking
+import NetworkingCaching
 import Synchronization
 
 extension CacheFile {

@@ -1,7 +1,7 @@
 #if SQLite
 import GRDB
 import GRDBSQLite
-import Networking
+import NetworkingCaching
 import Synchronization
 
 /// The open file of the cache.

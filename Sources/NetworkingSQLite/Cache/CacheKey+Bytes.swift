@@ -1,6 +1,7 @@
 #if SQLite
 import Foundation
-import Networking
+import NetworkingCaching
+import NetworkingCore
 
 extension Checksum {
     static func value(

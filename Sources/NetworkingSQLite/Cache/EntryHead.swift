@@ -1,7 +1,7 @@
 #if SQLite
 import Foundation
 import HTTPTypes
-import Networking
+import NetworkingCaching
 
 /// A compact encoding of an entry without its id and body.
 ///

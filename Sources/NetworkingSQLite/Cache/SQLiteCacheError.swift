@@ -1,6 +1,6 @@
 #if SQLite
 public import Foundation
-public import Networking
+public import NetworkingCore
 
 /// An error of ``SQLiteCacheStore``.
 public enum SQLiteCacheError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {

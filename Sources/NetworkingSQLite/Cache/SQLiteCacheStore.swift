@@ -1,7 +1,7 @@
 #if SQLite
 public import Foundation
 import GRDB
-public import Networking
+public import NetworkingCaching
 
 /// A cache store in an SQLite database with a cost limit, which removes the least recently used keys first.
 ///

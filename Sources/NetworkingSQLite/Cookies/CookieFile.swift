@@ -1,7 +1,8 @@
 #if SQLite
 import Foundation
 import GRDB
-import Networking
+import NetworkingCookies
+import NetworkingCore
 import Synchronization
 
 /// The open file of the cookies.

@@ -1,6 +1,6 @@
 #if SQLite
 public import Foundation
-public import Networking
+public import NetworkingCookies
 
 /// Stores cookies in an SQLite database that only the current user of the machine can read.
 ///

@@ -2,7 +2,7 @@
 import CLibraryForNetworking
 import Foundation
 import GRDB
-import Networking
+import NetworkingCore
 
 /// The reason why a database file cannot be used.
 enum DatabaseFault: Error, Equatable {

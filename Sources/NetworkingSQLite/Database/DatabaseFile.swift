@@ -1,7 +1,7 @@
 #if SQLite
 import GRDB
 import GRDBSQLite
-import Networking
+import NetworkingCore
 
 /// A store's file that is open for writing.
 ///

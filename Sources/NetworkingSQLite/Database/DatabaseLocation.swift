@@ -1,7 +1,7 @@
 #if SQLite
 import CLibraryForNetworking
 import Foundation
-import Networking
+import NetworkingCore
 
 /// The paths of a store's files: the database, its write-ahead log with an index, and a lock.
 struct DatabaseLocation: Sendable {

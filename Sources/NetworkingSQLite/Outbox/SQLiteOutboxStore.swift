@@ -1,7 +1,8 @@
 #if SQLite
 public import Foundation
 import GRDB
-public import Networking
+public import NetworkingConnectivity
+import NetworkingCore
 import Synchronization
 
 /// A store of an `Outbox` in an SQLite database, which only the current user of the machine can read.

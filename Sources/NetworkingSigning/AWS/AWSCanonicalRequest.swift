@@ -1,6 +1,6 @@
 #if Crypto
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// The canonical form of a request in AWS Signature Version 4.
 struct AWSCanonicalRequest {

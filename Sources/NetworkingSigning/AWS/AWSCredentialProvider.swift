@@ -1,6 +1,7 @@
 #if Crypto
 import FoundationForNetworking
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 
 /// Provides temporary AWS credentials: fetches them for the first request, and again before they expire.
 ///

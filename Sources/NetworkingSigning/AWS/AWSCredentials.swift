@@ -1,6 +1,6 @@
 #if Crypto
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// The access key of an AWS account, a user or a role, for ``AWSSigner``.
 ///

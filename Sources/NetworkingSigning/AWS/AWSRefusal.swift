@@ -1,7 +1,8 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 
 /// The reason for which a service has refused a request.
 struct AWSRefusal {

@@ -1,7 +1,7 @@
 #if Crypto
 import Crypto
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// The date, region and service for which a signature is valid.
 struct AWSScope: CustomStringConvertible {

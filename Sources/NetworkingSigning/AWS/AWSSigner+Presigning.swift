@@ -1,5 +1,5 @@
 #if Crypto
-public import Networking
+public import NetworkingCore
 
 extension AWSSigner {
     /// Returns a request signed in its query, so that other clients can send it.

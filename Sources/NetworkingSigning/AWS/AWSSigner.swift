@@ -2,7 +2,7 @@
 import Crypto
 import FoundationForNetworking
 import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 /// Signs requests to AWS and compatible services with AWS Signature Version 4.
 ///

@@ -1,7 +1,7 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// The differences from the environment's clock, for hosts that refused a signature because their clock differs.

@@ -2,7 +2,7 @@
 import Crypto
 import CryptoExtras
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// The hash function of a challenge, and whether its key belongs to a session (RFC 7616 section 3.4.2).
 struct DigestAlgorithm: Sendable, Hashable {

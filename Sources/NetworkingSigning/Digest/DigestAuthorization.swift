@@ -1,5 +1,6 @@
 #if Crypto
-import Networking
+import NetworkingAuthentication
+import NetworkingCore
 
 /// The value of the Authorization field that responds to a challenge (RFC 7616 section 3.4).
 struct DigestAuthorization: Sendable {

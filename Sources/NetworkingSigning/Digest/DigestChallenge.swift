@@ -1,5 +1,5 @@
 #if Crypto
-import Networking
+import NetworkingAuthentication
 
 /// A server's Digest challenge (RFC 7616 section 3.3).
 struct DigestChallenge: Sendable {

@@ -1,6 +1,6 @@
 #if Crypto
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// The known challenges of servers, so that requests can be signed in advance (RFC 7616 section 3.6).

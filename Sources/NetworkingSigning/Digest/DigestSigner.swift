@@ -1,7 +1,8 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-public import Networking
+import NetworkingAuthentication
+public import NetworkingCore
 
 /// Signs requests with `Authorization: Digest` (RFC 7616), which proves knowledge of a password without sending it.
 ///

@@ -1,7 +1,7 @@
 #if Crypto
 import FoundationForNetworking
 public import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 extension HMACSigner {
     /// The field that contains a signature, and the format of its value.

@@ -1,7 +1,7 @@
 #if Crypto
 import FoundationForNetworking
 public import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 extension HMACSigner {
     /// A part of the text to sign.

@@ -1,7 +1,7 @@
 #if Crypto
 public import Crypto
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// Signs requests with a secret shared with the server, by an HMAC (RFC 2104) over configurable parts.
 ///

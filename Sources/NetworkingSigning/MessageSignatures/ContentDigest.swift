@@ -2,7 +2,7 @@
 import Crypto
 import FoundationForNetworking
 import HTTPTypes
-public import Networking
+public import NetworkingCore
 import RawStructuredFieldValues
 
 /// A hash algorithm for a Content-Digest field (RFC 9530).

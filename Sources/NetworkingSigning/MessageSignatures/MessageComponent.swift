@@ -1,6 +1,6 @@
 #if Crypto
 public import HTTPTypes
-import Networking
+import NetworkingCore
 import RawStructuredFieldValues
 
 /// A part of a message that a signature covers (RFC 9421 section 2).

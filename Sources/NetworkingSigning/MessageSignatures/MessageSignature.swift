@@ -1,6 +1,6 @@
 #if Crypto
 public import FoundationForNetworking
-import Networking
+import NetworkingCore
 import RawStructuredFieldValues
 
 /// The metadata of a signature: the components it covers, its date and its key (RFC 9421 section 2.3).

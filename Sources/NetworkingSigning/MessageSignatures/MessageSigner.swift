@@ -1,6 +1,6 @@
 #if Crypto
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 import RawStructuredFieldValues
 
 /// Signs requests with HTTP Message Signatures (RFC 9421), in the fields Signature-Input and Signature.

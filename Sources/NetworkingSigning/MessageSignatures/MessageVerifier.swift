@@ -1,6 +1,6 @@
 #if Crypto
 import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// Verifies HTTP Message Signatures (RFC 9421) of responses, and of requests in tests of a signer.
 ///

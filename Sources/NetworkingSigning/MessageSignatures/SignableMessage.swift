@@ -1,7 +1,7 @@
 #if Crypto
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import RawStructuredFieldValues
 
 /// The reason why a message cannot be signed, or must not be trusted.

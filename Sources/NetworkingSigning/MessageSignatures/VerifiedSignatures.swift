@@ -1,5 +1,5 @@
 #if Crypto
-public import Networking
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Accepts only responses with a valid signature (RFC 9421), and throws an error for all others.

@@ -1,5 +1,5 @@
 #if TestServer
-import Networking
+import NetworkingCore
 
 extension PathPattern {
     /// Creates the pattern of a route, in which `:name` may be empty and a trailing `*` may match nothing.

@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// The requests that have arrived at a server.
 struct Record: Sendable {

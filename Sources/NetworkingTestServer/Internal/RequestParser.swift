@@ -1,7 +1,7 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// Parses HTTP/1.1 requests (RFC 9112) from bytes in chunks of any size.
 struct RequestParser: Sendable {

@@ -1,7 +1,7 @@
 #if TestServer
 private import FoundationForNetworking
 public import HTTPTypes
-import Networking
+import NetworkingCore
 
 extension RecordedRequest {
     /// The body as UTF-8 text.

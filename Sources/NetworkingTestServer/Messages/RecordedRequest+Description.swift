@@ -1,6 +1,6 @@
 #if TestServer
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 extension RecordedRequest: CustomStringConvertible {
     /// The method, the target, the size of the body and the connection, on one line:

@@ -1,7 +1,7 @@
 #if TestServer
 public import FoundationForNetworking
 public import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// A request as it arrived at a ``TestServer``.
 public struct RecordedRequest: Sendable, Hashable {

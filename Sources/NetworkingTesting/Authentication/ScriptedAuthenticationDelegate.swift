@@ -1,5 +1,6 @@
 public import FoundationForNetworking
-public import Networking
+public import NetworkingAuthentication
+public import NetworkingCore
 import Synchronization
 
 /// A delegate that returns credentials from a script or closure, counts its calls, and can hold them for a test.

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import Logging
-import Networking
+import NetworkingCore
 import Synchronization
 
 extension Cassette {

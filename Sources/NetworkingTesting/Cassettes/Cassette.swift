@@ -1,6 +1,7 @@
 public import FoundationForNetworking
+import HTTPTypes
 import Logging
-import Networking
+import NetworkingCore
 import NetworkingHAR
 import Synchronization
 

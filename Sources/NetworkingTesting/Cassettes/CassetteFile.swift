@@ -1,5 +1,5 @@
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 import NetworkingHAR
 
 /// The file of a cassette: an HTTP archive with a marker that identifies it as a cassette.

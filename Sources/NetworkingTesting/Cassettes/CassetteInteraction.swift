@@ -1,6 +1,6 @@
 public import FoundationForNetworking
 public import HTTPTypes
-import Networking
+import NetworkingCore
 
 extension Cassette {
     /// A request and its response, as hooks see and change them.

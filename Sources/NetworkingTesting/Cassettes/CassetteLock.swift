@@ -1,4 +1,4 @@
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// The right to write a cassette: a lock file that only one cassette holds at a time, across all processes.

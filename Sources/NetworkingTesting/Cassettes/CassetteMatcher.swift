@@ -1,5 +1,5 @@
 public import HTTPTypes
-import Networking
+import NetworkingMocking
 
 extension Cassette {
     /// A property that a request and a recorded request must share for the recorded response to be replayed.

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Records exchanges on a cassette, or replays them from it without sending anything.

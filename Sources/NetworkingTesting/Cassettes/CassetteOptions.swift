@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 
 extension Cassette {
     /// How a cassette matches, redacts, stores and replays requests.

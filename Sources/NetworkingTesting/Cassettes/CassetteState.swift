@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import NetworkingHAR
 import Synchronization
 

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// A sink that copies the body that another sink receives, up to the cassette's maximum length.

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// A transport that delivers one response from a cassette as a network transport would.

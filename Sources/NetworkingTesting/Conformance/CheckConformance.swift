@@ -1,5 +1,5 @@
 #if TestServer
-public import Networking
+public import NetworkingCore
 
 /// Checks whether a transport meets all requirements of a stack, and throws an error that lists all violations.
 ///

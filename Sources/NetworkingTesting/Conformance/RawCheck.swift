@@ -1,8 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 
 /// The required outcome for a response in raw bytes: a response, a failure, or either of them.
 struct RawOutcome: Sendable {

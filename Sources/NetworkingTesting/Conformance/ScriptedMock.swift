@@ -1,7 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingMocking
+import NetworkingCore
 import NetworkingTestServer
 
 extension MockTransport {

@@ -1,6 +1,6 @@
 #if SecureTestServer
-public import Networking
 public import NetworkingTestServer
+public import NetworkingCore
 
 extension TransportCheck {
     /// Runs the check on a transport, with its own server that speaks TLS.

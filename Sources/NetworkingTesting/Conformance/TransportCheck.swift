@@ -1,6 +1,6 @@
 #if TestServer
-public import Networking
 import NetworkingTestServer
+public import NetworkingCore
 
 /// A single requirement for every transport, checked over real sockets on loopback.
 ///

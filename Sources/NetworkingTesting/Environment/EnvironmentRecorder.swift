@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// Records an environment value at one place in a stack, when each request arrives and when it ends.

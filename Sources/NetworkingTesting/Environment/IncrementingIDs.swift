@@ -1,4 +1,4 @@
-import Networking
+import NetworkingCore
 
 /// Numbers the requests that an operation creates: the first gets the id `000001`, the second `000002`, and so on.
 ///

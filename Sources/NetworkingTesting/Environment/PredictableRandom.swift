@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 extension RandomSource {

@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 
 extension HTTPRequestData {
     /// Whether a ``FaultInjector`` may inject faults into this request; true by default.

@@ -1,5 +1,5 @@
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// The faults that affect a response body in transit.
 struct BodyFaults: Sendable {

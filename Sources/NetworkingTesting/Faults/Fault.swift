@@ -1,5 +1,5 @@
 public import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 /// A failure or disturbance of requests, with the rate at which it occurs.
 ///

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-public import Networking
+public import NetworkingCore
 
 extension NetworkingComponent {
     /// Injects faults here, to simulate an unreliable network or server.

@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingCore
 import Synchronization
 
 /// Selects faults for requests, either randomly from a seed or from a script, and records them.

@@ -1,5 +1,5 @@
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// The faults of one request, by the step of the exchange in which they occur.
 struct FaultPlan {

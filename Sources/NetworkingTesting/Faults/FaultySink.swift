@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// A sink that applies the selected faults to a body before it forwards it.

@@ -1,4 +1,4 @@
-import Networking
+import NetworkingCore
 import Synchronization
 
 extension LawCheck {

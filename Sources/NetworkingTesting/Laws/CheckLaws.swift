@@ -1,5 +1,5 @@
 public import FoundationForNetworking
-public import Networking
+public import NetworkingCore
 
 /// Checks a modifier against the laws for all modifiers, and throws an error if it breaks one.
 ///

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingCore
 
 /// Checks the laws of a component from outside.
 struct ComponentCheck {

@@ -1,5 +1,5 @@
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 /// Laws about requests sent upstream and the responses and errors returned.
 extension LawCheck {

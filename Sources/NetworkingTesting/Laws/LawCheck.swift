@@ -1,4 +1,4 @@
-import Networking
+import NetworkingCore
 import Synchronization
 
 /// Checks the laws of a stack around a transport.

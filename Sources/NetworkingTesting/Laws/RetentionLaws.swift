@@ -1,5 +1,5 @@
 import FoundationForNetworking
-import Networking
+import NetworkingCore
 
 extension LawCheck {
     func releasesRequests() async throws {

@@ -1,4 +1,5 @@
-public import Networking
+public import NetworkingCore
+public import NetworkingMocking
 
 extension NetworkingComponent {
     /// Returns a mock response for every request here, so that nothing is sent upstream.

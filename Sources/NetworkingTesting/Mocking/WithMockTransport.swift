@@ -1,4 +1,4 @@
-public import Networking
+public import NetworkingMocking
 
 /// Runs a test with a mock transport, and throws at the end if mock responses are unused.
 ///

@@ -1,5 +1,5 @@
 import Dispatch
-package import Networking
+package import NetworkingCore
 import Synchronization
 
 /// An actor that counts its jobs: each return from another executor is one more job.

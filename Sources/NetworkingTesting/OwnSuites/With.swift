@@ -1,4 +1,4 @@
-package import Networking
+package import NetworkingCore
 
 extension HTTPRequestData {
     /// Returns a changed copy, so that a test can use a constant.

@@ -124,6 +124,7 @@ struct CacheStatusTests {
         let network = transport.cached().instrument(instrument)
         let passed = try await network.data(.lawful.with { $0.cacheMode = .noStore })
         #expect(passed.metrics?.cache == .cacheBypass(.request))
+        #expect(passed.metrics?.cache?.cacheBypass == .request)
         #expect(passed.cacheStatus?.forward == .bypass)
         #expect(instrument.statistics.cacheBypasses == 1)
         _ = try await network.data(.lawful)

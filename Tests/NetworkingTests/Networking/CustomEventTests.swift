@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import Networking
 import NetworkingTesting
@@ -26,6 +27,61 @@ struct CustomEventTests {
             try await clock.sleep(for: .seconds(2))
             request.emit(WaitEvent.waited(.compressor, clock.now - start))
             return try await upstream.send(request)
+        }
+    }
+
+    private enum LookupEvent: NetworkEvent {
+        case found(String, for: HTTPRequestData)
+        case missing
+
+        var mark: EventMark? {
+            switch self {
+            case .found(let place, _): EventMark(.cacheHit, detail: place)
+            case .missing: .cacheMiss
+            }
+        }
+
+        func logMessage(redactedBy redaction: Redaction) -> String? {
+            switch self {
+            case .found(let place, let request): "found in \(place) for \(redaction.line(for: request))"
+            case .missing: nil
+            }
+        }
+
+        var description: String {
+            switch self {
+            case .found(let place, _): "found(\(place))"
+            case .missing: "missing"
+            }
+        }
+    }
+
+    private struct MarkEvent: NetworkEvent {
+        let mark: EventMark?
+        let description = "marked"
+    }
+
+    /// A modifier that reports an event for each request.
+    private struct Reporting: NetworkingModifier {
+        let event: any NetworkEvent
+
+        init(_ event: any NetworkEvent) {
+            self.event = event
+        }
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            request.emit(event)
+            return try await upstream.send(request)
+        }
+    }
+
+    /// A cache that has a response for each request.
+    private struct DiskCached: NetworkingModifier {
+        let body: Data
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            request.emit(LookupEvent.found("disk", for: request))
+            return HTTPResponseData(request: request, data: body)
         }
     }
 
@@ -79,6 +135,93 @@ struct CustomEventTests {
 
         #expect(log.messages.contains { $0.hasPrefix("The key is ") })
         #expect(!log.messages.contains { $0.contains("k-4711") })
+    }
+
+    @Test func logHasNoLineForAnEventWithoutAMessage() async throws {
+        let log = LogRecorder()
+
+        let transport = MockTransport { _ in .ok() }
+        try await transport.modified(Reporting(LookupEvent.missing)).logged(using: log.logger(.debug)).data(.lawful)
+
+        #expect(log.messages.count == 2)
+    }
+
+    @Test func logRedactsTheMessagesOfCustomEvents() async throws {
+        let log = LogRecorder()
+        var request = HTTPRequestData.lawful
+        request.markSecret("k-4711")
+        var original = HTTPRequestData(authority: "laws.example", path: "/k-4711")
+        original.queryItems = [URLQueryItem(name: "token", value: "SECRET")]
+
+        let network = MockTransport { _ in .ok() }.modified(Reporting(LookupEvent.found("k-4711\n", for: original)))
+        try await network.logged(using: log.logger(.debug)).data(request)
+
+        let message = try #require(log.messages.first { $0.hasPrefix("found in ") })
+        #expect(
+            message == """
+                found in <redacted>\u{FFFD} for GET https://laws.example/<redacted>?token=<redacted>: \
+                GET https://laws.example/check
+                """
+        )
+    }
+
+    @Test func cacheOfAnotherPackageIsCountedLikeThatOfTheLibrary() async throws {
+        let instrument = SessionInstrument()
+        let transport = MockTransport { _ in .ok(Data("hello".utf8)) }
+
+        let full = transport.modified(DiskCached(body: Data("hello".utf8))).instrument(instrument)
+        let hit = try await full.data(.lawful)
+        let empty = transport.modified(Reporting(LookupEvent.missing)).instrument(instrument)
+        let miss = try await empty.data(.lawful)
+
+        #expect(hit.metrics?.cache == EventMark(.cacheHit, detail: "disk"))
+        #expect(hit.metrics?.cache?.cacheHit == nil)
+        #expect(hit.metrics?.savedBytes == 5)
+        #expect(hit.metrics?.waterfall().contains("from the cache (disk)") == true)
+        #expect(miss.metrics?.cache == .cacheMiss)
+        let statistics = instrument.statistics
+        #expect(statistics.cacheResults == [EventMark(.cacheHit, detail: "disk"): 1, .cacheMiss: 1])
+        #expect((statistics.cacheHits, statistics.cacheMisses, statistics.cacheRatio) == (1, 1, 0.5))
+    }
+
+    @Test func retriesOfAnotherPackageAreCountedLikeThoseOfTheLibrary() async throws {
+        let instrument = SessionInstrument()
+        let network = MockTransport { _ in .ok() }.modified(Reporting(MarkEvent(mark: .retry)))
+            .modified(Reporting(MarkEvent(mark: .refresh))).modified(Reporting(MarkEvent(mark: .redirect)))
+            .modified(Reporting(MarkEvent(mark: .shared)))
+
+        let response = try await network.instrument(instrument).data(.lawful)
+
+        #expect(response.metrics?.marks.map(\.mark) == [.shared, .redirect, .refresh, .retry])
+        let statistics = instrument.statistics
+        #expect((statistics.retries, statistics.redirects) == (1, 1))
+        #expect((statistics.refreshes, statistics.shared) == (1, 1))
+    }
+
+    @Test func marksAreEqualByKindAndDetail() {
+        #expect(EventMark(.cacheHit, detail: "fresh") == .cacheHit(.fresh))
+        #expect(EventMark(.cacheHit) != .cacheHit(.fresh))
+        #expect(EventMark.cacheHit(.stale) != .cacheHit(.fresh))
+        #expect(EventMark(.cacheBypass, detail: "fresh") != .cacheHit(.fresh))
+        #expect(Set([EventMark.retry, EventMark(.retry), .timeout, .deadline, .retryRefused(.budget)]).count == 4)
+    }
+
+    @Test func marksReturnTheValuesOfTheirFeature() {
+        #expect(EventMark.cacheHit(.standIn).cacheHit == .standIn)
+        #expect(EventMark.cacheBypass(.vary).cacheBypass == .vary)
+        #expect(EventMark.retryRefused(.budget).retryRefusal == .budget)
+        #expect(EventMark.retry.cacheHit == nil)
+        #expect(EventMark(.retryRefused, detail: "unknown").retryRefusal == nil)
+        #expect(EventMark.event("fresh").cacheHit == nil)
+    }
+
+    @Test func marksAreShortLines() {
+        #expect(EventMark.cacheHit(.fresh).description == "cacheHit (fresh)")
+        #expect(EventMark.deadline.description == "deadline")
+        #expect(EventMark.event("a\nb").description == "a\u{FFFD}b")
+        #expect(EventMark(EventMark.Kind("compressed"), detail: "gzip").description == "compressed (gzip)")
+        #expect(EventMark.event(String(repeating: "é", count: 1_000)).detail?.count == 200)
+        #expect(EventMark.Kind.cacheMiss.name == "cacheMiss")
     }
 
     @Test func metricsContainCustomEvents() async throws {

@@ -101,6 +101,64 @@ struct ObservedTests {
         )
     }
 
+    @Test func eventsStateTheirLinesInLogs() {
+        let request = HTTPRequestData.lawful
+        let response = HTTPResponseData(request: request)
+        let attempt = Attempt(number: 1, result: .success(response), elapsed: .zero)
+        let withheld = WithheldCredentials(["Authorization"], reason: .otherServer)
+        var next = HTTPRequestData(authority: "laws.example", path: "/next")
+        next.queryItems = [URLQueryItem(name: "token", value: "SECRET")]
+        let messages: [(any NetworkEvent, String?)] = [
+            (CallEvent.started, nil), (CallEvent.ended(response), nil), (CallEvent.failed(CancellationError()), nil),
+            (WaitEvent.waiting(.concurrencyLimit, .seconds(1)), "waiting 1.0 seconds (concurrency-limit)"),
+            (WaitEvent.waiting(.sharing, nil), "waiting (sharing)"),
+            (WaitEvent.waited(.concurrencyLimit, .seconds(2)), "waited 2.0 seconds (concurrency-limit)"),
+            (WaitEvent.waited(.backoff, .seconds(2)), nil), (ExchangeEvent.started, nil),
+            (ExchangeEvent.readingBody, "reading the body before connecting"), (ExchangeEvent.bodyRead, nil),
+            (ExchangeEvent.headReceived(response.http), nil), (ExchangeEvent.failed(CancellationError()), nil),
+            (RedirectEvent.redirected(to: next), "redirected to GET https://laws.example/next?token=<redacted>"),
+            (RedirectEvent.refused(.downgrade), "redirect not followed (downgrade)"),
+            (RetryEvent.retrying(attempt), "retrying (attempt \(attempt))"),
+            (RetryEvent.refused(.budget), "not retried (budget)"),
+            (AuthenticationEvent.refreshing, "refreshing credentials"),
+            (CredentialsEvent.withheld(withheld), "\(withheld)"),
+            (CacheEvent.hit(.stale), "served from the cache (stale)"), (CacheEvent.missed, nil),
+            (CacheEvent.stored, nil), (CacheEvent.evicted(count: 3), nil), (CacheEvent.revalidated, nil),
+            (CacheEvent.bypassed(.method), "not cached (method)"),
+            (CacheEvent.failed(CancellationError()), "the cache failed (CancellationError)"),
+            (DeduplicationEvent.shared, "sharing the exchange of an identical request"),
+            (TimeoutEvent.expired(after: .seconds(4)), "timed out after 4.0 seconds"),
+            (DeadlineEvent.exceeded(after: .seconds(5)), "deadline of 5.0 seconds exceeded"),
+            (OfflineEvent.refused, "offline(refused)"), (NetworkNote("hello"), "hello"),
+        ]
+        for (event, message) in messages {
+            #expect(event.logMessage(redactedBy: .standard) == message)
+        }
+    }
+
+    @Test func eventsStateTheirMarks() {
+        let request = HTTPRequestData.lawful
+        let response = HTTPResponseData(request: request)
+        let attempt = Attempt(number: 1, result: .success(response), elapsed: .zero)
+        let withheld = WithheldCredentials(["Authorization"], reason: .otherServer)
+        let marks: [(any NetworkEvent, EventMark?)] = [
+            (CallEvent.started, nil), (ExchangeEvent.started, nil), (WaitEvent.waiting(.backoff, nil), nil),
+            (CredentialsEvent.withheld(withheld), nil), (RedirectEvent.redirected(to: request), .redirect),
+            (RedirectEvent.refused(.downgrade), nil), (RetryEvent.retrying(attempt), .retry),
+            (RetryEvent.refused(.budget), .retryRefused(.budget)), (AuthenticationEvent.refreshing, .refresh),
+            (CacheEvent.hit(.stale), .cacheHit(.stale)), (CacheEvent.missed, .cacheMiss),
+            (CacheEvent.bypassed(.method), .cacheBypass(.method)), (CacheEvent.stored, nil),
+            (CacheEvent.evicted(count: 3), nil), (CacheEvent.revalidated, nil),
+            (CacheEvent.failed(CancellationError()), nil), (DeduplicationEvent.shared, .shared),
+            (TimeoutEvent.expired(after: .seconds(4)), .timeout),
+            (DeadlineEvent.exceeded(after: .seconds(5)), .deadline),
+            (CookieEvent.added(count: 2), .event("cookiesAdded(2)")), (NetworkNote("hello"), .event("hello")),
+        ]
+        for (event, mark) in marks {
+            #expect(event.mark == mark)
+        }
+    }
+
     /// The fields of a listener are sent with each exchange, may differ each time, and are validated like other fields.
     @Test func listenerMayAddFieldsToEachExchange() async throws {
         struct Numbering: NetworkEventObserver {

@@ -1,8 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 
 extension TransportCheck {
     /// Compressed bodies from a server that only uses the requested codings (RFC 9110, section 12.5.3).

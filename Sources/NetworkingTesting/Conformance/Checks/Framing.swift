@@ -1,8 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 
 extension TransportCheck {
     /// Responses in raw bytes, both valid but unusual ones and invalid ones.

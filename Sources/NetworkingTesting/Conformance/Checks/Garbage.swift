@@ -1,7 +1,7 @@
 #if TestServer
 import FoundationForNetworking
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 
 extension TransportCheck {
     /// Random and damaged bytes.

@@ -1,6 +1,7 @@
 #if TestServer
 import FoundationForNetworking
-import Networking
+import NetworkingResilience
+import NetworkingCore
 import NetworkingTestServer
 
 extension TransportCheck {

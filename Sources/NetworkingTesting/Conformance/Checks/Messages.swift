@@ -1,8 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 
 extension TransportCheck {
     /// Methods, targets, header fields and statuses, in both directions.

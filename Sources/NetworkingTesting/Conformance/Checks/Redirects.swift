@@ -1,8 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 
 extension TransportCheck {
     /// The library's redirect rules, as applied over the transport.

@@ -1,7 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
+import NetworkingTransfers
+import NetworkingCore
 import NetworkingTestServer
 
 extension TransportCheck {

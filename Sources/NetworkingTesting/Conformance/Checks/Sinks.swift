@@ -1,8 +1,8 @@
 #if TestServer
 import FoundationForNetworking
 import HTTPTypes
-import Networking
 import NetworkingTestServer
+import NetworkingCore
 import Synchronization
 
 extension TransportCheck {

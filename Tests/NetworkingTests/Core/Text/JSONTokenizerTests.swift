@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingCore
+@testable import NetworkingMocking
 
 @Suite(.tags(.memory), .timeLimit(.minutes(5))) struct JSONTokenizerTests {
     /// Returns the tokens up to the end or the first fault, and whether the end was reached.

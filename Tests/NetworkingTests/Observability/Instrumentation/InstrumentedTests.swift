@@ -158,11 +158,32 @@ struct InstrumentedTests {
         #expect((miss.attempts, miss.receivedBytes, miss.savedBytes) == (1, 5, 0))
         #expect((hit.attempts, hit.receivedBytes, hit.savedBytes) == (0, 0, 5))
         let statistics = instrument.statistics
-        #expect(statistics.cacheHits == [.fresh: 1])
-        #expect(statistics.cacheMisses == 1)
+        #expect(statistics.cacheResults == [.cacheHit(.fresh): 1, .cacheMiss: 1])
+        #expect((statistics.cacheHits, statistics.cacheMisses, statistics.cacheBypasses) == (1, 1, 0))
         #expect(statistics.cacheRatio == 0.5)
         #expect(statistics.savedBytes == 5)
         #expect(statistics.receivedBytes == 5)
+    }
+
+    @Test func resultsOfAnyCacheAreBounded() async throws {
+        struct Lookup: NetworkEvent {
+            let mark: EventMark?
+            let description = "lookup"
+        }
+        struct Numbered: NetworkingModifier {
+            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+                request.emit(Lookup(mark: EventMark(.cacheHit, detail: "\(request.path ?? "")")))
+                return try await upstream.send(request)
+            }
+        }
+        let network = MockTransport { _ in .ok() }.modified(Numbered()).instrument(instrument)
+        for number in 0..<100 {
+            try await network.data(.lawful.with { $0.path = "/\(number)" })
+        }
+        let statistics = instrument.statistics
+        #expect(statistics.cacheHits == 100)
+        #expect(statistics.cacheResults.count == 65)
+        #expect(statistics.cacheResults[EventMark(.cacheHit)] == 36)
     }
 
     @Test func waitForASharedExchangeIsReported() async throws {

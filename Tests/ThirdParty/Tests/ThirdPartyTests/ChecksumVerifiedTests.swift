@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Networking
 import NetworkingTesting
 import Testing
@@ -47,6 +48,14 @@ struct ChecksumVerifiedTests {
         try await MockTransport { [body] _ in MockResponse(status: .ok, data: body) }.checksumVerified().data(request)
         let events = recorder.events.compactMap { $0 as? ChecksumEvent }
         #expect(events.map(\.description) == ["The body has the checksum 11e60398."])
+    }
+
+    @Test func logsAndMetricsShowTheChecksumInTheirOwnForms() async throws {
+        let log = LogRecorder()
+        let network = MockTransport { [body] _ in MockResponse(status: .ok, data: body) }.checksumVerified()
+        let response = try await network.logged(using: log.logger(.debug)).instrument().data(request(expecting: nil))
+        #expect(log.messages.contains { $0.hasPrefix("checksum 11e60398: GET ") })
+        #expect(response.metrics?.marks.map(\.mark) == [EventMark(.checksum)])
     }
 
     @Test func diagnosticsReportAPlaceOutsideRetryAndAnUnreadOption() {
