@@ -1,6 +1,7 @@
 #if Telemetry
 import Foundation
 import HTTPTypes
+import InMemoryTracing
 import MetricsTestKit
 import Networking
 import NetworkingTelemetry
@@ -42,5 +43,45 @@ struct CountedEventTests {
         for _ in 1...2 { try await network.data(HTTPRequestData(path: "orders")) }
         #expect(count(.credentialRefreshes) == 1)
     }
+
+    @Test(
+        arguments: [
+            (.retry, .retries, "networking.retry"), (.retryRefused, .refusedRetries, "networking.retry.refused"),
+            (.redirect, .redirects, "networking.redirect"), (.shared, .sharedCalls, "networking.shared"),
+            (.refresh, .credentialRefreshes, "networking.credentials.refresh"),
+            (.timeout, .timeouts, "networking.timeout"), (.deadline, .timeouts, "networking.deadline"),
+            (.cacheHit, .cacheOutcomes, "networking.cache"), (.cacheMiss, .cacheOutcomes, "networking.cache"),
+            (.cacheBypass, .cacheOutcomes, "networking.cache"),
+        ] as [(EventMark.Kind, TelemetryMetric, String)]
+    )
+    func countsEventsOfOtherPackagesByTheirMarks(
+        kind: EventMark.Kind,
+        metric: TelemetryMetric,
+        name: String
+    ) async throws {
+        let tracer = W3CTracer()
+        let network = MockTransport { _ in .ok() }
+            .modified(Marking(mark: EventMark(kind, detail: "arbitrary")))
+            .telemetry(tracer: tracer, metrics: metrics)
+        try await network.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(count(metric) == 1)
+        #expect(!metrics.counters(label: metric.rawValue).flatMap(\.dimensions).contains { $0.1 == "arbitrary" })
+        #expect(tracer.calls.first?.events.map(\.name) == [name])
+    }
+}
+
+private struct Marking: NetworkingModifier {
+    let mark: EventMark
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        request.emit(MarkedEvent(mark: mark))
+        return try await upstream.send(request)
+    }
+}
+
+private struct MarkedEvent: NetworkEvent {
+    let mark: EventMark?
+
+    var description: String { "marked" }
 }
 #endif
