@@ -248,7 +248,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> Grant {
         do {
             return try await grant()
-        } catch var error as NetworkingError where error.wasNotSent {
+        } catch var error as NetworkingError where error.wasNotProcessed {
             error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
             throw error
         }

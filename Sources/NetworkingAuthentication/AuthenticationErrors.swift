@@ -126,7 +126,7 @@ extension HTTPRequestData {
             reason: "\(consequence): \(failure.explanation)\(further)",
             retryAfter: retryAfter ?? cause?.retryAfter
         )
-        error.wasNotSent = kind != .unauthorized
+        error.wasNotProcessed = kind != .unauthorized
         return error
     }
 }

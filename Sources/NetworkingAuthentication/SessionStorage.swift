@@ -5,8 +5,9 @@ import Synchronization
 /// Stores the sessions of several users, so that they need not sign in again.
 ///
 /// Use ``InMemorySessionStorage`` or ``FileSessionStorage``, or `KeychainSessionStorage` on Apple's platforms. A
-/// ``TokenStore`` calls its storage once for each change, in order, and waits for each call. A call should therefore be
-/// short, and must not use that store.
+/// ``TokenStore`` calls its storage once for each change, in order, and waits for each call. If two threads change a
+/// store at the same time, one of them passes both changes to the storage. A call should therefore be short. A call may
+/// use that store; a change that it makes is stored after the call.
 ///
 /// A storage that several processes use also conforms to ``SharedSessionStorage``, so that one of them refreshes a
 /// session for all.
@@ -230,7 +231,7 @@ extension TokenStore where Credentials == Session {
 /// Stores the changes of a token store, one after the other.
 struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
     let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) throws -> Void
-    /// Receives the errors of changes that could not be stored, outside the lock of the store.
+    /// Receives the errors of changes that could not be stored.
     let onFailure: @Sendable (any Error) -> Void
     /// The part that other processes also use; `nil` if the storage is not a ``SharedSessionStorage``.
     let shared: SharedCredentials<Credentials>?

@@ -33,7 +33,10 @@ extension TokenStore {
                 _ = isLocking.replace(with: true)
                 let lock = try await lock(old)
                 _ = isLocking.replace(with: false)
-                defer { lock?.release() }
+                defer {
+                    // After the new credentials are stored, which another thread may be doing.
+                    if let lock { storing.add { { lock.release() } } }
+                }
                 switch await changeElsewhere(of: old) {
                 case nil:
                     try await renew(old)

@@ -30,8 +30,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     let limit: RefreshLimit
     let storage: CredentialStorage<Credentials>?
     let state: Mutex<State>
-    /// Held while credentials are stored and published, so that storage and subscribers receive the changes in order.
-    private let publishing = Mutex(())
+    /// Passes the changes to the storage, in order.
+    let storing = JobQueue()
     private let published = Broadcast<CredentialChange<Credentials>>()
 
     /// Creates a store.
@@ -200,30 +200,33 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         renewal?.end(with: result)
     }
 
-    /// Applies a change and, if it was made, passes it to the storage and the subscribers.
+    /// Applies a change and, if it was made, passes it to the subscribers and the storage.
+    ///
+    /// If another thread is storing a change, that thread also stores this one.
     ///
     /// - Parameters:
     ///   - isStored: Whether the storage has the change already, because another process made it.
     ///   - apply: Makes the change and returns it, or returns `nil` if it makes none.
     func publish(isStored: Bool = false, _ apply: () -> CredentialChange<Credentials>?) {
-        let failure = publishing.withLock { _ -> (any Error)? in
+        storing.add {
             let before = credentials
             guard let change = apply() else { return nil }
             // Under the lock, which keeps the changes in order.
             published.publish(change)
-            if isStored {
-                storage?.shared?.takeOver(change)
-                return nil
+            guard let storage else { return nil }
+            let environment = NetworkEnvironment.current
+            return {
+                guard !isStored else {
+                    storage.shared?.takeOver(change)
+                    return
+                }
+                do {
+                    try storage.store(change, before)
+                } catch {
+                    // The thread may belong to another caller, with another logger.
+                    NetworkEnvironment.$current.withValue(environment) { storage.onFailure(error) }
+                }
             }
-            do {
-                try storage?.store(change, before)
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let failure {
-            storage?.onFailure(failure)
         }
     }
 }

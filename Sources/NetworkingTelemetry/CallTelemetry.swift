@@ -211,6 +211,7 @@ final class CallTelemetry: NetworkEventObserver {
 extension CallTelemetry {
     /// Records other events, in the call's span and the stack's metrics.
     private func record(_ event: any NetworkEvent) {
+        var mark: EventMark?
         switch event {
         case WaitEvent.waiting(let wait, _):
             guard state.withLock({ $0.begin(wait) }) else { return }
@@ -222,10 +223,11 @@ extension CallTelemetry {
             meters.record(duration.inSeconds, .waitDuration, Dimensions("networking.wait.reason", wait.name))
         default:
             guard state.withLock({ !$0.isFollowing }) else { return }
-            guard let (metric, count, dimensions) = event.counted else { break }
+            mark = event.mark
+            guard let (metric, count, dimensions) = event.counted(as: mark) else { break }
             meters.record(count, metric, dimensions)
         }
-        guard span.isRecording, let (name, attributes) = event.shown else { return }
+        guard span.isRecording, let (name, attributes) = event.shown(as: mark) else { return }
         if let outcome = attributes["networking.cache.outcome"] {
             span.updateAttributes { $0["networking.cache.outcome"] = outcome }
         }

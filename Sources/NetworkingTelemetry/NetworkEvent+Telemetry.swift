@@ -8,7 +8,7 @@ import Tracing
 
 extension NetworkEvent {
     /// The metric, count and dimensions of the event; `nil` if it is not counted.
-    var counted: (TelemetryMetric, Double, Dimensions)? {
+    func counted(as mark: EventMark?) -> (TelemetryMetric, Double, Dimensions)? {
         switch self as any NetworkEvent {
         case RetryEvent.retrying(let attempt): (.retries, 1, Dimensions(errorType: attempt.errorType))
         case RetryEvent.refused(let refusal):
@@ -20,7 +20,7 @@ extension NetworkEvent {
     }
 
     /// The event in the call's span: numbers and words from bounded sets, never text of a server or a caller.
-    var shown: (name: String, attributes: SpanAttributes)? {
+    func shown(as mark: EventMark?) -> (name: String, attributes: SpanAttributes)? {
         switch self as any NetworkEvent {
         case WaitEvent.waited(let wait, let duration):
             (

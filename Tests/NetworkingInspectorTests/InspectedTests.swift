@@ -121,20 +121,42 @@ struct InspectedTests {
         #expect(summaries.first?.marks.map(\.name) == ["compressed(512 bytes)"])
     }
 
-    @Test func recordsTheResultOfACacheOfAnotherPackage() async throws {
+    /// A cache of another package.
+    private struct Looking: NetworkingModifier {
+        let mark: EventMark
+
         struct Lookup: NetworkEvent {
             let mark: EventMark?
             let description = "lookup"
         }
-        struct Looking: NetworkingModifier {
-            let mark: EventMark
 
-            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-                request.emit(Lookup(mark: mark))
-                return try await upstream.send(request)
-            }
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            request.emit(Lookup(mark: mark))
+            return try await upstream.send(request)
         }
+    }
 
+    @Test func redactsMarkedSecretsInMarks() async throws {
+        var request = HTTPRequestData.lawful
+        request.markSecret("k-4711")
+        for kind in [.cacheHit, .cacheBypass] as [EventMark.Kind] {
+            let network = MockTransport { _ in .ok() }.modified(Looking(mark: EventMark(kind, detail: "key k-4711")))
+            try await network.inspected(by: inspector).data(request)
+        }
+        #expect(summaries.map(\.cache) == ["key <redacted>", "bypassed"])
+        #expect(summaries.map(\.cacheReason) == [nil, "key <redacted>"])
+        #expect(
+            summaries.map { $0.marks.map(\.name) } == [["cacheHit (key <redacted>)"], ["cacheBypass (key <redacted>)"]]
+        )
+    }
+
+    @Test func hitOfACacheOfAnotherPackageIsNotTakenForAMiss() async throws {
+        let network = MockTransport { _ in .ok() }.modified(Looking(mark: EventMark(.cacheHit, detail: "missed")))
+        try await network.inspected(by: inspector).data(.lawful)
+        #expect(summaries.map(\.cache) == ["hit"])
+    }
+
+    @Test func recordsTheResultOfACacheOfAnotherPackage() async throws {
         let marks = [EventMark(.cacheHit, detail: "disk"), EventMark(.cacheHit), .cacheMiss, .cacheBypass(.vary)]
         for mark in marks {
             let transport = MockTransport { _ in .ok() }

@@ -104,12 +104,14 @@ public struct NetworkingError: Error {
     /// throws.
     public var noResponseAfter: Duration?
 
-    /// Whether the request was not sent, because something that it needs was not available for the moment.
+    /// Whether the server has not processed the request, because something that it needs was not available for the
+    /// moment.
     ///
-    /// `authenticated` sets it if it could not renew the credentials for a temporary reason. `retry` then also repeats
-    /// requests that may not be sent twice, and regards a damaged response of the token server as temporary. `false`
-    /// by default.
-    public var wasNotSent = false
+    /// `authenticated` sets it if it could not renew the credentials for a temporary reason: the request was not sent,
+    /// or was refused with status 401. If the ``kind`` is one that `retry` repeats, it then also repeats requests that
+    /// may not be sent twice; ``Kind/invalidResponse`` and ``Kind/decoding`` count as such kinds, because they come
+    /// from the response of another server. `false` by default.
+    public var wasNotProcessed = false
 
     /// The metadata that components have set on the error.
     private var metadata = TypedValues()

@@ -61,9 +61,9 @@ public struct EventMark: Sendable {
         /// Creates a kind.
         ///
         /// - Parameter name: The name, which is different from those of other kinds. It is best at most 15 bytes long,
-        ///   so that it is stored in place.
+        ///   so that it is stored in place. Longer text is reduced to one line of 200 Unicode scalars.
         public init(_ name: String) {
-            self.name = name
+            self.name = name.utf8.count <= 15 ? name : EventMark.shortLine(name)
         }
 
         /// The name.
@@ -72,8 +72,8 @@ public struct EventMark: Sendable {
         }
     }
 
-    /// The maximum number of characters of a detail.
-    private static let maximumDetail = 200
+    /// The maximum length of a name or a detail, in Unicode scalars.
+    private static let maximumLength = 200
 
     /// The call shared the exchange of an identical request.
     public static let shared = EventMark(.shared)
@@ -106,14 +106,15 @@ public struct EventMark: Sendable {
     /// - Parameters:
     ///   - kind: The kind.
     ///   - detail: One word from a bounded set, without secrets. Statistics count each word separately. Longer text is
-    ///     reduced to one line of 200 characters.
+    ///     reduced to one line of 200 Unicode scalars.
     public init(_ kind: Kind, detail: String? = nil) {
         content = Content(kind: kind, detail: detail.map(Self.shortLine))
     }
 
-    private static func shortLine(_ text: String) -> String {
+    fileprivate static func shortLine(_ text: String) -> String {
         let line = PrintableText.singleLine(text)
-        return line.utf8.count <= maximumDetail ? line : String(line.prefix(maximumDetail))
+        // By Unicode scalar, because a character can have any number of them.
+        return line.utf8.count <= maximumLength ? line : String(line.unicodeScalars.prefix(maximumLength))
     }
 
     /// The kind of the mark.

@@ -1,7 +1,7 @@
 import HTTPTypes
 
-/// The options that the core itself reads for each request, as fields, because reading a field is faster than a search,
-/// and all others.
+/// The options of a request: as fields those that the core and the transports read for each request, because reading a
+/// field is faster than a search, and all others by their types.
 @usableFromInline
 package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()

@@ -134,7 +134,7 @@ extension CallCapture {
         case nil:
             summary.attempts = Int64(state.exchanges.count)
         }
-        if let metrics { summary.add(metrics) }
+        if let metrics { summary.add(metrics, state.redaction) }
         return summary
     }
 }
@@ -175,17 +175,19 @@ extension HAR.Entry {
 }
 
 extension HAR.Summary {
-    fileprivate mutating func add(_ metrics: CallMetrics) {
+    fileprivate mutating func add(_ metrics: CallMetrics, _ redaction: Redaction) {
         time = metrics.duration.inMilliseconds
         attempts = Int64(metrics.attempts)
         sentBytes = metrics.sentBytes
         receivedBytes = metrics.receivedBytes
         savedBytes = metrics.savedBytes
         isShared = metrics.isShared ? true : nil
+        // Details may come from another package.
+        let detail = metrics.cache?.detail.map(redaction.redactingValues)
         switch metrics.cache?.kind {
-        case .cacheHit?: cache = metrics.cache?.detail ?? "hit"
+        case .cacheHit?: cache = detail.flatMap { Self.noHits.contains($0) ? nil : $0 } ?? "hit"
         case .cacheMiss?: cache = "missed"
-        case .cacheBypass?: (cache, cacheReason) = ("bypassed", metrics.cache?.detail)
+        case .cacheBypass?: (cache, cacheReason) = ("bypassed", detail)
         default: break
         }
         let parts = metrics.spans
@@ -207,9 +209,13 @@ extension HAR.Summary {
             case .redirect: redirects += 1
             default: break
             }
-            marks.append(HAR.Mark(name: "\(moment.mark)", at: moment.offset.inMilliseconds))
+            let name = redaction.redactingValues(in: "\(moment.mark)")
+            marks.append(HAR.Mark(name: name, at: moment.offset.inMilliseconds))
         }
     }
+
+    /// What `cache` contains for calls that no cache has served.
+    private static let noHits: Set<String> = ["", "bypassed", "missed"]
 }
 
 extension CallMetrics.Span.Kind {

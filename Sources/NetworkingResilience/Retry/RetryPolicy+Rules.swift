@@ -26,7 +26,7 @@ extension RetryPolicy {
         case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: retriesNetworkFailures
         case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
         // The response of another server, such as a token server, was damaged on the way or came from an intermediary.
-        case .invalidResponse, .decoding: error.wasNotSent
+        case .invalidResponse, .decoding: error.wasNotProcessed
         default: false
         }
     }
@@ -44,11 +44,11 @@ extension Attempt {
         return error.kind == .status || error.kind == .unauthorized
     }
 
-    /// Whether the server cannot have processed the request: the request never reached it, or was not sent because its
-    /// credentials could not be renewed.
+    /// Whether the server cannot have processed the request: the request never reached it, or lacked credentials that
+    /// could not be renewed.
     var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
-        guard !error.wasNotSent else { return true }
+        guard !error.wasNotProcessed else { return true }
         guard error.response == nil else { return false }
         return switch error.kind {
         case .nameResolution, .connection, .offline: true

@@ -230,6 +230,33 @@ struct SessionStorageTests {
         box.store.withLock { $0 = nil }
     }
 
+    @Test func storageMayCallTheStore() throws {
+        final class Picky: SessionStorage {
+            let sessions = InMemorySessionStorage()
+            let store = Mutex<TokenStore<Session>?>(nil)
+
+            func session(for userID: String) throws -> Session? { sessions.session(for: userID) }
+            func removeSession(for userID: String) throws { sessions.removeSession(for: userID) }
+            func userIDs() throws -> [String] { sessions.userIDs() }
+
+            func save(_ session: Session) throws {
+                let store = store.withLock { $0 }
+                #expect(store?.credentials?.userID == session.userID)
+                store?.remove()
+                sessions.save(session)
+            }
+        }
+
+        let storage = Picky()
+        let store = TokenStore(nil, in: storage)
+        storage.store.withLock { $0 = store }
+        store.set(session("emily"))
+        #expect(store.credentials == nil)
+        // The removal is stored after the session, although it was made before.
+        #expect(try storage.userIDs().isEmpty)
+        storage.store.withLock { $0 = nil }
+    }
+
     @Test func storeSavesChangedSessions() async throws {
         let server = TokenServer()
         let storage = InMemorySessionStorage()

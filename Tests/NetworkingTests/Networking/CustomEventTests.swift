@@ -221,6 +221,9 @@ struct CustomEventTests {
         #expect(EventMark.event("a\nb").description == "a\u{FFFD}b")
         #expect(EventMark(EventMark.Kind("compressed"), detail: "gzip").description == "compressed (gzip)")
         #expect(EventMark.event(String(repeating: "é", count: 1_000)).detail?.count == 200)
+        let oneCharacter = "e" + String(repeating: "\u{301}", count: 1_000)
+        #expect(EventMark.event(oneCharacter).detail?.unicodeScalars.count == 200)
+        #expect(EventMark.Kind(oneCharacter).name.unicodeScalars.count == 200)
         #expect(EventMark.Kind.cacheMiss.name == "cacheMiss")
     }
 

@@ -53,14 +53,14 @@ struct RetryTests {
     }
 
     @Test(arguments: [true, false])
-    func postThatWasNotSentIsRetried(wasNotSent: Bool) async throws {
+    func postThatWasNotProcessedIsRetried(wasNotProcessed: Bool) async throws {
         let post = HTTPRequestData(method: .post, authority: "api.example.com", body: .data(Data("a".utf8)))
         var error = NetworkingError(.invalidResponse, request: post)
-        error.wasNotSent = wasNotSent
+        error.wasNotProcessed = wasNotProcessed
         let transport = MockTransport([.failure(error), .ok()])
         let response = try? await network(transport).data(post)
-        #expect(response?.status == (wasNotSent ? .ok : nil))
-        #expect(transport.requests.count == (wasNotSent ? 2 : 1))
+        #expect(response?.status == (wasNotProcessed ? .ok : nil))
+        #expect(transport.requests.count == (wasNotProcessed ? 2 : 1))
     }
 
     @Test(
