@@ -2,7 +2,7 @@ import Synchronization
 
 /// Runs jobs one at a time and in order, on the thread that adds the first of them.
 ///
-/// No lock is held while a job runs, so a job may run code of the app. If that adds another job, it runs after this one.
+/// No lock is held while a job runs, so it may run code of the app. A job that it adds runs after it.
 final class JobQueue: Sendable {
     typealias Job = @Sendable () -> Void
 
