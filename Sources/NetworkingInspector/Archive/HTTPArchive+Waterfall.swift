@@ -76,7 +76,7 @@ extension HAR.Entry {
         let attempts = summary.attempts - summary.redirects
         if attempts > 1 { parts.append("\(attempts) attempts") }
         if summary.redirects > 0 { parts.append("\(summary.redirects) redirect\(summary.redirects == 1 ? "" : "s")") }
-        if let cache = summary.cache, cache != "missed", cache != "bypassed" { parts.append(cache) }
+        if let cache = summary.cache, !["", "missed", "bypassed"].contains(cache) { parts.append(cache) }
         if summary.isShared == true { parts.append("shared") }
         return PrintableText.singleLine(parts.joined(separator: ", "))
     }

@@ -53,19 +53,22 @@ final class DeduplicationKey: Hashable, Sendable {
 
     /// The options that can affect a response.
     private struct Options: Equatable {
-        static let defaults = Options(HTTPRequestData())
+        static let defaults = Options()
 
-        private let timeout, deadline, connectTimeout, headTimeout, idleTimeout: Duration?
-        private let acceptedStatuses: StatusSet
-        private let maximumResponseBytes: Int64
-        private let decompressionLimit: DecompressionLimit
-        private let redirects: String?
-        private let authenticationMethod: AuthenticationMethod?
-        private let allowsPlaintextCredentials, isThrottled: Bool
-        private let isIdempotent: Bool?
+        private var timeout, deadline, connectTimeout, headTimeout, idleTimeout: Duration?
+        private var acceptedStatuses = RequestSettings.defaults.acceptedStatuses
+        private var maximumResponseBytes = RequestSettings.defaults.maximumResponseBytes
+        private var decompressionLimit = RequestSettings.defaults.decompressionLimit
+        private var redirects: String?
+        private var authenticationMethod: AuthenticationMethod?
+        private var allowsPlaintextCredentials = false
+        private var isThrottled = true
+        private var isIdempotent: Bool?
         /// An urgent request must not join an exchange of low priority, because other requests may overtake that.
-        private let priority: RequestPriority
-        private let identities: [ObjectIdentifier: Identity]
+        private var priority = RequestPriority.normal
+        private var identities: [ObjectIdentifier: Identity] = [:]
+
+        private init() {}
 
         init?(_ request: HTTPRequestData) {
             let redirects = request.box?.value.redirects

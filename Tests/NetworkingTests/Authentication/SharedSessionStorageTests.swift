@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import NetworkingCore
 import NetworkingTesting
 import Synchronization
 import TestSupport
@@ -438,6 +439,69 @@ struct SharedSessionStorageTests {
                 _ = try await storage.lockSession(for: "emily")
             }
         }
+    }
+
+    @Test func lockIsHeldUntilAnotherThreadHasStoredTheNewSession() async throws {
+        let storage = HoldingStorage()
+        let new = Session(userID: "emily", accessToken: "new")
+        let store = TokenStore(
+            nil,
+            in: storage,
+            delegate: ScriptedAuthenticationDelegate<Session>(refreshing: [.success(new)])
+        )
+        let signedIn = Outcome<Void>()
+        await withCheckedContinuation { saving in
+            storage.holdFirstSave { saving.resume() }
+            Thread.detachNewThread {
+                store.set(Session(userID: "emily", accessToken: "old"))
+                signedIn.end(with: .success(()))
+            }
+        }
+        // The thread is storing the first session, so it will also store the one of this refresh.
+        let network = MockTransport { request in
+            request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        let response = try await network.authenticated(with: store).server(authority: "api.example.com")
+            .data(HTTPRequestData(path: "me"))
+        #expect(response.status == .ok)
+        #expect(storage.journal.entries == ["locked"])
+        storage.endHold()
+        try await signedIn.value()
+        #expect(storage.journal.entries == ["locked", "saved old", "saved new", "released"])
+    }
+
+    /// A storage that holds the first call of `save`.
+    private final class HoldingStorage: SharedSessionStorage {
+        let journal = Journal()
+        private let sessions = InMemorySessionStorage()
+        private let onFirstSave = Mutex<(@Sendable () -> Void)?>(nil)
+        private let hold = DispatchSemaphore(value: 0)
+
+        func holdFirstSave(_ onSave: @escaping @Sendable () -> Void) {
+            onFirstSave.withLock { $0 = onSave }
+        }
+
+        func endHold() {
+            hold.signal()
+        }
+
+        func save(_ session: Session) throws {
+            if let onSave = onFirstSave.withLock({ $0.take() }) {
+                onSave()
+                hold.wait()
+            }
+            sessions.save(session)
+            journal.note("saved \(session.accessToken)")
+        }
+
+        func lockSession(for userID: String) async throws -> SessionLock {
+            journal.note("locked")
+            return SessionLock { [journal] in journal.note("released") }
+        }
+
+        func session(for userID: String) throws -> Session? { sessions.session(for: userID) }
+        func removeSession(for userID: String) throws { sessions.removeSession(for: userID) }
+        func userIDs() throws -> [String] { sessions.userIDs() }
     }
 
     /// The number of tasks that hold a lock.
