@@ -36,8 +36,8 @@
 public protocol NetworkEvent: Sendable, CustomStringConvertible, CustomReflectable {
     /// The mark that metrics and archives keep of the event; `nil` if they keep none.
     ///
-    /// The default is a mark of kind ``EventMark/Kind/event`` with the description. It is read for each event of a call
-    /// that is measured or inspected, and of one with telemetry.
+    /// The default is a mark of kind ``EventMark/Kind/event`` with the description. `instrument`, `inspected` and
+    /// `telemetry` read it for each event of a call, so keep it cheap.
     var mark: EventMark? { get }
 
     /// Returns the message of the event's line in a log; `nil` if the log gets no line, because other lines imply it.

@@ -33,10 +33,10 @@ public protocol RequestOption {
     /// `false` by default.
     static var isCredential: Bool { get }
 
-    /// Whether a part of the stack sets the value for the parts upstream of it, and not the caller for the stack.
+    /// Whether a modifier sets the value for the parts upstream of it.
     ///
-    /// Such a value is removed when the request leaves the stack: the requests of responses, errors and recordings do
-    /// not have it. Diagnostics do not report it. `false` by default.
+    /// Such a value belongs to one way through the stack. The requests of responses, errors and recordings do not have
+    /// it, and diagnostics do not report it. `false` by default, for an option that the caller sets.
     static var isSetByStack: Bool { get }
 
     /// The name of the option in diagnostics.
@@ -45,7 +45,7 @@ public protocol RequestOption {
     static var name: String { get }
 }
 
-/// An option that parts of the library set or read without a modifier, so that diagnostics do not report it.
+/// An option that the library sets, or that it reads in every stack, so that diagnostics do not report it.
 package protocol LibraryRequestOption: RequestOption {}
 
 /// An option of a modifier that also keeps every transport from sending the request again, if its value forbids that.

@@ -47,7 +47,7 @@ public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension RequestSettings {
-    /// The options that were set, without those that are read without a modifier and those that the stack sets.
+    /// The options that the caller set and that have an effect only if a part of the stack reads them.
     var changedOptions: [RequestOptionKey] {
         custom.keys
             .compactMap { $0 as? any RequestOption.Type }

@@ -1,7 +1,9 @@
 import HTTPTypes
 
-/// The options of a request: as fields those that the core and the transports read for each request, because reading a
-/// field is faster than a search, and all others by their types.
+/// The options of a request.
+///
+/// The core and the transports read the fields for each request, because reading a field is faster than a search. All
+/// other options are in `custom`, by their types.
 @usableFromInline
 package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()
@@ -31,7 +33,6 @@ package struct RequestSettings: Sendable {
     package var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they occur.
     package var secretValues = SecretValues()
-    /// The options that are declared as types.
     @usableFromInline package var custom = TypedValues()
 }
 
