@@ -56,7 +56,7 @@ struct ClosureObserver: NetworkEventObserver {
     }
 }
 
-struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStringConvertible {
+struct Observed<Observer: NetworkEventObserver>: UpstreamLimited, CustomStringConvertible {
     let observer: Observer
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

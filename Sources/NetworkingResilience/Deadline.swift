@@ -73,7 +73,7 @@ public enum DeadlineEvent: NetworkEvent {
     }
 }
 
-struct Deadline: DeadlineProviding, CustomStringConvertible {
+struct Deadline: DeadlineProviding, UpstreamLimited, CustomStringConvertible {
     let limit: Duration
     /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline

@@ -135,12 +135,13 @@ extension NetworkingModifier {
     }
 }
 
-/// A modifier that waits for nothing but its upstream, so that an exchange through it ends at a time limit if the
-/// upstream's does.
-protocol UpstreamLimited: NetworkingModifier {}
+/// A modifier that ends at the time limit of a request if its upstream does.
+///
+/// It waits only for its upstream, or its own waits end at ``HTTPRequestData/exchangeLimit``.
+package protocol UpstreamLimited: NetworkingModifier {}
 
 extension UpstreamLimited {
-    func enforcesLimit(
+    package func enforcesLimit(
         of request: HTTPRequestData,
         on clock: NetworkClock,
         upstream: some NetworkingComponent

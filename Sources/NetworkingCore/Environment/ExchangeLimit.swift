@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The time limit of an exchange that a transport or `deduplicated` enforces itself.
+/// The time limit of an exchange that the components upstream enforce themselves.
 ///
 /// Otherwise `timeout` and `deadline` run their upstream in a separate task that they can cancel. Switching back from
 /// that task takes longer than the rest of a stack. ``NetworkingComponent/enforcesLimit(of:on:)`` shows a
@@ -12,7 +12,7 @@ public final class ExchangeLimit: Sendable {
     public let clock: NetworkClock
     private let reached = Atomic(false)
 
-    init(until deadline: Duration, on clock: NetworkClock) {
+    package init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
     }
@@ -39,5 +39,20 @@ public final class ExchangeLimit: Sendable {
             reach()
             cancel()
         }
+    }
+
+    /// Runs an operation in a separate task, which is cancelled and awaited at the limit.
+    ///
+    /// - Returns: The result of the operation, also one that it returns after the limit.
+    /// - Throws: The error of the operation. If the caller is cancelled, the operation is cancelled too.
+    package func run<Success: Sendable>(
+        _ operation: sending @escaping @isolated(any) () async throws -> Success
+    ) async throws -> Success {
+        // The work is a separate task, so it is not aware of a cancellation that came before it.
+        try Task.checkCancellation()
+        let work = OwnedTask.immediate(operation)
+        let alarm = alarm { work.cancel() }
+        defer { alarm.cancel() }
+        return try await work.value
     }
 }

@@ -42,6 +42,11 @@ public struct NetworkClock: Sendable {
         engine.isSystem
     }
 
+    /// Whether two values are the same clock, so that their moments can be compared.
+    static func === (lhs: NetworkClock, rhs: NetworkClock) -> Bool {
+        lhs.engine === rhs.engine
+    }
+
     /// The current date, which may jump.
     public var date: Date {
         engine.date

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Runs an operation with a deadline.
 ///
 /// At the deadline the operation is cancelled and awaited, so it should end promptly when it is cancelled. A result
@@ -19,32 +17,11 @@ func withTimeLimit<Success: Sendable>(
     timeIsUp: (_ error: (any Error)?) -> any Error,
     _ operation: sending @escaping @isolated(any) () async throws -> Success
 ) async throws -> Success {
-    // The work is a separate task, so it is not aware of a cancellation that came before it.
-    try Task.checkCancellation()
-    let isOver = Flag()
-    let work = OwnedTask.immediate(operation)
-    let alarm = clock.alarm(at: deadline) {
-        isOver.raise()
-        work.cancel()
-    }
-    defer { alarm.cancel() }
+    let limit = ExchangeLimit(until: deadline, on: clock)
     do {
-        return try await work.value
+        return try await limit.run(operation)
     } catch {
-        guard isOver.isRaised, !Task.isCancelled else { throw error }
+        guard limit.isReached, !Task.isCancelled else { throw error }
         throw timeIsUp(error is CancellationError ? nil : error)
-    }
-}
-
-/// A flag that one thread sets and another reads.
-private final class Flag: Sendable {
-    private let value = Atomic(false)
-
-    var isRaised: Bool {
-        value.load(ordering: .acquiring)
-    }
-
-    func raise() {
-        value.store(true, ordering: .releasing)
     }
 }

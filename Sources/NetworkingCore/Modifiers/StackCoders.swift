@@ -47,7 +47,7 @@ extension NetworkingComponent {
     }
 }
 
-struct StackDecoder: NetworkingModifier, CustomStringConvertible {
+struct StackDecoder: UpstreamLimited, CustomStringConvertible {
     let decoder: any BodyDecoder
     /// The options of requests without others, which share them, so that a request allocates nothing for its decoder.
     private let settings: CopyOnWrite<RequestSettings>
@@ -72,7 +72,7 @@ struct StackDecoder: NetworkingModifier, CustomStringConvertible {
     }
 }
 
-struct StackEncoder: NetworkingModifier, CustomStringConvertible {
+struct StackEncoder: UpstreamLimited, CustomStringConvertible {
     let encoder: any BodyEncoder
     let contentType: String
 

@@ -3,8 +3,8 @@ extension NetworkingComponent {
     ///
     /// A component that enforces limits, such as a transport over a network, ends its exchange itself. For any other,
     /// the request is sent in a separate task, which is cancelled and awaited when the time is up. A response that it
-    /// still returns is used. If a modifier further out has already set a limit that a transport enforces, that limit
-    /// stays in force, and this one uses a task.
+    /// still returns is used. If a modifier further out has set a limit on the same clock, the earlier of the two is
+    /// enforced.
     ///
     /// ```swift
     /// let clock = NetworkEnvironment.current.clock
@@ -28,12 +28,14 @@ extension NetworkingComponent {
         on clock: NetworkClock,
         timeIsUp: (_ error: (any Error)?) -> any Error
     ) async throws -> HTTPResponseData {
-        guard request.exchangeLimit == nil, enforcesLimit(of: request, on: clock) else {
+        guard enforcesLimit(of: request, on: clock), request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
             return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
                 try await send(request)
             }
         }
         try Task.checkCancellation()
+        // The outer limit ends the exchange before this one would.
+        if let outer = request.exchangeLimit, outer.deadline <= deadline { return try await send(request) }
         let limit = ExchangeLimit(until: deadline, on: clock)
         var limited = request
         limited.exchangeLimit = limit

@@ -40,7 +40,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Instrumented: NetworkingModifier, CustomStringConvertible {
+struct Instrumented: UpstreamLimited, CustomStringConvertible {
     let instrument: SessionInstrument
     let onEnd: (@Sendable (CallMetrics) -> Void)?
 

@@ -86,7 +86,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Logged: NetworkingModifier, CustomStringConvertible {
+struct Logged: UpstreamLimited, CustomStringConvertible {
     /// The destination; `nil` for swift-log.
     var destination: (any LogDestination)?
     var logger: Logger?

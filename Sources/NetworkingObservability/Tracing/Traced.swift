@@ -38,7 +38,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Traced: NetworkingModifier, CustomStringConvertible {
+struct Traced: UpstreamLimited, CustomStringConvertible {
     let ratio: Double
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

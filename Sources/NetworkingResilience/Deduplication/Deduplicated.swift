@@ -166,14 +166,9 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         guard let limit = request.exchangeLimit else { return try await upstream.send(request) }
-        // The new task would not notice an earlier cancellation of the caller.
-        try Task.checkCancellation()
         var request = request
         request.exchangeLimit = nil
-        let work = OwnedTask.immediate { [request] in try await upstream.send(request) }
-        let alarm = limit.alarm { work.cancel() }
-        defer { alarm.cancel() }
-        return try await work.value
+        return try await limit.run { [request] in try await upstream.send(request) }
     }
 
     /// Starts a new exchange.

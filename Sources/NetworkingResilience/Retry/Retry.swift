@@ -73,7 +73,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Retry: NetworkingModifier, CustomStringConvertible {
+struct Retry: UpstreamLimited, CustomStringConvertible {
     private let shared: SharedPolicy
     let budget: RetryBudget
 
@@ -120,6 +120,7 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
+                guard request.exchangeLimit?.isReached != true else { throw error }
                 first = .failure(error)
             }
             return try await retry(request, shared, over: upstream, after: first, since: start, &outcome)
@@ -139,8 +140,25 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
         since start: Duration,
         _ outcome: inout RetryBudget.Outcome
     ) async throws -> HTTPResponseData {
-        var call = RetriedCall(request, policy: shared.policy, budget: budget)
-        return try await call.finish(over: upstream, after: first, since: start, &outcome)
+        guard let limit = request.exchangeLimit else {
+            var call = RetriedCall(request, policy: shared.policy, budget: budget)
+            return try await call.finish(over: upstream, after: first, since: start, &outcome)
+        }
+        // The waits between attempts do not know the limit.
+        var request = request
+        request.exchangeLimit = nil
+        let response: Result<HTTPResponseData, any Error>
+        (response, outcome) = try await limit.run { [request, budget] in
+            var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
+            var call = RetriedCall(request, policy: shared.policy, budget: budget)
+            do {
+                let response = try await call.finish(over: upstream, after: first, since: start, &outcome)
+                return (.success(response), outcome)
+            } catch {
+                return (.failure(error), outcome)
+            }
+        }
+        return try response.get()
     }
 
     var roles: Set<StackRole> { [.retry] }

@@ -175,6 +175,8 @@ public final class RetryBudget: Sendable {
         /// The deposits minus the withdrawals in each tenth of the window.
         private var buckets: [Double]
         private var bucket: Int64 = 0
+        /// The moment until which ``bucket`` is the current one.
+        private var bucketEnd = Duration.zero
         private var active = 0
         private var activeRetries = 0
 
@@ -209,7 +211,11 @@ public final class RetryBudget: Sendable {
 
         /// Removes the entries that are older than the window.
         private mutating func expire(at now: Duration, _ window: Duration) {
-            let current = Int64(max(0, min(now.inSeconds / window.inSeconds * 10, 1e18)))
+            // Most calls come in the same tenth, and converting durations takes longer than the rest of this type.
+            guard now >= bucketEnd else { return }
+            let position = now.inSeconds / window.inSeconds * 10
+            let current = Int64(max(0, min(position, 1e18)))
+            bucketEnd = now + window / 10 * max(0, Double(current) + 1 - position)
             guard current > bucket else { return }
             for step in 0..<min(10, current - bucket) {
                 buckets[Int((current - step) % 10)] = 0

@@ -101,6 +101,13 @@ struct RateLimited: LimitingModifier {
         case .wait(let place, let duration):
             request.emit(WaitEvent.waiting(.rateLimit, duration))
             defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
+            let alarm = request.exchangeLimit?
+                .alarm { [limiter] in
+                    if place.wait.resume(with: .failure(CancellationError())) {
+                        limiter.left(place, key, on: clock)
+                    }
+                }
+            defer { alarm?.cancel() }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
             guard !Task.isCancelled else {
                 limiter.giveBack(place, key, on: clock)

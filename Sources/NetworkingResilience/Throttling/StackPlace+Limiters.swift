@@ -1,7 +1,7 @@
 import NetworkingCore
 
 /// A modifier that limits requests with a limiter that several stacks may share.
-protocol LimitingModifier: NetworkingModifier, CustomStringConvertible {
+protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
     associatedtype Limiter: AnyObject
 
     var limiter: Limiter { get }

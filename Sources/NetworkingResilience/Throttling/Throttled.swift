@@ -124,6 +124,9 @@ struct Throttled: LimitingModifier {
             clock.alarm(at: start + limit) { [limiter] in limiter.leave(place, host, with: tooLong(request)) }
         }
         defer { alarm?.cancel() }
+        let limitAlarm = request.exchangeLimit?
+            .alarm { [limiter] in limiter.leave(place, host, with: CancellationError()) }
+        defer { limitAlarm?.cancel() }
         try await place.wait.value { [limiter] in limiter.left(place, host) }
         // A permit that arrives together with the cancellation goes to the next request.
         guard !Task.isCancelled else {

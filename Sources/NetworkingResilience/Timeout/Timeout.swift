@@ -51,7 +51,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Timeout: NetworkingModifier, CustomStringConvertible {
+struct Timeout: UpstreamLimited, CustomStringConvertible {
     let limits: TimeLimits
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -4,6 +4,8 @@ import Networking
 import NetworkingTesting
 import Testing
 
+@testable import NetworkingResilience
+
 /// Time limits that a transport enforces itself, and parts of another package that take part in them.
 @Suite(.timeLimit(.minutes(5)))
 struct ExchangeLimitTests {
@@ -59,6 +61,41 @@ struct ExchangeLimitTests {
         }
     }
 
+    /// A modifier that leaves limits to the transport, and gives its upstream another clock.
+    private struct OnOtherClock: NetworkingModifier {
+        let clock = NetworkClock.manual(ManualClock())
+
+        func send(
+            _ request: HTTPRequestData,
+            upstream: some NetworkingComponent
+        ) async throws -> HTTPResponseData {
+            var environment = NetworkEnvironment.current
+            environment.clock = clock
+            return try await withEnvironment(environment) { try await upstream.send(request) }
+        }
+
+        func enforcesLimit(
+            of request: HTTPRequestData,
+            on clock: NetworkClock,
+            upstream: some NetworkingComponent
+        ) -> Bool {
+            true
+        }
+    }
+
+    /// A transport that enforces limits, and responds without a wait.
+    private struct PromptTransport: NetworkingTransport {
+        var status = HTTPResponse.Status.ok
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            HTTPResponseData(request: request, status: status)
+        }
+
+        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+            true
+        }
+    }
+
     /// A transport that is silent, and knows that its connections are occupied.
     private struct OccupiedTransport: NetworkingTransport, ConnectionCounting {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -83,13 +120,78 @@ struct ExchangeLimitTests {
         #expect(journal.entries == ["5.0 seconds, false"])
     }
 
-    @Test func limitFurtherInDoesNotReplaceAnotherOne() async throws {
+    @Test func laterLimitFurtherInDoesNotReplaceAnotherOne() async throws {
         let journal = Journal()
         let network = ClientTransport(journal: journal).modified(Limited()).timeout(.seconds(5))
             .environment(\.clock, .manual(clock))
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .timeout)
         #expect(journal.entries == ["5.0 seconds, false"])
+    }
+
+    @Test func earlierLimitFurtherInReplacesAnotherOne() async throws {
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).modified(Limited()).timeout(.seconds(10))
+            .environment(\.clock, .manual(clock))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .deadline)
+        #expect(journal.entries == ["9.0 seconds, false"])
+    }
+
+    @Test func limitFurtherInOnAnotherClockDoesNotReplaceAnotherOne() async throws {
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).modified(Limited())
+            .modified(OnOtherClock()).timeout(.seconds(10))
+            .environment(\.clock, .manual(clock))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .timeout)
+        #expect(journal.entries == ["10.0 seconds, false"])
+    }
+
+    @Test func deadlineOutsideOfRetryIsEnforcedByTheTransportAndNotRetried() async throws {
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).throttled(max: 1)
+            .rateLimited(to: 1, per: .seconds(1)).retry(.immediate()).logged().deadline(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .deadline)
+        #expect(error?.underlying is ClientTimeout)
+        #expect(journal.entries == ["5.0 seconds, false"])
+    }
+
+    @Test func waitBetweenAttemptsEndsAtTheLimit() async throws {
+        let network = PromptTransport(status: .serviceUnavailable).retry(.constant(.seconds(60)))
+        try await expectTimeout(of: network, sleepers: 2)
+    }
+
+    @Test func waitForAPermitEndsAtTheLimit() async throws {
+        let limiter = ConcurrencyLimiter(max: 1)
+        #expect(limiter.takeIfFree(nil))
+        try await expectTimeout(of: PromptTransport().throttled(by: limiter), sleepers: 1)
+        #expect(limiter.waiting == 0)
+        limiter.giveBack(nil)
+        try await PromptTransport().throttled(by: limiter).data(.lawful)
+    }
+
+    @Test func waitForTheRateEndsAtTheLimit() async throws {
+        let limiter = RateLimiter(1, per: .seconds(60))
+        let network = PromptTransport().rateLimited(by: limiter)
+        try await network.environment(\.clock, .manual(clock)).data(.lawful)
+        try await expectTimeout(of: network, sleepers: 2)
+        #expect(limiter.waiting == 0)
+    }
+
+    /// Expects a `timeout` of five seconds around a network to expire after five seconds.
+    private func expectTimeout(of network: some NetworkingComponent, sleepers: Int) async throws {
+        let network = network.timeout(.seconds(5)).environment(\.clock, .manual(clock))
+        async let response = network.data(.lawful)
+        try await clock.advance(by: .seconds(5), afterSleepers: sleepers)
+        do {
+            _ = try await response
+            Issue.record("The call returned a response after its time limit.")
+        } catch let error as NetworkingError {
+            #expect(error.kind == .timeout)
+        }
     }
 
     @Test func requestWhoseLimitTheTransportCannotEnforceHasNone() async throws {
