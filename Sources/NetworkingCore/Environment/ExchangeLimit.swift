@@ -12,7 +12,7 @@ public final class ExchangeLimit: Sendable {
     public let clock: NetworkClock
     private let reached = Atomic(false)
 
-    package init(until deadline: Duration, on clock: NetworkClock) {
+    init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
     }

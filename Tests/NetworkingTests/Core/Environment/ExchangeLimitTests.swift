@@ -14,6 +14,7 @@ struct ExchangeLimitTests {
     /// A transport whose client has time limits of its own, and ends the exchange at once.
     private struct ClientTransport: NetworkingTransport {
         let journal: Journal
+        var error: any Error = ClientTimeout()
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             guard let limit = request.exchangeLimit else {
@@ -22,7 +23,7 @@ struct ExchangeLimitTests {
             }
             journal.note("\(limit.deadline - limit.clock.now), \(limit.isReached)")
             limit.reach()
-            throw ClientTimeout()
+            throw error
         }
 
         func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
@@ -150,12 +151,13 @@ struct ExchangeLimitTests {
 
     @Test func deadlineOutsideOfRetryIsEnforcedByTheTransportAndNotRetried() async throws {
         let journal = Journal()
-        let network = ClientTransport(journal: journal).throttled(max: 1)
+        let lost = NetworkingError(.connectionLost, request: .lawful)
+        let network = ClientTransport(journal: journal, error: lost).throttled(max: 1)
             .rateLimited(to: 1, per: .seconds(1)).retry(.immediate()).logged().deadline(.seconds(5))
             .environment(\.clock, .manual(clock))
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .deadline)
-        #expect(error?.underlying is ClientTimeout)
+        #expect((error?.underlying as? NetworkingError)?.kind == .connectionLost)
         #expect(journal.entries == ["5.0 seconds, false"])
     }
 
