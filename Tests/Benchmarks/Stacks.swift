@@ -70,11 +70,20 @@ extension NetworkingComponent {
     ///
     /// The limit of `throttled` lets all callers of the benchmarks pass, because the client alone has no such limit.
     func appStack(_ url: URL, maximum: Int = 1 << 20) -> some NetworkingComponent {
-        timeout(.seconds(10))
-            .throttled(max: maximum)
-            .retry()
-            .deduplicated()
-            .checkedStatusCode()
+        attempts(maximum: maximum).deduplicated().calls(url)
+    }
+
+    /// The stack of an app without `deduplicated`, which starts no task.
+    func appStackWithoutSharing(_ url: URL) -> some NetworkingComponent {
+        attempts(maximum: 1 << 20).calls(url)
+    }
+
+    private func attempts(maximum: Int) -> some NetworkingComponent {
+        timeout(.seconds(10)).throttled(max: maximum).retry()
+    }
+
+    private func calls(_ url: URL) -> some NetworkingComponent {
+        checkedStatusCode()
             .deadline(.seconds(30))
             .numbered()
             .server(headerField: .accept, "application/json")

@@ -119,10 +119,12 @@ enum TransportRatio {
             }
         }
         let stack = transport.appStack(server)
+        let unshared = transport.appStackWithoutSharing(server)
         let alone = transport.server(baseURL: server)
         var cases: [Case] = []
         for callers in [1, 16, 64, 256] {
             cases.append(get("app stack", over: stack, callers: callers, rounds: 4, gate: callers > 1 ? 0.75 : nil))
+            cases.append(get("without deduplicated", over: unshared, callers: callers, rounds: 2))
             cases.append(get("transport alone", over: alone, callers: callers, rounds: 2))
         }
         cases += transport.parts(server).map { get($0.name, over: $0.network, callers: 64, rounds: 2) }
@@ -186,11 +188,14 @@ enum TransportRatio {
                 .row("URLSession: \(name), \(callers) callers", gate: gate)
         }
         let stack = transport.appStack(server)
+        let unshared = transport.appStackWithoutSharing(server)
         let alone = transport.server(baseURL: server)
         return [
             try await row("app stack", of: stack, callers: 1, rounds: 21, gate: 0.85),
+            try await row("without deduplicated", of: unshared, callers: 1, rounds: 11),
             try await row("transport alone", of: alone, callers: 1, rounds: 11),
             try await row("app stack", of: stack, callers: 16, rounds: 21, gate: 0.9),
+            try await row("without deduplicated", of: unshared, callers: 16, rounds: 11),
             try await row("transport alone", of: alone, callers: 16, rounds: 11),
             try await row("app stack", of: stack, callers: 64, rounds: 11),
             try await row("app stack", of: stack, callers: 256, rounds: 11),

@@ -44,12 +44,17 @@ public final class ExchangeLimit: Sendable {
     /// Runs an operation in a separate task, which is cancelled and awaited at the limit.
     ///
     /// - Returns: The result of the operation, also one that it returns after the limit.
-    /// - Throws: The error of the operation. If the caller is cancelled, the operation is cancelled too.
+    /// - Throws: The error of the operation, or `CancellationError` if the limit has passed before the start. If the
+    ///   caller is cancelled, the operation is cancelled too.
     package func run<Success: Sendable>(
         _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) async throws -> Success {
         // The work is a separate task, so it is not aware of a cancellation that came before it.
         try Task.checkCancellation()
+        guard clock.now < deadline else {
+            reach()
+            throw CancellationError()
+        }
         let work = OwnedTask.immediate(operation)
         let alarm = alarm { work.cancel() }
         defer { alarm.cancel() }

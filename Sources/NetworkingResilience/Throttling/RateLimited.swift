@@ -109,7 +109,7 @@ struct RateLimited: LimitingModifier {
                 }
             defer { alarm?.cancel() }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
-            guard !Task.isCancelled else {
+            guard !request.hasToEnd else {
                 limiter.giveBack(place, key, on: clock)
                 throw CancellationError()
             }

@@ -128,8 +128,8 @@ struct Throttled: LimitingModifier {
             .alarm { [limiter] in limiter.leave(place, host, with: CancellationError()) }
         defer { limitAlarm?.cancel() }
         try await place.wait.value { [limiter] in limiter.left(place, host) }
-        // A permit that arrives together with the cancellation goes to the next request.
-        guard !Task.isCancelled else {
+        // A permit that arrives together with the cancellation or the limit goes to the next request.
+        guard !request.hasToEnd else {
             limiter.giveBack(host)
             throw CancellationError()
         }

@@ -97,6 +97,25 @@ struct ExchangeLimitTests {
         }
     }
 
+    /// A transport that is silent until the limit of its exchange.
+    private struct SilentTransport: NetworkingTransport {
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            let sleep = Task { try await NetworkEnvironment.current.clock.sleep(for: .seconds(60)) }
+            let alarm = request.exchangeLimit?.alarm { sleep.cancel() }
+            defer { alarm?.cancel() }
+            try await withTaskCancellationHandler {
+                try await sleep.value
+            } onCancel: {
+                sleep.cancel()
+            }
+            return HTTPResponseData(request: request)
+        }
+
+        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+            true
+        }
+    }
+
     /// A transport that is silent, and knows that its connections are occupied.
     private struct OccupiedTransport: NetworkingTransport, ConnectionCounting {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -181,6 +200,33 @@ struct ExchangeLimitTests {
         try await network.environment(\.clock, .manual(clock)).data(.lawful)
         try await expectTimeout(of: network, sleepers: 2)
         #expect(limiter.waiting == 0)
+    }
+
+    @Test func rateThatArrivesTogetherWithTheLimitIsGivenBack() async throws {
+        let limiter = RateLimiter(1, per: .seconds(60))
+        let journal = Journal()
+        let network = ClientTransport(journal: journal).rateLimited(by: limiter)
+        try await PromptTransport().rateLimited(by: limiter).environment(\.clock, .manual(clock)).data(.lawful)
+        let limited = network.timeout(.seconds(60)).environment(\.clock, .manual(clock))
+        let call = Task { try await limited.data(.lawful) }
+        try await clock.advance(by: .seconds(60), afterSleepers: 2)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(journal.entries.isEmpty)
+        try await PromptTransport().rateLimited(by: limiter, maximumWait: .zero)
+            .environment(\.clock, .manual(clock)).data(.lawful)
+    }
+
+    /// The inner limit, which the transport knows, is over and the attempt is repeated, but the outer one still counts.
+    @Test func limitEndsALaterAttempt() async throws {
+        let network = SilentTransport().timeout(.seconds(3)).retry(.immediate()).timeout(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.advance(by: .seconds(3), afterSleepers: 2)
+        try await clock.advance(by: .seconds(2), afterSleepers: 3)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(error?.reason.contains("5.0 seconds") == true)
     }
 
     /// Expects a `timeout` of five seconds around a network to expire after five seconds.
