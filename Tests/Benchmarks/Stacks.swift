@@ -73,7 +73,7 @@ extension NetworkingComponent {
         attempts(maximum: maximum).deduplicated().calls(url)
     }
 
-    /// The stack of an app without `deduplicated`, which starts no task.
+    /// The stack of an app without `deduplicated`, the only one of its modifiers that starts a task.
     func appStackWithoutSharing(_ url: URL) -> some NetworkingComponent {
         attempts(maximum: 1 << 20).calls(url)
     }

@@ -11,7 +11,7 @@ import Testing
 struct ExchangeLimitTests {
     private struct ClientTimeout: Error {}
 
-    /// A transport whose client has time limits of its own, and ends the exchange at once.
+    /// A transport with a client that ends every exchange immediately, as if its own time limit were reached.
     private struct ClientTransport: NetworkingTransport {
         let journal: Journal
         var error: any Error = ClientTimeout()
@@ -41,7 +41,7 @@ struct ExchangeLimitTests {
         }
     }
 
-    /// A modifier with a limit of its own, which leaves the limits of others to the transport.
+    /// A modifier that limits its upstream to nine seconds, and lets the transport enforce other limits.
     private struct Limited: NetworkingModifier {
         func send(
             _ request: HTTPRequestData,
@@ -97,6 +97,22 @@ struct ExchangeLimitTests {
         }
     }
 
+    /// A transport whose response arrives six seconds later, and which no alarm ends before.
+    private struct LateTransport: NetworkingTransport {
+        let clock: ManualClock
+        let journal: Journal
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            journal.note("sent")
+            clock.advance(by: .seconds(6))
+            return HTTPResponseData(request: request, status: .serviceUnavailable)
+        }
+
+        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+            true
+        }
+    }
+
     /// A transport that is silent until the limit of its exchange.
     private struct SilentTransport: NetworkingTransport {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -142,42 +158,51 @@ struct ExchangeLimitTests {
 
     @Test func laterLimitFurtherInDoesNotReplaceAnotherOne() async throws {
         let journal = Journal()
-        let network = ClientTransport(journal: journal).modified(Limited()).timeout(.seconds(5))
-            .environment(\.clock, .manual(clock))
-        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
-        #expect(error?.kind == .timeout)
+        let network = ClientTransport(journal: journal).modified(Limited())
+        #expect(await errorKind(of: network, within: .seconds(5)) == .timeout)
         #expect(journal.entries == ["5.0 seconds, false"])
     }
 
     @Test func earlierLimitFurtherInReplacesAnotherOne() async throws {
         let journal = Journal()
-        let network = ClientTransport(journal: journal).modified(Limited()).timeout(.seconds(10))
-            .environment(\.clock, .manual(clock))
-        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
-        #expect(error?.kind == .deadline)
+        let network = ClientTransport(journal: journal).modified(Limited())
+        #expect(await errorKind(of: network, within: .seconds(10)) == .deadline)
         #expect(journal.entries == ["9.0 seconds, false"])
     }
 
     @Test func limitFurtherInOnAnotherClockDoesNotReplaceAnotherOne() async throws {
         let journal = Journal()
-        let network = ClientTransport(journal: journal).modified(Limited())
-            .modified(OnOtherClock()).timeout(.seconds(10))
-            .environment(\.clock, .manual(clock))
-        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
-        #expect(error?.kind == .timeout)
+        let network = ClientTransport(journal: journal).modified(Limited()).modified(OnOtherClock())
+        #expect(await errorKind(of: network, within: .seconds(10)) == .timeout)
         #expect(journal.entries == ["10.0 seconds, false"])
+    }
+
+    /// Returns the kind of the error of a call through a network inside a `timeout`.
+    private func errorKind(
+        of network: some NetworkingComponent,
+        within timeout: Duration
+    ) async -> NetworkingError.Kind? {
+        let network = network.timeout(timeout).environment(\.clock, .manual(clock))
+        return await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }?.kind
     }
 
     @Test func deadlineOutsideOfRetryIsEnforcedByTheTransportAndNotRetried() async throws {
         let journal = Journal()
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let network = ClientTransport(journal: journal, error: lost).throttled(max: 1)
-            .rateLimited(to: 1, per: .seconds(1)).retry(.immediate()).logged().deadline(.seconds(5))
+            .rateLimited(to: 9, per: .seconds(1)).retry(.immediate()).logged().deadline(.seconds(5))
             .environment(\.clock, .manual(clock))
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .deadline)
         #expect((error?.underlying as? NetworkingError)?.kind == .connectionLost)
         #expect(journal.entries == ["5.0 seconds, false"])
+    }
+
+    @Test func noAttemptStartsAfterTheLimit() async throws {
+        let journal = Journal()
+        let network = LateTransport(clock: clock, journal: journal).retry(.immediate())
+        #expect(await errorKind(of: network, within: .seconds(5)) == .timeout)
+        #expect(journal.entries == ["sent"])
     }
 
     @Test func waitBetweenAttemptsEndsAtTheLimit() async throws {
