@@ -149,7 +149,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, CustomStringConvertible {
+struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, CustomStringConvertible {
     let store: TokenStore<Credentials>
     let method: AuthenticationMethod
     let scope: CredentialScope
@@ -229,6 +229,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
             }
             guard let next else { break }
             grant = next
+            try request.exchangeLimit?.check()
             // The sink asks only for the bytes that it does not have yet.
             request.sink?.prepare(&request)
             result = try await attempt(request, with: grant, upstream: upstream)
@@ -315,6 +316,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         else {
             return try result.get()
         }
+        try request.exchangeLimit?.check()
         request.sink?.prepare(&request)
         return try await authenticate(request, sinkUse, upstream: upstream)
     }

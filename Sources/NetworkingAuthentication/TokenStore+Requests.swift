@@ -19,17 +19,22 @@ extension TokenStore {
         let first = state.withLock { $0.grant }
         while true {
             try Task.checkCancellation()
+            try request.exchangeLimit?.check()
             switch nextStep(for: nil) {
             case .go(let grant):
                 // A request that started for one user must not be sent for another.
                 guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
                 return grant
             case .wait(let renewal, let waiter):
-                try await request.waitForCredentials(explaining: nil) { try await renewal.value(for: waiter) }
+                try await request.waitForCredentials(explaining: nil) {
+                    try await renewal.value(for: waiter, limit: request.exchangeLimit)
+                }
             case .renew(let renewal, let old, let generation):
                 request.emit(AuthenticationEvent.refreshing)
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
-                try await request.waitForCredentials(explaining: nil) { try await renewal.valueForCreator() }
+                try await request.waitForCredentials(explaining: nil) {
+                    try await renewal.valueForCreator(limit: request.exchangeLimit)
+                }
             case .renewAhead(let renewal, let old, let generation):
                 request.emit(AuthenticationEvent.refreshing)
                 // The request does not wait. It checks again, because the delegate may have returned already.
@@ -58,11 +63,15 @@ extension TokenStore {
         case .go:
             isRenewal = refused.isRenewal
         case .wait(let renewal, let waiter):
-            try await request.waitForCredentials(explaining: response) { try await renewal.value(for: waiter) }
+            try await request.waitForCredentials(explaining: response) {
+                try await renewal.value(for: waiter, limit: request.exchangeLimit)
+            }
         case .renew(let renewal, let old, let generation):
             request.emit(AuthenticationEvent.refreshing)
             start(renewal, from: old, generation, after: response, for: request, over: upstream)
-            try await request.waitForCredentials(explaining: response) { try await renewal.valueForCreator() }
+            try await request.waitForCredentials(explaining: response) {
+                try await renewal.valueForCreator(limit: request.exchangeLimit)
+            }
         case .renewAhead, .impossible:
             return nil
         case .tooOften(let refusal):

@@ -63,7 +63,7 @@ extension StackRole {
     public static let cookies = StackRole("cookies")
 }
 
-struct Cookies: NetworkingModifier, CustomStringConvertible {
+struct Cookies: UpstreamLimited, CustomStringConvertible {
     let jar: CookieJar
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -34,7 +34,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Inspected: NetworkingModifier, CustomStringConvertible {
+struct Inspected: UpstreamLimited, CustomStringConvertible {
     let inspector: NetworkInspector
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -43,7 +43,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Telemetry: NetworkingModifier, CustomStringConvertible {
+struct Telemetry: UpstreamLimited, CustomStringConvertible {
     let tracer: (any Tracer)?
     let meters: TelemetryMeters
     let options: TelemetryOptions

@@ -37,7 +37,7 @@ extension CredentialScope {
 }
 
 /// A modifier that may name the server of requests, to which the credentials next to it belong.
-package protocol ServerNaming: NetworkingModifier {
+package protocol ServerNaming: UpstreamLimited {
     /// The authority of the server; `nil` if the modifier names none.
     var authority: String? { get }
 }

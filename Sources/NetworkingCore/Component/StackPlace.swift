@@ -38,7 +38,7 @@ public struct StackPlace: Sendable {
 }
 
 /// A modifier that sets values of the environment for everything upstream.
-protocol EnvironmentSetting: NetworkingModifier {
+protocol EnvironmentSetting: UpstreamLimited {
     /// The default environment with these values set.
     var environment: NetworkEnvironment { get }
 }

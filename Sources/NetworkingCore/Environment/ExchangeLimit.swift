@@ -41,20 +41,39 @@ public final class ExchangeLimit: Sendable {
         }
     }
 
+    /// Throws an error if the limit has passed.
+    ///
+    /// A component that sends several requests for one call checks this before each of them but the first, so that none
+    /// starts after the limit.
+    ///
+    /// - Throws: `CancellationError` at the limit and after it. The limit then counts as reached.
+    public func check() throws {
+        guard !isReached, clock.now < deadline else {
+            reach()
+            throw CancellationError()
+        }
+    }
+
     /// Runs an operation in a separate task, which is cancelled and awaited at the limit.
     ///
+    /// A modifier that passes the limit of a request to its upstream uses it for waits of its own that do not know the
+    /// limit:
+    ///
+    /// ```swift
+    /// let key = try await limit.run { try await keychain.key() }
+    /// ```
+    ///
+    /// If the caller is cancelled, the operation is cancelled too.
+    ///
+    /// - Parameter operation: The operation. It should end promptly when it is cancelled.
     /// - Returns: The result of the operation, also one that it returns after the limit.
-    /// - Throws: The error of the operation, or `CancellationError` if the limit has passed before the start. If the
-    ///   caller is cancelled, the operation is cancelled too.
-    package func run<Success: Sendable>(
+    /// - Throws: The error of the operation, or `CancellationError` if the limit has passed before the start.
+    public func run<Success: Sendable>(
         _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) async throws -> Success {
         // The work is a separate task, so it is not aware of a cancellation that came before it.
         try Task.checkCancellation()
-        guard clock.now < deadline else {
-            reach()
-            throw CancellationError()
-        }
+        try check()
         let work = OwnedTask.immediate(operation)
         let alarm = alarm { work.cancel() }
         defer { alarm.cancel() }

@@ -59,6 +59,7 @@ extension HTTPRequestData {
                 return response
             }
             try Task.checkCancellation()
+            try exchangeLimit?.check()
             history.append(HTTPResponseData.Redirect(request: hop, response: response.http))
             hop.emit(RedirectEvent.redirected(to: next))
             hop = next

@@ -24,7 +24,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Redirected: NetworkingModifier, CustomStringConvertible {
+struct Redirected: UpstreamLimited, CustomStringConvertible {
     let policy: RedirectPolicy
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -50,7 +50,7 @@ extension HTTPRequestData {
 }
 
 /// Rewrites requests for a server, with one mutation for each of the `server` modifiers.
-struct Server: ServerNaming, UpstreamLimited, CustomStringConvertible {
+struct Server: ServerNaming, CustomStringConvertible {
     /// The server that the modifier names.
     let authority: String?
     /// The header field with a credential that the modifier sets.

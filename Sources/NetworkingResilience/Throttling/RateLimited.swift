@@ -109,9 +109,12 @@ struct RateLimited: LimitingModifier {
                 }
             defer { alarm?.cancel() }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
-            guard !request.hasToEnd else {
+            do {
+                try Task.checkCancellation()
+                try request.exchangeLimit?.check()
+            } catch {
                 limiter.giveBack(place, key, on: clock)
-                throw CancellationError()
+                throw error
             }
         case .refused(let wait):
             throw NetworkingError(

@@ -43,10 +43,3 @@ extension StackPlace {
         return messages.map { StackDiagnostic($0, about: modifier) }
     }
 }
-
-extension HTTPRequestData {
-    /// Whether the exchange has to end: the task is cancelled, or the time limit is reached.
-    var hasToEnd: Bool {
-        Task.isCancelled || exchangeLimit?.isReached == true
-    }
-}

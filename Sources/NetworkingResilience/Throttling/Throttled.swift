@@ -129,9 +129,12 @@ struct Throttled: LimitingModifier {
         defer { limitAlarm?.cancel() }
         try await place.wait.value { [limiter] in limiter.left(place, host) }
         // A permit that arrives together with the cancellation or the limit goes to the next request.
-        guard !request.hasToEnd else {
+        do {
+            try Task.checkCancellation()
+            try request.exchangeLimit?.check()
+        } catch {
             limiter.giveBack(host)
-            throw CancellationError()
+            throw error
         }
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import NetworkingResilience
@@ -84,51 +85,31 @@ struct ExchangeLimitTests {
         }
     }
 
-    /// A transport that enforces limits, and responds without a wait.
-    private struct PromptTransport: NetworkingTransport {
-        var status = HTTPResponse.Status.ok
-
-        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-            HTTPResponseData(request: request, status: status)
-        }
-
-        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-            true
-        }
-    }
-
-    /// A transport whose response arrives six seconds later, and which no alarm ends before.
-    private struct LateTransport: NetworkingTransport {
-        let clock: ManualClock
+    /// A modifier of another package that waits for a minute before it sends, and passes the limit on.
+    private struct Patient: NetworkingModifier {
         let journal: Journal
 
-        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-            journal.note("sent")
-            clock.advance(by: .seconds(6))
-            return HTTPResponseData(request: request, status: .serviceUnavailable)
-        }
-
-        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-            true
-        }
-    }
-
-    /// A transport that is silent until the limit of its exchange.
-    private struct SilentTransport: NetworkingTransport {
-        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-            let sleep = Task { try await NetworkEnvironment.current.clock.sleep(for: .seconds(60)) }
-            let alarm = request.exchangeLimit?.alarm { sleep.cancel() }
-            defer { alarm?.cancel() }
-            try await withTaskCancellationHandler {
-                try await sleep.value
-            } onCancel: {
-                sleep.cancel()
+        func send(
+            _ request: HTTPRequestData,
+            upstream: some NetworkingComponent
+        ) async throws -> HTTPResponseData {
+            guard let limit = request.exchangeLimit else { return try await upstream.send(request) }
+            do {
+                try await limit.run { try await NetworkEnvironment.current.clock.sleep(for: .seconds(60)) }
+            } catch {
+                journal.note("\(error is CancellationError), \(limit.isReached)")
+                throw error
             }
-            return HTTPResponseData(request: request)
+            try limit.check()
+            return try await upstream.send(request)
         }
 
-        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-            true
+        func enforcesLimit(
+            of request: HTTPRequestData,
+            on clock: NetworkClock,
+            upstream: some NetworkingComponent
+        ) -> Bool {
+            upstream.enforcesLimit(of: request, on: clock)
         }
     }
 
@@ -200,14 +181,75 @@ struct ExchangeLimitTests {
 
     @Test func noAttemptStartsAfterTheLimit() async throws {
         let journal = Journal()
-        let network = LateTransport(clock: clock, journal: journal).retry(.immediate())
+        let transport = PromptTransport.late(clock, journal) { request in
+            HTTPResponseData(request: request, status: .serviceUnavailable)
+        }
+        let network = transport.retry(.immediate())
         #expect(await errorKind(of: network, within: .seconds(5)) == .timeout)
         #expect(journal.entries == ["sent"])
+    }
+
+    @Test func noHopOfARedirectStartsAfterTheLimit() async throws {
+        let journal = Journal()
+        let network = PromptTransport.late(clock, journal) { request in
+            HTTPResponseData(request: request, status: .found, headerFields: [.location: "/next"])
+        }
+        #expect(await errorKind(of: network.redirected(), within: .seconds(5)) == .timeout)
+        #expect(journal.entries == ["sent"])
+    }
+
+    @Test func waitOfAModifierEndsAtTheLimit() async throws {
+        let journal = Journal()
+        try await expectTimeout(of: SilentTransport(journal).modified(Patient(journal: journal)), sleepers: 2)
+        #expect(journal.entries == ["true, true"])
+    }
+
+    @Test func waitOfAModifierEndsWithItsCaller() async throws {
+        let journal = Journal()
+        let network = SilentTransport(journal).modified(Patient(journal: journal)).timeout(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(journal.entries == ["true, false"])
+    }
+
+    @Test func modifierWhoseWaitIsOverWithinTheLimitSends() async throws {
+        let journal = Journal()
+        let network = PromptTransport().modified(Patient(journal: journal)).timeout(.seconds(90))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.advance(by: .seconds(60), afterSleepers: 2)
+        _ = try await call.value
+        #expect(journal.entries.isEmpty)
+    }
+
+    @Test func limitIsReachedAtItsMoment() async throws {
+        let journal = Journal()
+        let network = PromptTransport { [clock] request in
+            for _ in 0..<3 {
+                let isOver = (try? request.exchangeLimit?.check()) == nil
+                journal.note("\(isOver), \(request.exchangeLimit?.isReached == true)")
+                clock.advance(by: .seconds(1))
+            }
+            return HTTPResponseData(request: request)
+        }
+        try await network.timeout(.seconds(2)).environment(\.clock, .manual(clock)).data(.lawful)
+        #expect(journal.entries == ["false, false", "false, false", "true, true"])
     }
 
     @Test func waitBetweenAttemptsEndsAtTheLimit() async throws {
         let network = PromptTransport(status: .serviceUnavailable).retry(.constant(.seconds(60)))
         try await expectTimeout(of: network, sleepers: 2)
+    }
+
+    /// With a sink or an idempotency key, the first attempt needs preparations as well.
+    @Test func everyAttemptOfAPreparedRequestEndsAtTheLimit() async throws {
+        var policy = RetryPolicy.immediate()
+        policy.addsIdempotencyKeys = true
+        try await expectTimeout(of: SilentTransport().retry(policy), sleepers: 2)
+        try await expectTimeout(of: SilentTransport().retry(.immediate()), sending: CollectingSink(), sleepers: 2)
     }
 
     @Test func waitForAPermitEndsAtTheLimit() async throws {
@@ -255,9 +297,13 @@ struct ExchangeLimitTests {
     }
 
     /// Expects a `timeout` of five seconds around a network to expire after five seconds.
-    private func expectTimeout(of network: some NetworkingComponent, sleepers: Int) async throws {
+    private func expectTimeout(
+        of network: some NetworkingComponent,
+        sending sink: CollectingSink? = nil,
+        sleepers: Int
+    ) async throws {
         let network = network.timeout(.seconds(5)).environment(\.clock, .manual(clock))
-        async let response = network.data(.lawful)
+        async let response = network.data(.lawful.with { $0.sink = sink })
         try await clock.advance(by: .seconds(5), afterSleepers: sleepers)
         do {
             _ = try await response

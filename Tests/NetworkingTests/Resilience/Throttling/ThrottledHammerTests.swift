@@ -106,6 +106,79 @@ struct ThrottledHammerTests {
     }
 }
 
+/// Calls whose time limits, permits and cancellations arrive at the same time.
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
+struct LimitedHammerTests {
+    private static let workers = 12
+
+    @Test func everyCallEndsAndReturnsItsPermits() async {
+        let hammer = Hammer()
+        let clock = ManualClock()
+        let limiter = ConcurrencyLimiter(maxPerHost: 2)
+        let rate = RateLimiter(1, per: .milliseconds(1), burst: 2)
+        let network = PromptTransport().modified(Sluggish()).rateLimited(by: rate).throttled(by: limiter)
+            .timeout(.milliseconds(4)).environment(\.clock, .manual(clock))
+        let ends = Locked<[String: Int]>([:])
+        let left = Locked(Self.workers)
+        await withTaskGroup { group in
+            group.addTask {
+                var random = hammer.random(-1)
+                while left.value > 0 {
+                    clock.advance(by: .microseconds(Int.random(in: 0...2_000, using: &random)))
+                    await random.yield(upTo: 3)
+                }
+            }
+            for worker in 0..<Self.workers {
+                group.addTask {
+                    var random = hammer.random(worker)
+                    for _ in 0..<150 {
+                        let host = "\(Int.random(in: 0..<2, using: &random)).example"
+                        let call = Task { try await network.data(HTTPRequestData(authority: host)) }
+                        if random.once(in: 4) {
+                            await random.yield(upTo: 10)
+                            call.cancel()
+                        }
+                        let end = await name(of: call)
+                        ends.withLock { $0[end, default: 0] += 1 }
+                    }
+                    left.withLock { $0 -= 1 }
+                }
+            }
+        }
+        #expect(Set(ends.value.keys) == ["response", "cancelled", "timeout"], "\(hammer): \(ends.value)")
+        #expect((limiter.inFlight, limiter.waiting, limiter.hosts) == (0, 0, 0), "\(hammer)")
+        #expect(rate.waiting == 0, "\(hammer)")
+        #expect(clock.sleepers == 0, "\(hammer)")
+    }
+
+    private func name(of call: Task<HTTPResponseData, any Error>) async -> String {
+        do {
+            _ = try await call.value
+            return "response"
+        } catch is CancellationError {
+            return "cancelled"
+        } catch {
+            return (error as? NetworkingError)?.kind.rawValue ?? "\(error)"
+        }
+    }
+
+    /// A modifier that lets other tasks run while a call holds its permits.
+    private struct Sluggish: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            await Task.yield()
+            return try await upstream.send(request)
+        }
+
+        func enforcesLimit(
+            of request: HTTPRequestData,
+            on clock: NetworkClock,
+            upstream: some NetworkingComponent
+        ) -> Bool {
+            upstream.enforcesLimit(of: request, on: clock)
+        }
+    }
+}
+
 /// Callers of a rate limiter that evicts keys, while a task advances the clock.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct RateLimitedHammerTests {

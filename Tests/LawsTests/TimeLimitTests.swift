@@ -1,0 +1,41 @@
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+/// A `deadline` outside of each modifier of the package, over a transport that enforces time limits.
+@Suite(.timeLimit(.minutes(5)))
+struct TimeLimitTests {
+    /// The modifiers that a `deadline` outside of them runs in a task of their own.
+    ///
+    /// [Modifiers.md](../../Documentation/Modifiers.md#timeout-and-deadline) names them for readers.
+    private static let unlimited = [
+        "cached(in:)", "cassette(_:)", "delayed(by:)", "faultInjected(by:)", "intercepted(by:)", "mocked(_:)",
+        "mocked(all:)", "mocked(by:)", "mocked(where:)", "mocked(withUpstream:)", "modified(_:)", "recorded(_:)",
+        "recorded(by:)", "signed(with:)", "verifiedSignatures(by:)", "whenOffline(_:)",
+    ]
+
+    private static func isLimited(_ modifier: LawfulModifier) -> Bool {
+        modifier.wrap(AnyNetworkingComponent(SilentTransport())).enforcesLimit(of: .lawful, on: .continuous)
+    }
+
+    @Test func allButAFewModifiersPassTimeLimitsOn() {
+        let names = Set(LawfulModifier.all.filter { !Self.isLimited($0) }.map(\.function))
+        #expect(names.sorted() == Self.unlimited)
+    }
+
+    @Test(arguments: LawfulModifier.all.filter(isLimited))
+    func callThroughTheModifierEndsAtItsLimit(modifier: LawfulModifier) async throws {
+        let clock = ManualClock()
+        let journal = Journal()
+        let network = modifier.wrap(AnyNetworkingComponent(SilentTransport(journal))).deadline(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await eventually("the transport has the request") { !journal.entries.isEmpty }
+        try await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(journal.entries.count == 1)
+    }
+}
