@@ -188,6 +188,30 @@ struct LineTransport: NetworkingTransport {
     }
 }
 
+struct Attested: NetworkingModifier {
+    let attest: @Sendable () async throws -> String
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var request = request
+        let attestation =
+            if let limit = request.exchangeLimit {
+                try await limit.run { try await attest() }
+            } else {
+                try await attest()
+            }
+        request.headerFields[HTTPField.Name("X-Attestation")!] = attestation
+        return try await upstream.send(request)
+    }
+
+    func enforcesLimit(
+        of request: HTTPRequestData,
+        on clock: NetworkClock,
+        upstream: some NetworkingComponent
+    ) -> Bool {
+        upstream.enforcesLimit(of: request, on: clock)
+    }
+}
+
 extension StackRole {
     static let metering = StackRole("metering")
 }
@@ -517,6 +541,33 @@ struct ExtendingGuide {
         } catch let error as NetworkingError {
             #expect(error.kind == .timeout)
         }
+    }
+
+    @Test func attestationEndsAtTheTimeLimit() async throws {
+        let clock = ManualClock()
+        let attested = Attested {
+            try await NetworkEnvironment.current.clock.sleep(for: .seconds(8))
+            return "A1"
+        }
+        let transport = PromptTransport { request in
+            #expect(request.headerFields[HTTPField.Name("X-Attestation")!] == "A1")
+            return HTTPResponseData(request: request)
+        }
+        let network = transport.modified(attested).environment(\.clock, .manual(clock))
+        let request = HTTPRequestData(authority: "api.example.com")
+
+        let unlimited = Task { try await network.data(request) }
+        try await clock.advance(by: .seconds(8), afterSleepers: 1)
+        _ = try await unlimited.value
+        let limited = network.timeout(.seconds(9)).environment(\.clock, .manual(clock))
+        let prompt = Task { try await limited.data(request) }
+        try await clock.advance(by: .seconds(8), afterSleepers: 2)
+        _ = try await prompt.value
+        let short = network.timeout(.seconds(5)).environment(\.clock, .manual(clock))
+        let late = Task { try await short.data(request) }
+        try await clock.advance(by: .seconds(5), afterSleepers: 2)
+        let error = await #expect(throws: NetworkingError.self) { try await late.value }
+        #expect(error?.kind == .timeout)
     }
 }
 

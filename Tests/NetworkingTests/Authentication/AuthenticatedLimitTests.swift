@@ -44,7 +44,8 @@ struct AuthenticatedLimitTests {
         try await delegate.waitForCalls()
         let second = Task { try await network.data(.lawful) }
         // Each call waits for its limit, and the store for its own.
-        try await clock.advance(by: .seconds(5), afterSleepers: 3)
+        try await eventually("all limits are set") { clock.sleepers == 3 }
+        clock.advance(by: .seconds(5))
         for call in [first, second] {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .deadline)

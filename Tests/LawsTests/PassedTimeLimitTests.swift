@@ -5,7 +5,7 @@ import Testing
 
 /// A `deadline` outside of each modifier of the package, over a transport that enforces time limits.
 @Suite(.timeLimit(.minutes(5)))
-struct TimeLimitTests {
+struct PassedTimeLimitTests {
     /// The modifiers that a `deadline` outside of them runs in a task of their own.
     ///
     /// [Modifiers.md](../../Documentation/Modifiers.md#timeout-and-deadline) names them for readers.
