@@ -52,7 +52,7 @@ package struct PromptTransport: NetworkingTransport {
 }
 
 extension PromptTransport {
-    /// Creates a transport whose responses arrive six seconds later, and which no alarm ends before.
+    /// Creates a transport whose responses arrive six seconds later, whatever the limit of the exchange.
     package static func late(
         _ clock: ManualClock,
         _ journal: Journal,

@@ -56,8 +56,7 @@ public final class ExchangeLimit: Sendable {
 
     /// Runs an operation in a separate task, which is cancelled and awaited at the limit.
     ///
-    /// A modifier that passes the limit of a request to its upstream uses it for waits of its own that do not know the
-    /// limit:
+    /// A modifier that passes the limit of a request to its upstream also waits within that limit:
     ///
     /// ```swift
     /// let key = try await limit.run { try await keychain.key() }

@@ -28,9 +28,7 @@ struct AuthenticatedLimitTests {
         return HTTPResponseData(request: request, status: isAccepted ? .ok : .unauthorized)
     }
 
-    /// The caller that starts the refresh ends at its limit, and so does the one that joins.
-    ///
-    /// The refresh goes on.
+    /// The refresh continues when the callers that started and joined it have left.
     @Test(arguments: [Session?.none, Session(userID: "emily", accessToken: "old", refreshToken: "refresh")])
     func waitForCredentialsEndsAtTheLimit(session: Session?) async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>(
