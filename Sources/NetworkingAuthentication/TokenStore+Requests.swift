@@ -59,6 +59,7 @@ extension TokenStore {
     ) async throws -> Grant? {
         var isRenewal = true
         try Task.checkCancellation()
+        try request.exchangeLimit?.check()
         switch nextStep(for: refused) {
         case .go:
             isRenewal = refused.isRenewal

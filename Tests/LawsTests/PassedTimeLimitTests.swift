@@ -4,16 +4,27 @@ import TestSupport
 import Testing
 
 /// A `deadline` outside of each modifier of the package, over a transport that enforces time limits.
+///
+/// The waits of the modifiers themselves are tested in `ExchangeLimitTests` and `AuthenticatedLimitTests`.
 @Suite(.timeLimit(.minutes(5)))
 struct PassedTimeLimitTests {
     /// The modifiers that a `deadline` outside of them runs in a task of their own.
     ///
     /// [Modifiers.md](../../Documentation/Modifiers.md#timeout-and-deadline) names them for readers.
-    private static let unlimited = [
-        "cached(in:)", "cassette(_:)", "delayed(by:)", "faultInjected(by:)", "intercepted(by:)", "mocked(_:)",
-        "mocked(all:)", "mocked(by:)", "mocked(where:)", "mocked(withUpstream:)", "modified(_:)", "recorded(_:)",
-        "recorded(by:)", "signed(with:)", "verifiedSignatures(by:)", "whenOffline(_:)",
-    ]
+    private static let unlimited: [String] = {
+        var names = [
+            "cached(in:)", "cassette(_:)", "delayed(by:)", "faultInjected(by:)", "intercepted(by:)", "mocked(_:)",
+            "mocked(all:)", "mocked(by:)", "mocked(where:)", "mocked(withUpstream:)", "modified(_:)", "recorded(_:)",
+            "recorded(by:)", "whenOffline(_:)",
+        ]
+        #if Crypto
+        names += ["signed(with:)", "verifiedSignatures(by:)"]
+        #endif
+        return names.sorted()
+    }()
+
+    /// The modifiers that share an exchange, and end only the wait for it.
+    private static let sharing = ["deduplicated(methods:)", "duplicatesRemoved()", "removeDuplicates()"]
 
     private static func isLimited(_ modifier: LawfulModifier) -> Bool {
         modifier.wrap(AnyNetworkingComponent(SilentTransport())).enforcesLimit(of: .lawful, on: .continuous)
@@ -32,10 +43,12 @@ struct PassedTimeLimitTests {
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await eventually("the transport has the request") { !journal.entries.isEmpty }
+        let limit = Self.sharing.contains(modifier.function) ? "no limit" : "5.0 seconds"
+        try #require(journal.entries == [limit])
         try await clock.waitForSleepers(2)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .deadline)
-        #expect(journal.entries.count == 1)
+        #expect(journal.entries == [limit])
     }
 }

@@ -43,8 +43,8 @@ public final class ExchangeLimit: Sendable {
 
     /// Throws an error if the limit has passed.
     ///
-    /// A component that sends several requests for one call checks this before each of them but the first, so that none
-    /// starts after the limit.
+    /// A component checks this after it has waited and before each further request of a call, so that nothing starts
+    /// after the limit.
     ///
     /// - Throws: `CancellationError` at the limit and after it. The limit then counts as reached.
     public func check() throws {

@@ -199,6 +199,7 @@ struct Attested: NetworkingModifier {
             } else {
                 try await attest()
             }
+        try request.exchangeLimit?.check()
         request.headerFields[HTTPField.Name("X-Attestation")!] = attestation
         return try await upstream.send(request)
     }

@@ -18,8 +18,8 @@ struct AuthenticatedLimitTests {
         _ tokens: TokenStore<Session>,
         preemptive: Bool = true
     ) -> some NetworkingComponent {
-        transport.authenticated(with: tokens, at: ["laws.example"], preemptive: preemptive).deadline(.seconds(5))
-            .environment(\.clock, .manual(clock))
+        transport.timeout(.seconds(90)).authenticated(with: tokens, at: ["laws.example"], preemptive: preemptive)
+            .deadline(.seconds(5)).environment(\.clock, .manual(clock))
     }
 
     /// Refuses every token but the new one.
@@ -64,6 +64,14 @@ struct AuthenticatedLimitTests {
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .deadline)
         #expect(journal.entries == ["sent"])
+    }
+
+    @Test func refreshDoesNotStartAfterTheLimit() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(new)])
+        let network = network(.late(clock, journal, Self.answer), TokenStore(old, delegate: delegate))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .deadline)
+        #expect(delegate.calls.isEmpty)
     }
 
     @Test func requestIsNotSentWithCredentialsAfterTheLimit() async throws {

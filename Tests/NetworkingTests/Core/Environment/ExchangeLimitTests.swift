@@ -196,6 +196,8 @@ struct ExchangeLimitTests {
         }
         #expect(await errorKind(of: network.redirected(), within: .seconds(5)) == .timeout)
         #expect(journal.entries == ["sent"])
+        #expect(await errorKind(of: network.cookies(in: CookieJar()), within: .seconds(5)) == .timeout)
+        #expect(journal.entries == ["sent", "sent"])
     }
 
     @Test func waitOfAModifierEndsAtTheLimit() async throws {

@@ -134,11 +134,12 @@ struct LimitedHammerTests {
                     for _ in 0..<150 {
                         let host = "\(Int.random(in: 0..<2, using: &random)).example"
                         let call = Task { try await network.data(HTTPRequestData(authority: host)) }
-                        if random.once(in: 4) {
+                        let isCancelled = random.once(in: 4)
+                        if isCancelled {
                             await random.yield(upTo: 10)
                             call.cancel()
                         }
-                        let end = await name(of: call)
+                        let end = await end(of: call, isCancelled: isCancelled)
                         ends.withLock { $0[end, default: 0] += 1 }
                     }
                     left.withLock { $0 -= 1 }
@@ -151,12 +152,12 @@ struct LimitedHammerTests {
         #expect(clock.sleepers == 0, "\(hammer)")
     }
 
-    private func name(of call: Task<HTTPResponseData, any Error>) async -> String {
+    private func end(of call: Task<HTTPResponseData, any Error>, isCancelled: Bool) async -> String {
         do {
             _ = try await call.value
             return "response"
         } catch is CancellationError {
-            return "cancelled"
+            return isCancelled ? "cancelled" : "cancelled by nobody"
         } catch {
             return (error as? NetworkingError)?.kind.rawValue ?? "\(error)"
         }
