@@ -288,7 +288,7 @@ struct SQLiteCacheStoreChangesTests {
     }
 
     /// Each attempt to empty the log would wait for the reader as long as a write waits for another process.
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func writesDoNotWaitForALongReader() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")

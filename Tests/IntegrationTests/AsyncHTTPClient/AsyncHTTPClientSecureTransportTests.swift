@@ -86,7 +86,7 @@ extension Loopback {
         }
 
         /// The server responds after the head, stops reading and keeps the stream open.
-        @Test(.timeLimit(.minutes(1)), arguments: ["h2", "http/1.1"])
+        @Test(.timeLimit(.minutes(5)), arguments: ["h2", "http/1.1"])
         func refusedUploadEndsAndIsReleased(version: String) async throws {
             final class Token: Sendable {
                 let isReleased = Gate()

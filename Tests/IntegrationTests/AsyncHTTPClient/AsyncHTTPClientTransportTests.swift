@@ -236,7 +236,7 @@ extension Loopback {
         ///
         /// The response arrives, and the body is released.
         @Test(
-            .timeLimit(.minutes(1)),
+            .timeLimit(.minutes(5)),
             arguments: [33 << 10, 256 << 10, 4 << 20],
             [TestResponse.RawStep.close, .stall, .reset]
         )
@@ -480,6 +480,24 @@ extension Loopback {
                 #expect(error?.kind == .timeout)
                 let response = try await limited.timeout(.seconds(100)).data(HTTPRequestData())
                 #expect(response.data == Data("ok".utf8))
+            }
+        }
+
+        /// With a listener, the transport reads a short body while it sends it.
+        @Test func observedExchangeEndsAtTheTimeLimit() async throws {
+            try await withTestServer { server in
+                server.route("/head") { _ in .raw(.stall) }
+                server.route("/body") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
+                let network = transport.observed(by: EventRecorder()).deadline(.milliseconds(100))
+                    .server(baseURL: server.url)
+                for path in ["head", "body"] {
+                    for body in [RequestBody?.none, .data(Data("order".utf8))] {
+                        let request = HTTPRequestData(method: .post, path: path, body: body)
+                        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+                        #expect(error?.kind == .deadline, "\(path), \(body == nil ? "no body" : "a short body")")
+                    }
+                }
+                try await server.waitForOpenConnections(0)
             }
         }
 

@@ -9,7 +9,7 @@ import Testing
 
 /// Message signatures verified against an independent implementation, in both directions.
 @Suite(
-    .timeLimit(.minutes(2)),
+    .timeLimit(.minutes(5)),
     .requires(.messageSignatures)
 )
 struct MessageSignatureOracleTests {

@@ -14,7 +14,7 @@ import Testing
 
 extension Loopback {
     /// The clients of hosts with pins or identities, and what AsyncHTTPClient's configuration becomes under a trust.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct TrustedClientsTests {
         static let pins = HostPins(
             "*.example.com",

@@ -54,6 +54,22 @@ struct AuthenticatedLimitTests {
         #expect(delegate.calls.count == 1)
     }
 
+    @Test func limitOnAnotherClockEndsTheWaitForCredentials() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Session>(authorizing: [.success(new)])
+        let network = PromptTransport(Self.answer)
+            .authenticated(with: TokenStore(delegate: delegate), at: ["laws.example"])
+            .environment(\.clock, .manual(ManualClock())).deadline(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        delegate.hold()
+        let call = Task { try await network.data(.lawful) }
+        try await delegate.waitForCalls()
+        try await eventually("the limit is set") { clock.sleepers == 1 }
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        delegate.release()
+    }
+
     @Test func refusedRequestIsNotSentAgainAfterTheLimit() async throws {
         let tokens = TokenStore(old)
         let transport = PromptTransport.late(clock, journal) { [new] request in

@@ -94,7 +94,7 @@ struct SpillBufferTests {
     }
 
     /// The callers share a queue, so each of them waits only for its turn.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func callerWaitsForOneTurnOnly() {
         let disk = DispatchQueue(label: "disk")
         disk.suspend()

@@ -7,7 +7,7 @@ import Testing
 
 /// Callers that concurrently take, await, leave and return permits of a few hosts, so that hosts are forgotten and
 /// used again.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
 struct ThrottledHammerTests {
     private struct Refusal: Error {}
 
@@ -107,7 +107,7 @@ struct ThrottledHammerTests {
 }
 
 /// Calls whose time limits, permits and cancellations arrive at the same time.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
 struct LimitedHammerTests {
     private static let workers = 12
 
@@ -181,7 +181,7 @@ struct LimitedHammerTests {
 }
 
 /// Callers of a rate limiter that evicts keys, while a task advances the clock.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
 struct RateLimitedHammerTests {
     private static let interval = Duration.milliseconds(10)
     private static let burst = 3
