@@ -59,7 +59,8 @@ public final class ExchangeLimit: Sendable {
     /// A modifier that passes the limit of a request to its upstream also waits within that limit:
     ///
     /// ```swift
-    /// let key = try await limit.run { try await keychain.key() }
+    /// let clock = NetworkEnvironment.current.clock
+    /// try await request.exchangeLimit?.run { try await clock.sleep(for: .seconds(1)) }
     /// ```
     ///
     /// If the caller is cancelled, the operation is cancelled too.

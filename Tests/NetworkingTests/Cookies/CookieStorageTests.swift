@@ -29,7 +29,7 @@ struct CookieStorageTests {
     @Test func fileIsPrivate() async throws {
         defer { removeFolder() }
         let jar = try await CookieJar(in: storage)
-        receive("a=1; Max-Age=60", by: jar)
+        receive("a=1; Max-Age=86400", by: jar)
         try await jar.flush()
         let attributes = try FileManager.default.attributesOfItem(atPath: storage.file.path)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
@@ -58,7 +58,7 @@ struct CookieStorageTests {
         jar.removeAll()
         try await jar.flush()
         #expect(storage.archives.allSatisfy { $0.count == 0 })
-        receive("a=1", "b=2; Max-Age=60", by: jar)
+        receive("a=1", "b=2; Max-Age=86400", by: jar)
         try await jar.flush()
         #expect(storage.archives.last?.count == 1)
     }
@@ -67,7 +67,7 @@ struct CookieStorageTests {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)
         let transport = MockTransport { _ in
-            MockResponse(status: .ok, headerFields: [.setCookie: "a=1; Max-Age=60"])
+            MockResponse(status: .ok, headerFields: [.setCookie: "a=1; Max-Age=86400"])
         }
         try await transport.cookies(in: jar)
             .authenticated(with: Networking.Session(userID: "emily", accessToken: "hunter2"), at: ["example.org"])
@@ -81,10 +81,10 @@ struct CookieStorageTests {
         let gate = MockGate()
         let storage = CountingStorage(gate)
         let jar = try await CookieJar(in: storage)
-        receive("a=1; Max-Age=60", by: jar)
+        receive("a=1; Max-Age=86400", by: jar)
         try await eventually("the first archive is written") { storage.starts == 1 }
         for number in 0..<50 {
-            receive("b\(number)=1; Max-Age=60", by: jar)
+            receive("b\(number)=1; Max-Age=86400", by: jar)
         }
         gate.open()
         try await jar.flush()
@@ -95,7 +95,7 @@ struct CookieStorageTests {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)
         storage.isFull = true
-        receive("a=1; Max-Age=60", by: jar)
+        receive("a=1; Max-Age=86400", by: jar)
         await #expect(throws: CookieStorageError.self) {
             try await jar.flush()
         }
@@ -108,7 +108,7 @@ struct CookieStorageTests {
         let gate = MockGate()
         let storage = CountingStorage(gate)
         let jar = try await CookieJar(in: storage)
-        receive("a=1; Max-Age=60", by: jar)
+        receive("a=1; Max-Age=86400", by: jar)
         let flush = Task { try await jar.flush() }
         flush.cancel()
         await #expect(throws: CancellationError.self) { try await flush.value }
