@@ -9,7 +9,7 @@ import Testing
 @testable import SQLiteWriter
 
 /// Several processes that share a file, some of which are killed during a write.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ProcessTests {
     @Test func acknowledgedWritesSurviveFiftyKills() async throws {
         try await withTemporaryDirectory { directory in
