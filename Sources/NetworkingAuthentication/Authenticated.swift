@@ -229,7 +229,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             }
             guard let next else { break }
             grant = next
-            try request.exchangeLimit?.check()
+            try request.checkCancellation()
             // The sink asks only for the bytes that it does not have yet.
             request.sink?.prepare(&request)
             result = try await attempt(request, with: grant, upstream: upstream)
@@ -316,7 +316,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         else {
             return try result.get()
         }
-        try request.exchangeLimit?.check()
+        try request.checkCancellation()
         request.sink?.prepare(&request)
         return try await authenticate(request, sinkUse, upstream: upstream)
     }

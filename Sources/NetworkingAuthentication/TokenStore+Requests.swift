@@ -18,8 +18,7 @@ extension TokenStore {
         if let goodGrant { return goodGrant }
         let first = state.withLock { $0.grant }
         while true {
-            try Task.checkCancellation()
-            try request.exchangeLimit?.check()
+            try request.checkCancellation()
             switch nextStep(for: nil) {
             case .go(let grant):
                 // A request that started for one user must not be sent for another.
@@ -58,8 +57,7 @@ extension TokenStore {
         over upstream: some NetworkingComponent
     ) async throws -> Grant? {
         var isRenewal = true
-        try Task.checkCancellation()
-        try request.exchangeLimit?.check()
+        try request.checkCancellation()
         switch nextStep(for: refused) {
         case .go:
             isRenewal = refused.isRenewal

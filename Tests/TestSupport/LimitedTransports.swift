@@ -52,7 +52,7 @@ package struct PromptTransport: NetworkingTransport {
 }
 
 extension PromptTransport {
-    /// Creates a transport whose responses arrive six seconds later, whatever the limit of the exchange.
+    /// Creates a transport that responds after six seconds, also if the limit of the exchange is earlier.
     package static func late(
         _ clock: ManualClock,
         _ journal: Journal,

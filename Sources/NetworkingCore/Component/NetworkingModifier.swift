@@ -57,17 +57,7 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// do not run it in a separate task.
     ///
     /// The default returns `false`, so that `timeout` and `deadline` outside of the modifier run it in a task that they
-    /// cancel. A modifier that waits only for its upstream component returns the value of that component:
-    ///
-    /// ```swift
-    /// func enforcesLimit(
-    ///     of request: HTTPRequestData,
-    ///     on clock: NetworkClock,
-    ///     upstream: some NetworkingComponent
-    /// ) -> Bool {
-    ///     upstream.enforcesLimit(of: request, on: clock)
-    /// }
-    /// ```
+    /// cancel. A modifier that waits only for its upstream component conforms to ``UpstreamLimited``.
     ///
     /// - Parameters:
     ///   - request: The request. If the result is `true`, it is sent with an ``HTTPRequestData/exchangeLimit``.
@@ -137,11 +127,21 @@ extension NetworkingModifier {
 
 /// A modifier that ends at the time limit of a request if its upstream does.
 ///
-/// It waits only for its upstream, or its own waits end at ``HTTPRequestData/exchangeLimit``.
-package protocol UpstreamLimited: NetworkingModifier {}
+/// Conform to it if the modifier waits only for its upstream, or if its own waits end at the request's
+/// ``HTTPRequestData/exchangeLimit``. A `timeout` or `deadline` outside of it then needs no task.
+///
+/// ```swift
+/// struct Branded: UpstreamLimited {
+///     func resolve(_ request: inout HTTPRequestData) {
+///         request.headerFields[.userAgent] = "Shop/2"
+///     }
+/// }
+/// ```
+public protocol UpstreamLimited: NetworkingModifier {}
 
 extension UpstreamLimited {
-    package func enforcesLimit(
+    /// Returns whether the upstream component ends at the limit.
+    public func enforcesLimit(
         of request: HTTPRequestData,
         on clock: NetworkClock,
         upstream: some NetworkingComponent

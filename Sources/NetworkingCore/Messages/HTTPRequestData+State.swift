@@ -98,3 +98,11 @@ extension HTTPRequestData {
         state.intersection([.isUnderway, .isMeasured]) == .isUnderway
     }
 }
+
+extension HTTPRequestData {
+    /// Throws `CancellationError` if the current task is cancelled or the time limit of the request has passed.
+    package func checkCancellation() throws {
+        try Task.checkCancellation()
+        try exchangeLimit?.check()
+    }
+}

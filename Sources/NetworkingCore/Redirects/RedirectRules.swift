@@ -58,8 +58,7 @@ extension HTTPRequestData {
                 response.redirects = history
                 return response
             }
-            try Task.checkCancellation()
-            try exchangeLimit?.check()
+            try checkCancellation()
             history.append(HTTPResponseData.Redirect(request: hop, response: response.http))
             hop.emit(RedirectEvent.redirected(to: next))
             hop = next

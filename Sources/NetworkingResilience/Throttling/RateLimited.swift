@@ -109,9 +109,9 @@ struct RateLimited: LimitingModifier {
                 }
             defer { alarm?.cancel() }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
+            // A permit that arrives together with the cancellation or the limit goes to the next request.
             do {
-                try Task.checkCancellation()
-                try request.exchangeLimit?.check()
+                try request.checkCancellation()
             } catch {
                 limiter.giveBack(place, key, on: clock)
                 throw error

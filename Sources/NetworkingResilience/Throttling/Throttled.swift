@@ -130,8 +130,7 @@ struct Throttled: LimitingModifier {
         try await place.wait.value { [limiter] in limiter.left(place, host) }
         // A permit that arrives together with the cancellation or the limit goes to the next request.
         do {
-            try Task.checkCancellation()
-            try request.exchangeLimit?.check()
+            try request.checkCancellation()
         } catch {
             limiter.giveBack(host)
             throw error

@@ -188,7 +188,7 @@ struct LineTransport: NetworkingTransport {
     }
 }
 
-struct Attested: NetworkingModifier {
+struct Attested: UpstreamLimited {
     let attest: @Sendable () async throws -> String
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -202,14 +202,6 @@ struct Attested: NetworkingModifier {
         try request.exchangeLimit?.check()
         request.headerFields[HTTPField.Name("X-Attestation")!] = attestation
         return try await upstream.send(request)
-    }
-
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        upstream.enforcesLimit(of: request, on: clock)
     }
 }
 

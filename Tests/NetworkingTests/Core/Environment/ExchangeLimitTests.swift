@@ -43,7 +43,7 @@ struct ExchangeLimitTests {
     }
 
     /// A modifier that limits its upstream to nine seconds, and lets the transport enforce other limits.
-    private struct Limited: NetworkingModifier {
+    private struct Limited: UpstreamLimited {
         func send(
             _ request: HTTPRequestData,
             upstream: some NetworkingComponent
@@ -52,14 +52,6 @@ struct ExchangeLimitTests {
             return try await upstream.send(request, until: clock.now + .seconds(9), on: clock) { _ in
                 NetworkingError(.deadline, request: request)
             }
-        }
-
-        func enforcesLimit(
-            of request: HTTPRequestData,
-            on clock: NetworkClock,
-            upstream: some NetworkingComponent
-        ) -> Bool {
-            upstream.enforcesLimit(of: request, on: clock)
         }
     }
 
@@ -86,7 +78,7 @@ struct ExchangeLimitTests {
     }
 
     /// A modifier of another package that waits for a minute before it sends, and passes the limit on.
-    private struct Patient: NetworkingModifier {
+    private struct Patient: UpstreamLimited {
         let journal: Journal
 
         func send(
@@ -102,14 +94,6 @@ struct ExchangeLimitTests {
             }
             try limit.check()
             return try await upstream.send(request)
-        }
-
-        func enforcesLimit(
-            of request: HTTPRequestData,
-            on clock: NetworkClock,
-            upstream: some NetworkingComponent
-        ) -> Bool {
-            upstream.enforcesLimit(of: request, on: clock)
         }
     }
 

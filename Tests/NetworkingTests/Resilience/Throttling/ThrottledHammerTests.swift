@@ -106,7 +106,7 @@ struct ThrottledHammerTests {
     }
 }
 
-/// Calls whose time limits, permits and cancellations arrive at the same time.
+/// Calls that are cancelled, reach their time limit and get their permit at the same time.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
 struct LimitedHammerTests {
     private static let workers = 12
@@ -164,18 +164,10 @@ struct LimitedHammerTests {
     }
 
     /// A modifier that lets other tasks run while a call holds its permits.
-    private struct Sluggish: NetworkingModifier {
+    private struct Sluggish: UpstreamLimited {
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
             await Task.yield()
             return try await upstream.send(request)
-        }
-
-        func enforcesLimit(
-            of request: HTTPRequestData,
-            on clock: NetworkClock,
-            upstream: some NetworkingComponent
-        ) -> Bool {
-            upstream.enforcesLimit(of: request, on: clock)
         }
     }
 }
