@@ -29,11 +29,8 @@ import Synchronization
 ///
 /// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
 public final class AsyncHTTPClientTransport: NetworkingTransport {
-    private let client: HTTPClient
-    /// The clients of hosts with pins or identities; `nil` without a ``ServerTrust``.
-    private let trusted: TrustedClients?
+    private let clients: ClientPool
     private let trust: ServerTrust?
-    private let streams: OpenStreams
     private let state = Mutex(State())
 
     /// Creates a transport with its own client.
@@ -51,17 +48,21 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An
     ///     open stream occupies one, and other requests wait if streams occupy them all. The default is that of the
     ///     configuration, which is 8 unless it was set.
+    ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
+    ///     requests with the same credentials, except over HTTP/2.
     ///   - eventLoopGroup: The event loops to use; by default those shared by the process.
     public init(
         configuration: HTTPClient.Configuration = .networking,
         maximumConnectionsPerHost: Int? = nil,
+        connectionReuse: ConnectionReuse = .sameCredentials,
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        let configuration = configuration.limited(to: maximumConnectionsPerHost)
-        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
-        trusted = nil
+        clients = ClientPool(
+            configuration.limited(to: maximumConnectionsPerHost).leavingToStack(),
+            reuse: connectionReuse,
+            eventLoopGroup: eventLoopGroup
+        )
         trust = nil
-        streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
     /// Creates a transport that checks pins, trusts custom authorities, or presents client identities.
@@ -75,7 +76,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// mismatch fails with `NetworkingError.Kind.tls` and a `NetworkingError.pinMismatch`. A request without TLS to
     /// a host with enforced pins fails with `NetworkingError.Kind.invalidRequest`.
     ///
-    /// Each host with pins or an identity has a separate client with separate connections. The clients of the 64 most
+    /// Each host with pins or an identity has a separate client with separate connections. The clients of the most
     /// recently used hosts are kept; those of other hosts are shut down when they have no request.
     ///
     /// - Parameters:
@@ -83,6 +84,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ///     identity of its `tlsConfiguration`. The stricter of the two minimum versions of TLS applies.
     ///   - trust: The servers to trust. Pins of the scope `HostPins.Scope.validatedChain` are not possible.
     ///   - maximumConnectionsPerHost: As in the other initializer.
+    ///   - connectionReuse: As in the other initializer.
     ///   - eventLoopGroup: The event loops to use; by default NIO's threads, which are shared by the process. The event
     ///     loops of Network.framework are not possible.
     /// - Throws: `ServerTrustError` if this transport cannot enforce `trust`, or an identity cannot be read.
@@ -90,24 +92,22 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         configuration: HTTPClient.Configuration = .networking,
         trust: ServerTrust,
         maximumConnectionsPerHost: Int? = nil,
+        connectionReuse: ConnectionReuse = .sameCredentials,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) throws(ServerTrustError) {
-        let configuration = configuration.limited(to: maximumConnectionsPerHost)
-        let trusted = try TrustedClients(configuration.leavingToStack(), trust: trust, eventLoopGroup: eventLoopGroup)
-        client = trusted.common
-        self.trusted = trusted
+        clients = try ClientPool(
+            configuration.limited(to: maximumConnectionsPerHost).leavingToStack(),
+            reuse: connectionReuse,
+            trust: trust,
+            eventLoopGroup: eventLoopGroup
+        )
         self.trust = trust
-        streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
     deinit {
         // A client that is released without a shutdown traps. It retains itself until the shutdown is complete.
         guard !state.withLock({ $0.isShutDown }) else { return }
-        if let trusted {
-            trusted.beginShutdown()
-        } else {
-            client.shutdown { _ in }
-        }
+        clients.beginShutdown()
     }
 
     /// Makes one exchange over AsyncHTTPClient.
@@ -119,8 +119,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard state.withLock({ $0.begin() }) else { throw request.transportIsShutDown }
         defer { state.withLock { $0.end() }?.resume() }
-        if let trusted { return try await trusted.respond(to: request, counting: streams) }
-        return try await client.respond(to: request, counting: streams)
+        return try await clients.respond(to: request)
     }
 
     /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them.
@@ -145,11 +144,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         }
         let result: Result<Void, any Error>
         do {
-            if let trusted {
-                try await trusted.shutdown()
-            } else {
-                try await client.shutdown()
-            }
+            try await clients.shutdown()
             result = .success(())
         } catch {
             result = .failure(error)
@@ -213,7 +208,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 extension AsyncHTTPClientTransport: ConnectionCounting {
     /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
-        streams.shortage(for: request)
+        clients.connectionShortage(for: request)
     }
 }
 

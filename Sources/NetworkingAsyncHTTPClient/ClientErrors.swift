@@ -125,6 +125,12 @@ private struct ClientFault {
                 ? Self.lost(error, hasHead: hasHead) : Self.unsecured(Self.reasonOfBoringSSL(error))
         case is HTTPParserError where error.isEndOfConnection:
             self = Self.lost(error, hasHead: hasHead)
+        case HTTPParserError.headerOverflow:
+            self.init(
+                .invalidResponse,
+                "The head of the response is longer than SwiftNIO reads: it has a field of more than 80 KB, or more "
+                    + "fields than its limit. Send fewer or shorter fields, or use URLSession for this server."
+            )
         case is HTTPParserError:
             self.init(.invalidResponse, "The response is not valid HTTP (\(error)). Check the server.")
         case is any NIOHTTP2Error:

@@ -18,11 +18,11 @@ final class ClientExchange: Sendable {
 
     private let request: HTTPRequestData
     private let client: HTTPClient
-    private let streams: OpenStreams?
+    private let connections: ClientConnections?
     private let watch: TransferWatch
 
-    init(of request: HTTPRequestData, over client: HTTPClient, counting streams: OpenStreams?) {
-        self.streams = streams
+    init(of request: HTTPRequestData, over client: HTTPClient, _ connections: ClientConnections?) {
+        self.connections = connections
         self.request = request
         self.client = client
         watch = TransferWatch(of: request, on: client.eventLoopGroup)
@@ -38,10 +38,6 @@ final class ClientExchange: Sendable {
             result = .failure(error)
         }
         upload?.end()
-        // The request may be sent again, and its body must not be read twice at the same time.
-        if request.body?.isReplayable == true, !Task.isCancelled {
-            try await upload?.waitUntilReaderEnds()
-        }
         return try result.get()
     }
 
@@ -54,8 +50,8 @@ final class ClientExchange: Sendable {
         }
         watch.report()
         defer { watch.stop() }
-        let part = streams?.begin(request)
-        defer { part.map { streams?.end($0) } }
+        let part = connections?.begin(request)
+        defer { part.map { connections?.streams.end($0) } }
         do {
             guard request.exchangeLimit != nil || !request.isSilenceLimited else {
                 return try await receive(execute(upload), upload, part)
@@ -124,9 +120,11 @@ final class ClientExchange: Sendable {
         _ upload: Upload?,
         _ part: OpenStreams.Part?
     ) async throws -> HTTPResponseData {
-        if let part, response.version.major > 1 {
+        let isMultiplexed = response.version.major > 1
+        connections?.multiplexed.record(isMultiplexed: isMultiplexed, of: request)
+        if let part, isMultiplexed {
             // Exchanges over HTTP/2 share a connection.
-            streams?.end(part)
+            connections?.streams.end(part)
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(ExchangeEvent.headReceived(body.head))

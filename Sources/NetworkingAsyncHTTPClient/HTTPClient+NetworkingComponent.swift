@@ -12,7 +12,8 @@ import Synchronization
 ///
 /// The caller owns the client and shuts it down. The client must neither follow redirects nor decode bodies, because
 /// both would bypass the stack. A client that does, such as `HTTPClient.shared`, fails requests with
-/// `NetworkingError.Kind.invalidRequest`. Use ``AsyncHTTPClientTransport`` if the app does not need its own client.
+/// `NetworkingError.Kind.invalidRequest`. All users share the connections of a client, as with
+/// `ConnectionReuse.always`. Use ``AsyncHTTPClientTransport`` if the app does not need its own client.
 extension HTTPClient: NetworkingTransport {
     /// Makes one exchange over this client.
     ///
@@ -37,14 +38,17 @@ extension HTTPClient {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - streams: The open streams over this client, if its transport counts them.
+    ///   - connections: What the exchange knows of its transport's connections; `nil` for a client of the app.
     /// - Returns: The response.
     /// - Throws: The errors of ``AsyncHTTPClientTransport/exchange(_:)``.
-    func respond(to request: HTTPRequestData, counting streams: OpenStreams? = nil) async throws -> HTTPResponseData {
+    func respond(
+        to request: HTTPRequestData,
+        over connections: ClientConnections? = nil
+    ) async throws -> HTTPResponseData {
         var closed = 0
         while true {
             do {
-                return try await ClientExchange(of: request, over: self, counting: streams).respond()
+                return try await ClientExchange(of: request, over: self, connections).respond()
             } catch let failure as UnsentRequest {
                 closed += 1
                 guard closed < Self.maximumClosed else { throw failure.error }

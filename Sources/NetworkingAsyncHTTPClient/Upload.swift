@@ -23,11 +23,10 @@ final class Upload: AsyncSequence, Sendable {
     private let watch: TransferWatch
     private let eventLoops: [any EventLoop]
     private let reading: OwnedTask<Void>
-    /// Ends with the task that reads the body.
-    private let readerEnd = Suspension<Void>()
+    private let reader: AbandonedReaders.Reader?
     private let failureBox: FailureBox
 
-    /// Starts reading a body.
+    /// Starts to read a body, after earlier exchanges have stopped reading it.
     ///
     /// A body that can be read only once is not read before there is a connection, so that a failed connection does not
     /// consume it.
@@ -36,9 +35,13 @@ final class Upload: AsyncSequence, Sendable {
         let failureBox = FailureBox()
         self.failureBox = failureBox
         self.watch = watch
-        reading = .immediate { [chunks, connected, readerEnd] in
-            defer { readerEnd.resume() }
+        let reader = body.abandonedReaders.map { AbandonedReaders.Reader(of: $0) }
+        self.reader = reader
+        reading = .immediate { [chunks, connected] in
+            defer { reader?.end() }
             do {
+                // A request that is sent again must not read its body twice at the same time.
+                try await body.abandonedReaders?.waitUntilAllEnd()
                 if !body.isReplayable {
                     try await connected.value()
                 }
@@ -84,14 +87,9 @@ final class Upload: AsyncSequence, Sendable {
     func end() {
         chunks.abandon()
         reading.cancel()
+        // The source of the body is code of the app, which may ignore the cancellation.
+        reader?.abandon()
         over.resume()
-    }
-
-    /// Waits until the body is no longer being read, after ``end()``.
-    ///
-    /// - Throws: `CancellationError` if the caller is cancelled.
-    func waitUntilReaderEnds() async throws {
-        try await readerEnd.value()
     }
 
     /// Waits for the event loops, on which AsyncHTTPClient learns that the connection accepts no more; until then it

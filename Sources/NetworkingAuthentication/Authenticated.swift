@@ -267,7 +267,9 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             return try await upstream.outcome(of: request)
         }
         var request = request
+        let bare = request
         try grant.credentials.apply(to: &request)
+        request.recordCredentials(of: grant.principal, since: bare)
         let result = try await upstream.outcome(of: request).belonging(to: grant.principal)
         if grant.isUnproven, let response = result.response, response.status.showsAcceptance,
             scope.admits(response.sentRequest)

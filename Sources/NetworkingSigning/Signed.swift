@@ -127,7 +127,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         request.describeBody()
         let unsigned = request
         try await cancellable { try await signer.sign(&request) }
-        request.recordSignature(of: own, since: unsigned)
+        request.recordCredentials(of: own, since: unsigned)
         if let scheme = signer.scheme {
             if request.headerFields.contains(.authorization) {
                 request.isAuthorized = true

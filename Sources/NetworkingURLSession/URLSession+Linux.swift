@@ -167,18 +167,29 @@ private final class Companions: Sendable {
         let pool: URLSessionPool
     }
 
-    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+    private struct State {
+        var entries: [ObjectIdentifier: Entry] = [:]
+        /// The number of uses since the last search for released sessions.
+        var uses = 0
+    }
+
+    private let state = Mutex(State())
 
     func pool(of session: URLSession) -> URLSessionPool {
         // The pools of released sessions end with their last reference, outside the lock.
-        let (pool, _) = entries.withLock { entries -> (URLSessionPool, [Entry]) in
-            if let entry = entries[ObjectIdentifier(session)], entry.session === session {
-                return (entry.pool, [])
+        let (pool, _) = state.withLock { state -> (URLSessionPool, [Entry]) in
+            state.uses += 1
+            let known = state.entries[ObjectIdentifier(session)].flatMap { $0.session === session ? $0.pool : nil }
+            // Searching after as many uses as there are entries costs one look at an entry for each use.
+            if let known, state.uses <= state.entries.count { return (known, []) }
+            state.uses = 0
+            let orphans = state.entries.values.filter { $0.session == nil }
+            if !orphans.isEmpty {
+                state.entries = state.entries.filter { $0.value.session != nil }
             }
-            let orphans = entries.values.filter { $0.session == nil }
-            entries = entries.filter { $0.value.session != nil }
+            if let known { return (known, orphans) }
             let pool = URLSessionPool(session.configuration, reuse: .standard)
-            entries[ObjectIdentifier(session)] = Entry(session: session, pool: pool)
+            state.entries[ObjectIdentifier(session)] = Entry(session: session, pool: pool)
             return (pool, orphans)
         }
         return pool

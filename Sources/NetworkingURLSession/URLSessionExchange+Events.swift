@@ -10,8 +10,10 @@ import Synchronization
 
 extension URLSessionExchange {
     func receive(_ response: URLResponse) {
-        // This is an interim response; the final one follows.
-        if let status = (response as? HTTPURLResponse)?.statusCode, status < 200 { return }
+        if let interim = ReceivedHead.interim(response) {
+            notify(.headReceived(interim))
+            return
+        }
         if reports != nil || request.hasListeners, let head = ReceivedHead(response, to: request.method) {
             state.withLock { $0.progress.received.expected = head.length }
             notify(.headReceived(head.http))

@@ -89,21 +89,7 @@ package struct ReceivedHead {
     /// status.
     package init?(_ response: URLResponse, to method: HTTPRequest.Method) {
         guard let response = response as? HTTPURLResponse, (200...999).contains(response.statusCode) else { return nil }
-        http = HTTPResponse(status: HTTPResponse.Status(standard: response.statusCode))
-        http.headerFields.reserveCapacity(response.allHeaderFields.count)
-        for (name, value) in response.allHeaderFields {
-            // `base as?` is a plain cast, while `name as?` uses the bridge.
-            guard let name = name.base as? String, let value = value as? String, let name = HTTPField.Name(name) else {
-                continue
-            }
-            if name == .setCookie {
-                http.headerFields.append(
-                    contentsOf: JoinedCookies.split(value).map { HTTPField(name: name, value: $0) }
-                )
-            } else {
-                http.headerFields.append(HTTPField(name: name, value: value))
-            }
-        }
+        http = HTTPResponse(response)
         guard http.hasBody(inResponseTo: method) else {
             encodedLength = nil
             return
@@ -123,6 +109,12 @@ package struct ReceivedHead {
             http.headerFields[.contentEncoding] = nil
             http.headerFields[.contentLength] = nil
         }
+    }
+
+    /// Returns the head of an interim response, which the final one follows; `nil` for any other response.
+    static func interim(_ response: URLResponse) -> HTTPResponse? {
+        guard let response = response as? HTTPURLResponse, (100..<200).contains(response.statusCode) else { return nil }
+        return HTTPResponse(response)
     }
 
     /// The length of the body that the sink or memory receives, in bytes, if it is known.
@@ -151,6 +143,24 @@ package struct ReceivedHead {
                 default: false
                 }
             }
+    }
+}
+
+extension HTTPResponse {
+    fileprivate init(_ response: HTTPURLResponse) {
+        self.init(status: HTTPResponse.Status(standard: response.statusCode))
+        headerFields.reserveCapacity(response.allHeaderFields.count)
+        for (name, value) in response.allHeaderFields {
+            // `base as?` is a plain cast, while `name as?` uses the bridge.
+            guard let name = name.base as? String, let value = value as? String, let name = HTTPField.Name(name) else {
+                continue
+            }
+            if name == .setCookie {
+                headerFields.append(contentsOf: JoinedCookies.split(value).map { HTTPField(name: name, value: $0) })
+            } else {
+                headerFields.append(HTTPField(name: name, value: value))
+            }
+        }
     }
 }
 #endif

@@ -1,6 +1,6 @@
 #if URLSession
 import Foundation
-import NetworkingCore
+public import NetworkingCore
 import NetworkingTrust
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -9,42 +9,20 @@ import Synchronization
 
 extension URLSessionTransport {
     /// Which requests may use a connection that an earlier request has used.
+    public typealias ConnectionReuse = NetworkingCore.ConnectionReuse
+}
+
+extension ConnectionReuse {
+    /// The default of URLSession on this platform: ``sameCredentials`` on Linux, and ``always`` on Apple's platforms.
     ///
     /// libcurl, which implements URLSession on Linux, sends a request on a kept connection even if the server has sent
-    /// unrequested data there. That data becomes the response of the new request (L37 in
-    /// `Documentation/Transports.md`). A faulty server can therefore give one user the response of another, unless they
-    /// use separate connections.
-    ///
-    /// ```swift
-    /// let transport = URLSessionTransport(connectionReuse: .never)   // for a server that is not trusted
-    /// ```
-    public enum ConnectionReuse: Sendable, Hashable {
-        /// Every request may use every connection: the default on Apple's platforms.
-        case always
-
-        /// A request may use the connections of requests with the same credentials: the default on Linux.
-        ///
-        /// Requests without credentials have separate connections. Credentials are the header fields that
-        /// ``RedirectPolicy`` keeps at their origin, the query items that hold an API key, and the key of a signature.
-        /// The cookies of the session's own storage do not count, because one storage belongs to one user.
-        ///
-        /// The transport keeps the connections of the last 64 users. A request with credentials that differ each time,
-        /// other than a signature of `signed`, gets a new connection each time.
-        case sameCredentials
-
-        /// Every request uses a new connection, which is closed after the response.
-        ///
-        /// This costs a handshake for each request.
-        case never
-
-        /// The default of this platform.
-        public static var standard: ConnectionReuse {
-            #if canImport(FoundationNetworking)
-            .sameCredentials
-            #else
-            .always
-            #endif
-        }
+    /// unrequested data there (L37 in `Documentation/Transports.md`).
+    public static var standard: ConnectionReuse {
+        #if canImport(FoundationNetworking)
+        .sameCredentials
+        #else
+        .always
+        #endif
     }
 }
 
@@ -54,11 +32,14 @@ extension URLSessionTransport {
 /// session may send requests for several hosts over one connection if the certificate names them all (RFC 9113 section
 /// 9.1.1). A host with pins therefore has a separate session. All of its connections were compared with these pins.
 final class URLSessionPool: Sendable {
-    /// The maximum number of sessions kept without a request in progress.
+    /// The maximum count of sessions kept without a request in progress, each as many times as it had requests at the
+    /// same time.
+    ///
+    /// A session keeps a connection or more for each of them, and a process has 1,024 sockets by default.
     private static let maximumIdle = 64
 
     private let configuration: URLSessionConfiguration
-    private let reuse: URLSessionTransport.ConnectionReuse
+    private let reuse: ConnectionReuse
     let trust: URLSessionTrust?
     private let calls: URLSessionCalls
     private let streams: OpenStreams
@@ -76,7 +57,7 @@ final class URLSessionPool: Sendable {
     init(
         _ configuration: URLSessionConfiguration,
         maximumConnectionsPerHost: Int? = nil,
-        reuse: URLSessionTransport.ConnectionReuse,
+        reuse: ConnectionReuse,
         trust: URLSessionTrust? = nil,
         calls: URLSessionCalls = .shared
     ) {
@@ -122,8 +103,9 @@ final class URLSessionPool: Sendable {
         guard owner != nil || host != nil else { return try await respond(to: request, of: partition, over: common) }
         let session = sessions.withLock { $0.borrow(partition) { .forExchanges(configuration) } }
         defer {
-            if let surplus = sessions.withLock({ $0.giveBack(partition) }) {
-                invalidate([surplus])
+            let surplus = sessions.withLock { $0.giveBack(partition) }
+            if !surplus.isEmpty {
+                invalidate(surplus)
             }
         }
         return try await respond(to: request, of: partition, over: session)

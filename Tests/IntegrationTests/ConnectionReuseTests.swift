@@ -5,17 +5,23 @@ import HTTPTypes
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import Synchronization
 import TestSupport
 import Testing
 
+#if AsyncHTTPClient
+import NetworkingAsyncHTTPClient
+#endif
 #if Crypto
 import Crypto
 import NetworkingSigning
 #endif
 
 extension Loopback {
-    /// Separation of users' connections on Linux, where libcurl takes any bytes on a kept connection for a response
-    /// (L37).
+    /// Separation of users' connections.
+    ///
+    /// libcurl takes any bytes on a kept connection for a response (L37), and over
+    /// AsyncHTTPClient, bytes that arrive after the next request was written look like its response.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct ConnectionReuseTests {
         /// A response, followed by a second one that no request asked for.
@@ -62,6 +68,21 @@ extension Loopback {
             #expect(try await bodies(over: transport, first: first, second: second) == ["own"])
         }
 
+        #if AsyncHTTPClient
+        @Test(arguments: [("emily", "emil"), ("emily", nil), (nil, "emil")] as [(String?, String?)])
+        func anotherUserNeverGetsTheExtraResponseOverAsyncHTTPClient(first: String?, second: String?) async throws {
+            let transport = AsyncHTTPClientTransport()
+            #expect(try await bodies(over: transport, first: first, second: second) == ["own"])
+            try await transport.shutdown()
+        }
+
+        @Test func noRequestGetsTheExtraResponseOfAsyncHTTPClientWithoutReuse() async throws {
+            let transport = AsyncHTTPClientTransport(connectionReuse: .never)
+            #expect(try await bodies(over: transport, first: nil, second: nil) == ["own"])
+            try await transport.shutdown()
+        }
+        #endif
+
         @Test func anotherUserOfASessionNeverGetsTheExtraResponse() async throws {
             let session = URLSession(configuration: .ephemeral)
             #expect(try await bodies(over: session, first: "emily", second: "emil") == ["own"])
@@ -88,6 +109,63 @@ extension Loopback {
                 #expect(server.acceptedConnections == connections)
             }
         }
+
+        /// A token that differs in each request must not open a connection for each of them.
+        private func connectionsOfRenewedTokens(over transport: some NetworkingComponent) async throws -> Int {
+            try await withTestServer { server in
+                let tokens = SingleUseTokens()
+                server.route("/") { request in
+                    tokens.use(request.headerFields[.authorization] ?? "") ? .ok : .status(.unauthorized)
+                }
+                let network = transport.authenticated(withBearer: { tokens.issue() }).server(baseURL: server.url)
+                for _ in 0..<20 {
+                    let response = try await network.data(.get("/"))
+                    #expect(response.status == .ok)
+                }
+                #expect(tokens.count == 20)
+                return server.acceptedConnections
+            }
+        }
+
+        @Test func renewedTokenKeepsTheConnection() async throws {
+            #expect(try await connectionsOfRenewedTokens(over: URLSessionTransport(configuration: .ephemeral)) == 1)
+        }
+
+        #if AsyncHTTPClient
+        @Test func renewedTokenKeepsTheConnectionOfAsyncHTTPClient() async throws {
+            let transport = AsyncHTTPClientTransport()
+            #expect(try await connectionsOfRenewedTokens(over: transport) == 1)
+            try await transport.shutdown()
+        }
+
+        @Test(arguments: [(ConnectionReuse.sameCredentials, 3), (.always, 1), (.never, 6)])
+        func connectionsOfAsyncHTTPClientAreKeptForTheirUsers(reuse: ConnectionReuse, connections: Int) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let transport = AsyncHTTPClientTransport(connectionReuse: reuse)
+                let network = transport.server(baseURL: server.url)
+                for token in ["emily", "emil", nil, "emily", "emil", nil] {
+                    try await network.data(Self.request("/", token: token))
+                }
+                #expect(server.acceptedConnections == connections)
+                try await transport.shutdown()
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func clientsOfInactiveUsersAreClosed() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let transport = AsyncHTTPClientTransport()
+                let network = transport.server(baseURL: server.url)
+                for user in 0..<80 {
+                    try await network.data(Self.request("/", token: "user-\(user)"))
+                }
+                try await server.waitForOpenConnections(64)
+                try await transport.shutdown()
+            }
+        }
+        #endif
 
         @Test func noConnectionIsKeptWithoutReuse() async throws {
             try await withTestServer { server in
@@ -178,7 +256,8 @@ extension Loopback {
                     }
                     try await group.waitForAll()
                 }
-                try await server.waitForOpenConnections(64 * 6)
+                // Each user had up to four requests at the same time.
+                try await server.waitForOpenConnections(64)
             }
         }
 
@@ -230,6 +309,28 @@ extension Loopback {
             }
         }
         #endif
+    }
+}
+
+/// Tokens that are valid for one request each.
+private final class SingleUseTokens: Sendable {
+    private let state = Mutex<(issued: Int, used: Set<String>)>((0, []))
+
+    /// The number of tokens that were used.
+    var count: Int {
+        state.withLock { $0.used.count }
+    }
+
+    func issue() -> String {
+        state.withLock { state in
+            state.issued += 1
+            return "token-\(state.issued)"
+        }
+    }
+
+    /// Returns whether the token was not used before.
+    func use(_ token: String) -> Bool {
+        state.withLock { $0.used.insert(token).inserted }
     }
 }
 #endif

@@ -201,6 +201,11 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// The readers that exchanges have cancelled; `nil` for bytes in memory.
+    package var abandonedReaders: AbandonedReaders? {
+        storage.abandonedReaders
+    }
+
     /// The boundary between the parts; `nil` for a body without parts.
     var boundary: String? {
         guard case .source(let source as MultipartBody) = storage.content else { return nil }
@@ -237,15 +242,19 @@ public struct RequestBody: Sendable {
         private let fixed: Content?
         let value: EncodableValue?
         let contentType: String?
+        /// `nil` for bytes in memory, whose reader ends at once.
+        let abandonedReaders: AbandonedReaders?
 
         init(_ content: Content, contentType: String?) {
             fixed = content
+            abandonedReaders = if case .source = content { AbandonedReaders() } else { nil }
             value = nil
             self.contentType = contentType
         }
 
         init(_ value: EncodableValue) {
             fixed = nil
+            abandonedReaders = nil
             self.value = value
             contentType = "application/json"
         }

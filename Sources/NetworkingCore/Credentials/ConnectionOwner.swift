@@ -17,21 +17,24 @@ public struct ConnectionOwner: Hashable, Sendable {
 
     /// Reads the credentials of a request; `nil` if it has none.
     ///
-    /// A signature differs in each request, so the fields that contain one are represented by the principal that signed
-    /// the request. The cookies of a jar change as well, so they are represented by the identity of their session.
+    /// Credentials of a known principal are represented by the principal, because their values change: a token with
+    /// each refresh, and a signature with each request. The cookies of a jar change as well, so they are represented by
+    /// the identity of their session. A part of the stack states the principal with
+    /// ``HTTPRequestData/recordCredentials(of:since:)``.
     ///
     /// - Parameter request: The request as it is sent.
     public init?(of request: HTTPRequestData) {
-        let (signatures, session) = (request.signatures, request.cookieSession)
+        let (owned, session) = (request.ownedCredentials, request.cookieSession)
         var credentials = session.map { ["cookies: \($0)"] } ?? []
-        for field in request.headerFields where field.isCredential && !signatures.fields.contains(field.name) {
+        for field in request.headerFields where field.isCredential && !owned.fields.contains(field.name) {
             if session != nil, field.name == .cookie { continue }
             credentials.append("\(field.name.canonicalName): \(field.value)")
         }
-        credentials += signatures.signers.map { "signed: \($0.id)" }
+        credentials += owned.principals.map { "principal: \($0.id)" }
         let secretItems = request.box?.value.secretQueryItems ?? []
-        if signatures.signers.isEmpty, !secretItems.isEmpty {
+        if !secretItems.isEmpty {
             for item in request.query.items where secretItems.contains(item.name.lowercased()) {
+                guard !owned.queryItems.contains(item.name) else { continue }
                 credentials.append("query: \(item.name)=\(item.value ?? "")")
             }
         }
@@ -43,18 +46,42 @@ public struct ConnectionOwner: Hashable, Sendable {
 extension ConnectionOwner: RedactedDescription {}
 
 extension HTTPRequestData {
-    /// Records the principal that signed the request, because a transport cannot derive it from the signature, which
-    /// differs in each request.
+    /// Records the principal that the credentials of a request belong to, so that a transport can keep the connections
+    /// of this principal when the credentials change.
+    ///
+    /// A part of the stack calls it after it has set credentials:
+    ///
+    /// ```swift
+    /// func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+    ///     var authorized = request
+    ///     authorized.setCredential(account.ticket, for: .authorization)
+    ///     authorized.recordCredentials(of: Principal(id: account.id), since: request)
+    ///     return try await upstream.send(authorized)
+    /// }
+    /// ```
     ///
     /// - Parameters:
-    ///   - principal: The principal that signed it.
-    ///   - unsigned: The request before it was signed.
-    package mutating func recordSignature(of principal: Principal, since unsigned: HTTPRequestData) {
-        let changed = headerFields.filter { unsigned.headerFields[$0.name] != $0.value }.map(\.name)
-        var signatures = signatures
-        signatures.signers.append(principal)
-        signatures.fields += changed
-        self.signatures = signatures
+    ///   - principal: The principal.
+    ///   - former: The request before the credentials were set. Each header field and each secret query item that
+    ///     differs belongs to the principal.
+    public mutating func recordCredentials(of principal: Principal, since former: HTTPRequestData) {
+        var owned = ownedCredentials
+        owned.principals.append(principal)
+        let formerFields = former.headerFields.httpFields
+        for (index, field) in headerFields.httpFields.enumerated() where !owned.fields.contains(field.name) {
+            // Most fields are where they were, and comparing them costs less than a search by name.
+            if index < formerFields.count, formerFields[index] == field { continue }
+            if former.headerFields[values: field.name] != headerFields[values: field.name] {
+                owned.fields.append(field.name)
+            }
+        }
+        if target != former.target {
+            let formerItems = former.query.items
+            let secretItems = box?.value.secretQueryItems ?? []
+            owned.queryItems += query.items.filter { secretItems.contains($0.name.lowercased()) }
+                .filter { !formerItems.contains($0) }.map(\.name)
+        }
+        ownedCredentials = owned
     }
 
     /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has
@@ -64,9 +91,9 @@ extension HTTPRequestData {
         set { self[option: CookieSessionOption.self] = newValue }
     }
 
-    fileprivate var signatures: Signatures {
-        get { self[option: Signatures.self] }
-        set { self[option: Signatures.self] = newValue }
+    fileprivate var ownedCredentials: OwnedCredentials {
+        get { self[option: OwnedCredentials.self] }
+        set { self[option: OwnedCredentials.self] = newValue }
     }
 
     private enum CookieSessionOption: RequestOption {
@@ -75,10 +102,12 @@ extension HTTPRequestData {
     }
 }
 
-/// The principals that signed a request, and the header fields that their signatures set.
-private struct Signatures: LibraryRequestOption {
-    static let defaultValue = Signatures()
+/// The principals whose credentials a request has, and the fields and query items that contain these credentials.
+private struct OwnedCredentials: LibraryRequestOption {
+    static let defaultValue = OwnedCredentials()
+    static let isSetByStack = true
 
-    var signers: [Principal] = []
+    var principals: [Principal] = []
     var fields: [HTTPField.Name] = []
+    var queryItems: [String] = []
 }

@@ -49,7 +49,7 @@ package final class OpenStreams: Sendable {
     ///   - request: The request.
     ///   - owner: The user that the connection belongs to, if the transport keeps users apart.
     /// - Returns: The registration, or `nil` if the exchange neither is a stream nor waits.
-    package func begin(_ request: HTTPRequestData, owner: ConnectionOwner?) -> Part? {
+    package func begin(_ request: HTTPRequestData, owner: ConnectionOwner? = nil) -> Part? {
         let isStream = request.sink?.isReaderPaced == true
         guard isStream || total.load(ordering: .relaxed) > 0 else { return nil }
         let key = Key(request, owner: owner)
@@ -65,11 +65,6 @@ package final class OpenStreams: Sendable {
         guard isStream || waiter != nil else { return nil }
         waiter?.report()
         return Part(key: key, isStream: isStream, waiter: waiter)
-    }
-
-    /// Begins an exchange of a transport that does not keep users apart.
-    package func begin(_ request: HTTPRequestData) -> Part? {
-        begin(request, owner: nil)
     }
 
     /// Ends the registration of an exchange; does nothing if it has ended.
@@ -96,7 +91,7 @@ package final class OpenStreams: Sendable {
     /// Returns the reason why a request may have waited: streams occupy every connection that it could use.
     ///
     /// `nil` if they do not.
-    package func shortage(for request: HTTPRequestData, owner: ConnectionOwner?) -> String? {
+    package func shortage(for request: HTTPRequestData, owner: ConnectionOwner? = nil) -> String? {
         guard total.load(ordering: .relaxed) >= limit else { return nil }
         let streams = state.withLock { $0[Key(request, owner: owner)]?.streams ?? 0 }
         guard streams >= limit else { return nil }
@@ -104,11 +99,6 @@ package final class OpenStreams: Sendable {
             "\(streams) streams to this server are open, and this transport makes \(limit) connections to a server, so "
             + "the request may have waited for one. Close streams, or create the transport with a larger "
             + "maximumConnectionsPerHost."
-    }
-
-    /// Returns the reason why a request may have waited, for a transport that does not keep users apart.
-    package func shortage(for request: HTTPRequestData) -> String? {
-        shortage(for: request, owner: nil)
     }
 
     private struct Entry {

@@ -146,12 +146,12 @@ final class PhaseWatch: Sendable {
                 enterConnecting(at: now)
             case .connected:
                 enterHead(at: now)
-            case .headReceived:
+            case .headReceived(let head) where head.status.kind != .informational:
                 enterBody(at: now)
             case .ended, .failed:
                 // Until the next exchange, only the limit for the whole attempt applies.
                 phase = nil
-            case .connectionMeasured, .responseReceived:
+            case .headReceived, .connectionMeasured, .responseReceived:
                 break
             }
         }

@@ -87,6 +87,33 @@ extension Loopback {
                 #expect(server.requests.count == 2)
             }
         }
+
+        /// The source of the body waits for longer than the response takes, whether it is cancelled or not.
+        @Test func earlyResponseDoesNotWaitForABodyThatIgnoresItsCancellation() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.routeAtHead(.put, "/") { _ in .status(.contentTooLarge) }
+                let release = Gate()
+                let body = RequestBody.stream {
+                    AsyncStream<Data> {
+                        // The task of its own is not cancelled with the reader.
+                        await Task { try? await release.wait() }.value
+                        return nil
+                    }
+                }
+                let transport = AsyncHTTPClientTransport()
+                let response = try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
+                #expect(response.status == .contentTooLarge)
+
+                // The next exchange with the same body starts to read when the first reader has ended, or is cancelled.
+                let next = Task {
+                    try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
+                }
+                next.cancel()
+                await #expect(throws: CancellationError.self) { try await next.value }
+                release.open()
+                try await transport.shutdown()
+            }
+        }
     }
 }
 #endif

@@ -181,7 +181,8 @@ struct CookieRuleTests {
             #expect(["a.example.org", "example.org"].contains(cookie.domain))
             #expect(!cookie.name.isEmpty)
             #expect(Cookie.isSendable(cookie.name) && Cookie.isSendable(cookie.value), "\(field)")
-            #expect(cookie.path.hasPrefix("/"))
+            // A combining mark would make the slash part of another character.
+            #expect(cookie.path.utf8.first == UInt8(ascii: "/"))
             #expect(cookie.expires.map { $0 <= Self.now.addingTimeInterval(400 * 86_400) } ?? true)
             #expect(throws: Never.self) { try cookie.check(.standard) }
         }

@@ -47,7 +47,7 @@ struct ConnectionOwnerTests {
                 }
                 let unsigned = $0
                 $0.setCredential(signature, for: .authorization)
-                $0.recordSignature(of: Principal(id: id), since: unsigned)
+                $0.recordCredentials(of: Principal(id: id), since: unsigned)
             }
         }
         let owner = ConnectionOwner(of: signed("s1", by: "emily"))
@@ -55,6 +55,25 @@ struct ConnectionOwnerTests {
         #expect(ConnectionOwner(of: signed("s2", by: "emily")) == owner)
         #expect(ConnectionOwner(of: signed("s1", by: "emil")) != owner)
         #expect(ConnectionOwner(of: signed("s1", by: "emily", token: "t")) != owner)
+    }
+
+    @Test func changedCredentialsOfAPrincipalHaveTheSameOwner() {
+        func owner(_ key: String, token: String, of id: String, session: String = "a") -> ConnectionOwner? {
+            ConnectionOwner(
+                of: request {
+                    $0.setCredential("first", for: .authorization)
+                    $0.setCredential(session, for: self.key)
+                    let former = $0
+                    $0.setCredential(token, for: .authorization)
+                    $0.setCredential(key, forQueryItem: "key")
+                    $0.recordCredentials(of: Principal(id: id), since: former)
+                }
+            )
+        }
+        #expect(owner("k1", token: "t1", of: "emily") == owner("k2", token: "t2", of: "emily"))
+        #expect(owner("k1", token: "t1", of: "emily") != owner("k1", token: "t1", of: "emil"))
+        // A credential that the principal's part has not set still counts by its value.
+        #expect(owner("k1", token: "t1", of: "emily") != owner("k1", token: "t1", of: "emily", session: "b"))
     }
 
     @Test func descriptionsContainNoCredential() {

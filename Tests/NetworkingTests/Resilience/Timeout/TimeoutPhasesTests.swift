@@ -31,6 +31,15 @@ struct TimeoutPhasesTests {
         #expect(response.status == .ok)
     }
 
+    @Test func interimHeadIsNotTheHead() async throws {
+        let network = transport { call in
+            call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .earlyHints)))
+            try await call.wait()
+        }
+        let error = try await failure(of: network.timeout(head: .seconds(1)), after: [.seconds(1)])
+        #expect(error.reason.contains("No response started within 1.0 seconds"))
+    }
+
     // MARK: Connecting
 
     @Test func connectAndHeadLimitsAddUpWithoutConnectionEvents() async throws {

@@ -8,175 +8,8 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// The clients of a transport with a ``ServerTrust``: one for hosts without pins and identities, and one for each other
-/// host.
-///
-/// A connection does not know the host that it was made for, so the client of a host with pins makes connections to
-/// that host alone. All clients share the event loops. A pattern can match any number of hosts, so the number of
-/// clients without a request is limited, and the least recently used client is shut down.
-final class TrustedClients: Sendable {
-    /// The maximum number of clients kept for hosts without a request in progress.
-    static let maximumIdle = 64
-
-    let common: HTTPClient
-
-    private let trust: ServerTrust
-    private let configuration: HTTPClient.Configuration
-    private let identities: [LoadedIdentity]
-    private let group: any EventLoopGroup
-    private let state = Mutex(State())
-
-    private struct State {
-        var entries = KeyedPool<HostTrust, Entry>(maximumIdle: TrustedClients.maximumIdle)
-        var isShutDown = false
-        /// The number of removed clients that are being shut down.
-        var closing = 0
-        /// The shutdown, which waits for these clients.
-        var waiter: Suspension<Void>?
-    }
-
-    private struct Entry {
-        let client: HTTPClient
-        let reports: PinReports
-    }
-
-    /// Creates the clients.
-    ///
-    /// - Throws: `ServerTrustError` if this transport cannot enforce `trust`, or an identity cannot be read.
-    init(
-        _ configuration: HTTPClient.Configuration,
-        trust: ServerTrust,
-        eventLoopGroup: any EventLoopGroup
-    ) throws(ServerTrustError) {
-        guard ClientBootstrap(validatingGroup: eventLoopGroup) != nil else {
-            throw ServerTrustError(
-                "The event loops are those of Network.framework, which does not show the certificates of servers. Pass "
-                    + "MultiThreadedEventLoopGroup.singleton."
-            )
-        }
-        if let pins = trust.pins.first(where: { $0.scope == .validatedChain }) {
-            throw ServerTrustError(
-                "The pins of \(pins.host) have the scope validatedChain, but AsyncHTTPClient does not show the chain "
-                    + "that it has validated. "
-                    + "Pin the server's own key, or trust only its authority with roots: .only(_:)."
-            )
-        }
-        identities = try trust.clientIdentities.map { identity throws(ServerTrustError) in
-            try LoadedIdentity(identity)
-        }
-        self.trust = trust
-        self.configuration = try configuration.applying(trust)
-        group = eventLoopGroup
-        common = HTTPClient(eventLoopGroup: group, configuration: self.configuration)
-    }
-
-    /// The number of hosts with a separate client.
-    var hostCount: Int {
-        state.withLock { $0.entries.resources.count }
-    }
-
-    /// Makes one exchange, over a connection that matches the pins of its host.
-    func respond(to request: HTTPRequestData, counting streams: OpenStreams) async throws -> HTTPResponseData {
-        guard let host = try trust.hostTrust(for: request) else {
-            return try await common.respond(to: request, counting: streams)
-        }
-        guard let entry = borrow(host) else { throw request.transportIsShutDown }
-        defer { giveBack(host) }
-        do {
-            defer {
-                for mismatch in entry.reports.take() {
-                    request.emit(TrustEvent.mismatchReported(mismatch))
-                }
-            }
-            return try await entry.client.respond(to: request, counting: streams)
-        } catch let error as NetworkingError {
-            if let mismatch = error.pinMismatch {
-                request.emit(TrustEvent.mismatchRefused(mismatch))
-            }
-            throw error
-        }
-    }
-
-    /// Returns the client of a host; `nil` after the shutdown.
-    private func borrow(_ host: HostTrust) -> Entry? {
-        state.withLock { state in
-            // An exchange that started before the shutdown must not create a client that is never shut down.
-            guard !state.isShutDown else { return nil }
-            return state.entries.borrow(host) { makeEntry(for: host) }
-        }
-    }
-
-    private func makeEntry(for host: HostTrust) -> Entry {
-        var configuration = configuration
-        if let index = host.identityIndex {
-            identities[index].apply(to: &configuration)
-        }
-        let reports = PinReports()
-        if host.pins != nil {
-            configuration.checkPins(of: host) { reports.append($0) }
-        }
-        return Entry(client: HTTPClient(eventLoopGroup: group, configuration: configuration), reports: reports)
-    }
-
-    /// Ends the use of a host's client, and shuts a client down if too many are unused.
-    private func giveBack(_ host: HostTrust) {
-        let surplus = state.withLock { state in
-            let surplus = state.entries.giveBack(host)
-            if surplus != nil {
-                state.closing += 1
-            }
-            return surplus
-        }
-        guard let surplus else { return }
-        surplus.client.shutdown { [self] _ in
-            let waiter = state.withLock { state in
-                state.closing -= 1
-                return state.closing == 0 ? state.waiter : nil
-            }
-            waiter?.resume()
-        }
-    }
-
-    /// Removes all clients, and lets no exchange create another one.
-    private func removeAll() -> [HTTPClient] {
-        [common]
-            + state.withLock { state in
-                state.isShutDown = true
-                return state.entries.removeAll().map(\.client)
-            }
-    }
-
-    /// Shuts all clients down, also if one of them fails.
-    func shutdown() async throws {
-        var failure: (any Error)?
-        for client in removeAll() {
-            do {
-                try await client.shutdown()
-            } catch {
-                failure = failure ?? error
-            }
-        }
-        let waiter = Suspension<Void>()
-        let isClosing = state.withLock { state in
-            state.waiter = waiter
-            return state.closing > 0
-        }
-        if isClosing {
-            try? await waiter.value()
-        }
-        if let failure { throw failure }
-    }
-
-    /// Starts the shutdown of all clients without waiting for it.
-    func beginShutdown() {
-        for client in removeAll() {
-            client.shutdown { _ in }
-        }
-    }
-}
-
 /// The mismatches of report-only pins that no request has reported yet.
-private final class PinReports: Sendable {
+final class PinReports: Sendable {
     private static let maximumCount = 16
 
     private let mismatches = Mutex<[PinMismatch]>([])
@@ -197,7 +30,7 @@ private final class PinReports: Sendable {
 }
 
 /// A client identity in the types of NIOSSL.
-private struct LoadedIdentity: Sendable {
+struct LoadedIdentity: Sendable {
     private let chain: [NIOSSLCertificateSource]
     private let key: NIOSSLPrivateKeySource
 
@@ -232,7 +65,7 @@ private struct LoadedIdentity: Sendable {
 
 extension HTTPClient.Configuration {
     /// Returns the same configuration with the roots and versions of a ``ServerTrust``.
-    fileprivate func applying(_ trust: ServerTrust) throws(ServerTrustError) -> HTTPClient.Configuration {
+    func applying(_ trust: ServerTrust) throws(ServerTrustError) -> HTTPClient.Configuration {
         var configuration = self
         var tls = tlsConfiguration ?? .makeClientConfiguration()
         // Pins never replace the validation.
@@ -267,7 +100,7 @@ extension HTTPClient.Configuration {
     }
 
     /// Makes each new connection fail, before a request is written to it, if it does not match the pins of its host.
-    fileprivate mutating func checkPins(
+    mutating func checkPins(
         of host: HostTrust,
         reporting report: @escaping @Sendable (PinMismatch) -> Void
     ) {

@@ -13,9 +13,9 @@ import Testing
 @testable import NetworkingCore
 
 extension Loopback {
-    /// The clients of hosts with pins or identities, and what AsyncHTTPClient's configuration becomes under a trust.
+    /// The clients of users and of hosts with pins or identities, and AsyncHTTPClient's configuration under a trust.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
-    struct TrustedClientsTests {
+    struct ClientPoolTests {
         static let pins = HostPins(
             "*.example.com",
             pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
@@ -24,8 +24,13 @@ extension Loopback {
         private static func clients(
             _ trust: ServerTrust = ServerTrust(pins: [pins]),
             configuration: HTTPClient.Configuration = .networking
-        ) throws -> TrustedClients {
-            try TrustedClients(configuration, trust: trust, eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+        ) throws -> ClientPool {
+            try ClientPool(
+                configuration,
+                reuse: .always,
+                trust: trust,
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton
+            )
         }
 
         /// Otherwise the exchange would create a client that is never shut down, which traps when it is released.
@@ -34,15 +39,15 @@ extension Loopback {
             let request = HTTPRequestData(scheme: "https", authority: "api.example.com:1", path: "/")
             try await clients.shutdown()
             let error = await #expect(throws: NetworkingError.self) {
-                try await clients.respond(to: request, counting: OpenStreams(limit: 1))
+                try await clients.respond(to: request)
             }
             #expect(error?.kind == .rejected)
-            #expect(clients.hostCount == 0)
+            #expect(clients.separateCount == 0)
         }
 
         @Test func clientsOfUnusedHostsAreLimited() async throws {
             var configuration = HTTPClient.Configuration.networking
-            let hosts = (0..<TrustedClients.maximumIdle + 8).map { "a\($0).example.com" }
+            let hosts = (0..<ClientPool.maximumIdle + 8).map { "a\($0).example.com" }
             for host in hosts {
                 configuration.dnsOverride[host] = "127.0.0.1"
             }
@@ -51,12 +56,12 @@ extension Loopback {
                 // No server listens on the port, which does not matter here.
                 let request = HTTPRequestData(scheme: "https", authority: "\(host):1", path: "/")
                 await #expect(throws: NetworkingError.self) {
-                    try await clients.respond(to: request, counting: OpenStreams(limit: 1))
+                    try await clients.respond(to: request)
                 }
             }
-            #expect(clients.hostCount == TrustedClients.maximumIdle)
+            #expect(clients.separateCount == ClientPool.maximumIdle)
             try await clients.shutdown()
-            #expect(clients.hostCount == 0)
+            #expect(clients.separateCount == 0)
         }
 
         /// Any group that is not NIO's own, as that of Network.framework on Apple's platforms.
