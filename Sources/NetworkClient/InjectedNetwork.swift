@@ -12,8 +12,10 @@ public import Networking
 /// try await withNetworkClient(.live) { try await UserAPI.shared.user(id: 42) }
 /// ```
 ///
-/// It ends its stack like a transport. A stateful modifier around it, such as `cached`, shares its state between all
-/// clients. If each client needs its own state, add that modifier to the client's network.
+/// It ends its stack like a transport. A stateful modifier around it, such as `throttled`, shares its state between all
+/// clients. If each client needs its own state, add that modifier to the client's network. `cached` and `deduplicated`
+/// share no response between clients, and the responses of a client are found until the process ends. A cache on disk
+/// belongs in the client's network.
 ///
 /// If no client is provided, the current client is ``NetworkClient/unimplemented``, and each request fails.
 public struct InjectedNetwork: NetworkingComponent {
@@ -27,6 +29,7 @@ public struct InjectedNetwork: NetworkingComponent {
 
     /// Rewrites a request as the current client's network does.
     public func resolve(_ request: inout HTTPRequestData) {
+        request[option: ClientOption.self] = NetworkClient.current.id
         NetworkClient.current.network().resolve(&request)
     }
 
@@ -48,6 +51,16 @@ public struct InjectedNetwork: NetworkingComponent {
     /// The options that the current client's network reads.
     public var requestOptions: Set<RequestOptionKey> {
         NetworkClient.current.network().requestOptions
+    }
+}
+
+/// The client that a request is sent through, so that no request gets the response of another client.
+private enum ClientOption: RequestOption {
+    static let defaultValue: NetworkClient.ID? = nil
+    static let isSetByStack = true
+
+    static func identity(of value: NetworkClient.ID?) -> (any Hashable & Sendable)? {
+        value
     }
 }
 

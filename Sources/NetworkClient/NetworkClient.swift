@@ -27,7 +27,22 @@ public struct NetworkClient: Sendable {
     /// Returns the network.
     ///
     /// Each API client calls it when it builds its stack, so it must return the same stack each time.
-    public var network: @Sendable () -> any NetworkingComponent
+    public var network: @Sendable () -> any NetworkingComponent {
+        didSet { id = ID() }
+    }
+
+    /// The identity of the network, which copies of the client share.
+    private(set) var id = ID()
+
+    final class ID: Sendable, Hashable {
+        static func == (lhs: ID, rhs: ID) -> Bool {
+            lhs === rhs
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(ObjectIdentifier(self))
+        }
+    }
 
     /// The cache that the API clients of the app share.
     ///

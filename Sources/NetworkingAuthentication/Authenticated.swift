@@ -397,7 +397,7 @@ extension HTTPRequestData {
         set { self[option: OfferedSchemes.self] = newValue }
     }
 
-    private enum OfferedSchemes: RequestOption {
+    private enum OfferedSchemes: SendingOption {
         static let defaultValue: [String] = []
         static let isSetByStack = true
     }

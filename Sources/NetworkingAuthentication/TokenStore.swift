@@ -234,6 +234,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 /// The stores with delegates that run in this task.
 private enum RenewingStores: NetworkEnvironmentKey {
     static let defaultValue: Set<ObjectIdentifier> = []
+    // The principal of a request says whether it has the credentials of a store.
+    static let affectsResponses = false
 }
 
 /// A change to the credentials of a ``TokenStore``.

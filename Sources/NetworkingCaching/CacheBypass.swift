@@ -16,7 +16,8 @@ public enum CacheBypass: String, Sendable, Hashable {
     case body
     /// The response's status cannot be cached, or needs header fields that the response does not have.
     case status
-    /// The response's Vary prevents its use for any other request.
+    /// The response's Vary prevents its use for any other request, or names a field that a component below the cache
+    /// has set.
     case vary
     /// The response is larger than the limit for an entry, or its body did not pass through the cache.
     case size

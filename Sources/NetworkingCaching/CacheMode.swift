@@ -52,13 +52,9 @@ public enum CacheMode: Sendable, Hashable {
 }
 
 extension HTTPRequestData {
-    fileprivate enum CacheModeOption: RequestOption {
+    fileprivate enum CacheModeOption: SendingOption {
         static let defaultValue = CacheMode.standard
         static let name = "cacheMode"
-
-        static func identity(of value: CacheMode) -> (any Hashable & Sendable)? {
-            value
-        }
     }
 
     /// The policy that the stack's `cached` applies to the request; ``CacheMode/standard`` by default.

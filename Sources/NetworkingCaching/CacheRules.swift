@@ -161,7 +161,7 @@ struct CacheRules: Sendable, Hashable {
     func matches(_ entry: CachedEntry, _ request: HTTPRequestData, _ credentials: CredentialDigests) -> Bool {
         // An entry matches no request if its Vary is malformed or contains `*`.
         guard let vary = entry.facts.vary else { return false }
-        if vary.isEmpty, isShared || credentials.isEmpty { return entry.varying.isEmpty }
+        if vary.isEmpty, credentials.isEmpty { return entry.varying.isEmpty }
         return entry.varying == varying(vary, request, credentials)
     }
 
@@ -174,16 +174,17 @@ struct CacheRules: Sendable, Hashable {
         varying(CacheFacts.vary(of: response) ?? [], request, credentials)
     }
 
-    /// Returns the fields that Vary names, and in a private cache all credentials.
+    /// Returns the fields that Vary names, the values of the environment and of options, and in a private cache all
+    /// credentials.
     ///
-    /// A cookie or an API key identifies the user, even if Vary does not name it. Only the digest of a credential is
-    /// stored.
+    /// A cookie or an API key identifies the user, even if Vary does not name it. Only the digests of credentials and
+    /// values are stored.
     private func varying(
         _ names: [CacheFacts.Vary],
         _ request: HTTPRequestData,
         _ credentials: CredentialDigests
     ) -> [String: String] {
-        var fields = isShared ? [:] : credentials.byName
+        var fields = credentials.selecting(inSharedCache: isShared)
         for vary in names {
             if let digest = credentials.byName[vary.name] {
                 fields[vary.name] = digest
@@ -199,8 +200,13 @@ struct CacheRules: Sendable, Hashable {
     /// Whether an entry was fetched with the credentials of a request, so that the server's statements about the entry
     /// apply to the request too.
     func isForTheSameUser(_ entry: CachedEntry, _ credentials: CredentialDigests) -> Bool {
-        guard !isShared, !(entry.varying.isEmpty && credentials.isEmpty) else { return true }
-        return CredentialDigests.digests(in: entry.varying) == credentials.byName
+        guard !(entry.varying.isEmpty && credentials.isEmpty) else { return true }
+        let selecting = credentials.selecting(inSharedCache: isShared)
+        // In a shared cache, further digests are those of credentials that Vary names.
+        guard !isShared else {
+            return selecting == CredentialDigests.values(in: entry.varying)
+        }
+        return CredentialDigests.digests(in: entry.varying) == selecting
     }
 
     /// Returns an id that depends only on the selecting fields, so that an entry replaces an older one for the same
@@ -219,7 +225,7 @@ struct CacheRules: Sendable, Hashable {
 
     /// Returns a field's value without insignificant differences: blanks around commas, and for languages and codings
     /// also case and order.
-    private static func normalized(_ values: [String], _ name: String) -> String {
+    static func normalized(_ values: [String], _ name: String) -> String {
         var items = values.flatMap { $0.split(separator: ",") }.map { String($0.trimmed) }
         if ["accept", "accept-language", "accept-encoding", "accept-charset"].contains(name) {
             items = items.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }

@@ -53,9 +53,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         if request.requiresStoredResponse { return try await storedResponse(to: request, for: principal) }
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
         var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
-        // The user of an Authorization field is unknown, and a key must not contain credentials. A shared cache needs
-        // no user, because it stores only responses for all users.
-        let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
+        let isAnonymous = isAnonymous(request)
         let mayUseStored = (request.method == .get || request.method == .head) && request.body == nil && !isAnonymous
         // The request would be sent, because the cache stores no response to it.
         if !mayUseStored, cache.rules.mayNotAsk(request.cacheMode, CacheRules.directives(of: request)) {
@@ -99,13 +97,21 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         }
     }
 
+    /// Whether a request has a credential whose user the cache does not know.
+    private func isAnonymous(_ request: HTTPRequestData) -> Bool {
+        // An option with a credential that cannot be compared.
+        if request.optionIdentities == nil { return true }
+        // The user of an Authorization field is unknown, and a key must not contain credentials. A shared cache needs
+        // no user, because it stores only responses for all users.
+        return !cache.rules.isShared && request.headerFields.contains(.authorization)
+    }
+
     /// Returns a stored response of any age, for a request that must not be sent.
     private func storedResponse(
         to request: HTTPRequestData,
         for principal: Principal?
     ) async throws -> HTTPResponseData {
-        let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
-        if request.method == .get || request.method == .head, request.body == nil, !isAnonymous,
+        if request.method == .get || request.method == .head, request.body == nil, !isAnonymous(request),
             let key = CacheKey(request, principal: principal)
         {
             var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
@@ -158,6 +164,24 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
                         + "names no user. Use authenticated instead."
                 )
             }
+        }
+        if let part = stack.inner.first(where: { $0.roles.contains(.adaptation) }) {
+            report(
+                "is outside \(part.outlineName), so it does not see the fields that are set there. "
+                    + "It stores no response that varies by them. "
+                    + "Set fields outside of the cache, and use authenticated for credentials."
+            )
+        }
+        let probe = HTTPRequestData()
+        let nameless = stack.inner.first { part in
+            !part.roles.isDisjoint(with: [.authentication, .signing])
+                && part.principal(for: probe, upstream: UnimplementedTransport("")) == nil
+        }
+        if let nameless {
+            report(
+                "is outside \(nameless.outlineName), which adds credentials and names no principal, so it stores no "
+                    + "response to a request with them. Implement principal(for:upstream:)."
+            )
         }
         if stack.isInside(.deduplication), !stack.isOutside(.deduplication) {
             report("is inside deduplicated, so misses for one URL are not shared. Put it outside.")

@@ -59,7 +59,7 @@ struct CachedExchange: Sendable {
                     .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
             else { return nil }
             request.emit(CacheEvent.revalidated)
-            let refusal = await update(entry, fetch)
+            let refusal = await update(entry, confirmedBy: response, fetch)
             if let refusal {
                 request.emit(CacheEvent.bypassed(refusal))
             }
@@ -205,7 +205,9 @@ struct CachedExchange: Sendable {
         guard response.redirects.isEmpty else { return .redirected }
         let received = fetch.clock.date
         if request.method == .head {
-            await freshen(entries, byHead: response.http, fetch)
+            if refusalOfChangedRequest(response, response.http) == nil {
+                await freshen(entries, byHead: response.http, fetch)
+            }
             return .method
         }
         if response.status == .notModified {
@@ -213,11 +215,10 @@ struct CachedExchange: Sendable {
                 let entry = entries.confirmed(byResponseToAnother: response.http)?
                     .freshened(by: response.http, rules, for: nil, credentials, sent: fetch.sent, received: received)
             else { return .status }
-            return await update(entry, fetch)
+            return await update(entry, confirmedBy: response, fetch)
         }
         if let refusal = rules.refusal(toStore: response.http, of: request) { return refusal }
-        guard !hasCredentialsFromBelow(response) else { return .credentials }
-        guard !variesByCredentialsBelow(response.http) else { return .vary }
+        if let refusal = refusalOfChangedRequest(response, response.http) { return refusal }
         guard let data = response.body.data ?? copy else { return .size }
         // A body shorter than its stated length is incomplete.
         guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
@@ -244,21 +245,28 @@ struct CachedExchange: Sendable {
         return await write(entry, over: known, replacesMatching: true, fetch)
     }
 
-    /// Whether a component below the cache has added or changed a credential without naming a principal.
+    /// Returns the reason why the response to a request that a component below the cache has changed is not stored;
+    /// `nil` if the change does not matter.
     ///
-    /// The cache could not distinguish the request from that of another user.
-    private func hasCredentialsFromBelow(_ response: HTTPResponseData) -> Bool {
-        guard key.principal == nil else { return false }
-        let sent = response.sentRequest.headerFields.filter(\.isCredential)
-        return sent != request.headerFields.filter(\.isCredential)
-    }
-
-    /// Whether the response depends on a credential that the cache cannot see, such as a cookie added by the transport.
-    private func variesByCredentialsBelow(_ head: HTTPResponse) -> Bool {
-        guard key.principal == nil else { return false }
-        return CacheFacts.vary(of: head)?
-            .contains { $0.field.isCredential && !request.headerFields.contains($0.field) }
-            == true
+    /// The cache compares requests at its own place, so it would use the response for requests that are sent in another
+    /// way.
+    ///
+    /// - Parameters:
+    ///   - response: The response to the changed request.
+    ///   - stored: The head to store, whose Vary names the fields that select it.
+    /// - Returns: The reason, or `nil`.
+    private func refusalOfChangedRequest(_ response: HTTPResponseData, _ stored: HTTPResponse) -> CacheBypass? {
+        // A component that adds a credential and names no principal.
+        if key.principal == nil, response.hasCredentials(notIn: request) { return .credentials }
+        let (own, sent) = (request.headerFields, response.sentRequest.headerFields)
+        let isVaried = CacheFacts.vary(of: stored)?
+            .contains { vary in
+                // A transport may add a credential such as a cookie. The principal stands for those of the stack.
+                if vary.field.isCredential { return key.principal == nil && !own.contains(vary.field) }
+                let (own, sent) = (own[values: vary.field], sent[values: vary.field])
+                return own != sent && CacheRules.normalized(own, vary.name) != CacheRules.normalized(sent, vary.name)
+            }
+        return isVaried == true ? .vary : nil
     }
 
     /// Updates or removes stored entries after a HEAD response (RFC 9111 section 4.3.5).
@@ -283,6 +291,17 @@ struct CachedExchange: Sendable {
                 await cache.remove(entry.id, key, request)
             }
         }
+    }
+
+    /// Stores an entry that the response to a request has confirmed.
+    private func update(
+        _ entry: CachedEntry,
+        confirmedBy response: HTTPResponseData,
+        _ fetch: Fetch
+    ) async -> CacheBypass? {
+        // The server may have confirmed it for other requests only.
+        if let refusal = refusalOfChangedRequest(response, entry.response) { return refusal }
+        return await update(entry, fetch)
     }
 
     /// Stores a confirmed entry, unless the confirming response forbids that.

@@ -29,16 +29,19 @@ extension ResponseCache {
         }
     }
 
-    /// Returns the digests of a request's credentials, which are used to find its entries.
+    /// Returns the digests of a request's credentials and values, which are used to find its entries.
     ///
     /// If the store cannot read its key, digests under the cache's own key match no stored entry, and no entry is lost.
     func credentials(of request: HTTPRequestData) async -> CredentialDigests {
-        guard CredentialDigests.areNeeded(for: request) else { return .none }
+        let identities = NetworkEnvironment.current.identities.union(request.optionIdentities ?? ValueIdentities())
+            .affectingResponses
+        guard CredentialDigests.areNeeded(for: request) || !identities.isEmpty else { return .none }
+        let values = identities.isEmpty ? nil : valueTexts.text(of: identities)
         do {
-            return CredentialDigests(request, key: try await store.digestKey() ?? ownDigestKey)
+            return CredentialDigests(request, values: values, key: try await store.digestKey() ?? ownDigestKey)
         } catch {
             request.emit(CacheEvent.failed(error))
-            return CredentialDigests(request, key: ownDigestKey)
+            return CredentialDigests(request, values: values, key: ownDigestKey)
         }
     }
 

@@ -19,6 +19,7 @@ public final class ResponseCache: Sendable {
     let fetches = CacheFetches()
     /// The key for digests of credentials if the store has none.
     let ownDigestKey = CacheDigestKey()
+    let valueTexts = ValueTexts()
     /// The keys of the background revalidations in progress.
     private let revalidations = Mutex<Set<CacheKey>>([])
     /// The maximum number of background revalidations; more would compete with requests that a caller is waiting for.

@@ -10,7 +10,7 @@ extension HTTPRequestData {
         set { self[option: AssumesHTTP3.self] = newValue }
     }
 
-    fileprivate enum AssumesHTTP3: RequestOption {
+    fileprivate enum AssumesHTTP3: SendingOption {
         static let name = "assumesHTTP3"
         static let defaultValue = false
     }

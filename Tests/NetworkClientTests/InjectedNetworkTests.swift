@@ -17,6 +17,53 @@ struct InjectedNetworkTests {
         #expect(second.requests.map(\.path) == ["/b"])
     }
 
+    @Test func clientsShareNoStoredResponse() async throws {
+        let network = InjectedNetwork().cached().server(authority: "api.example.com")
+        @Sendable func transport(_ text: String) -> MockTransport {
+            MockTransport { _ in .text(text).headerFields([.cacheControl: "max-age=100"]) }
+        }
+        for name in ["first", "second"] {
+            let client = NetworkClient(transport(name))
+            for isCached in [false, true] {
+                let response = try await withNetworkClient(client) {
+                    try await network.data(HTTPRequestData(path: "a"))
+                }
+                #expect(response.text == name)
+                #expect(response.isCached == isCached)
+            }
+        }
+        // A copy with another network is another client.
+        var client = NetworkClient(transport("third"))
+        client.network = { transport("fourth") }
+        let copy = client
+        client.network = { transport("fifth") }
+        for (client, name) in [(copy, "fourth"), (client, "fifth")] {
+            let response = try await withNetworkClient(client) { try await network.data(HTTPRequestData(path: "a")) }
+            #expect(response.text == name)
+        }
+    }
+
+    @Test func clientsShareNoExchange() async throws {
+        let inFlight = InFlightRequests()
+        let network = InjectedNetwork().deduplicated(sharing: inFlight).server(authority: "api.example.com")
+        let held = [HeldResponse(), HeldResponse()]
+        let calls = held.map { held in
+            Task {
+                try await withNetworkClient(MockTransport { _ in .held(by: held) }) {
+                    try await network.data(HTTPRequestData(path: "a"))
+                }
+            }
+        }
+        try await eventually("inFlight.waiting == 2") { inFlight.waiting == 2 }
+        #expect(inFlight.count == 2)
+        for (number, held) in held.enumerated() {
+            held.respond(with: .text("\(number)"))
+        }
+        for (number, call) in calls.enumerated() {
+            #expect(try await call.value.text == "\(number)")
+        }
+    }
+
     @Test func throwsUnimplementedWithoutAClient() async {
         let error = await #expect(throws: NetworkingError.self) {
             try await Self.network.data(HTTPRequestData(path: "a"))

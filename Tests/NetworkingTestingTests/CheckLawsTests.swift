@@ -247,7 +247,8 @@ struct CheckLawsTests {
         #expect(
             violations?.description
                 == "principal: The principal of the upstream is not visible: caches outside would mix up users. "
-                + "Forward principal(for:) to the upstream, or do not implement it."
+                + "Forward principal(for:) to the upstream, or do not implement it. "
+                + "A modifier that adds a credential implements it, and returns the user or service of the credential."
         )
     }
 
@@ -394,6 +395,17 @@ struct CheckLawsTests {
                 "The principal of the upstream is not visible: caches outside would mix up users."
             ]
         )
+    }
+
+    @Test func reportsACredentialWithoutAPrincipal() async throws {
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Keyed()) }
+
+        #expect(
+            violations?.sentences == [
+                "A request is sent with a credential that names no principal: caches outside would mix up users."
+            ]
+        )
+        try await checkLaws(of: Keyed(user: "emily"))
     }
 
     @Test func reportsAResolveThatIsNotForwarded() async {
@@ -814,5 +826,20 @@ private final class ByPath: NetworkingModifier {
         let response = try await upstream.send(request)
         memory.withLock { $0.responses[path] = response.data }
         return response
+    }
+}
+
+/// Adds a credential to each request.
+private struct Keyed: NetworkingModifier {
+    var user: String?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var request = request
+        request.setCredential("secret", forQueryItem: "key")
+        return try await upstream.send(request)
+    }
+
+    func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+        user.map { Principal(id: $0) } ?? upstream.principal(for: request)
     }
 }

@@ -38,14 +38,10 @@ extension HTTPRequestData {
         set { self[option: OfflinePolicyOption.self] = newValue }
     }
 
-    fileprivate enum OfflinePolicyOption: RequestOption {
+    // A request that waits for the network must not share the failure of one that does not.
+    fileprivate enum OfflinePolicyOption: SendingOption {
         static let name = "offlinePolicy"
         static let defaultValue: OfflinePolicy? = nil
-
-        // A request that waits for the network must not share the failure of one that does not.
-        static func identity(of value: OfflinePolicy?) -> (any Hashable & Sendable)? {
-            value
-        }
     }
 }
 

@@ -243,4 +243,5 @@ private struct OutboxDelivery {
 /// The outboxes that send an entry in this task.
 enum SendingOutboxes: NetworkEnvironmentKey {
     static let defaultValue: Set<ObjectIdentifier> = []
+    static let affectsResponses = false
 }

@@ -34,6 +34,10 @@ extension StackRole {
     public static let signing = StackRole("signing")
     /// Sets the `Authorization` field when it rewrites requests, without a principal.
     public static let authorizationField = StackRole("authorization field")
+    /// Changes requests when they are sent, such as the interceptors of `intercepted(by:)`.
+    ///
+    /// A cache further out does not see the changes.
+    public static let adaptation = StackRole("adaptation")
     /// Rewrites requests for a server.
     public static let server = StackRole("server")
     /// Stores responses and returns stored ones.

@@ -116,5 +116,6 @@ extension NetworkEnvironment {
 
     private enum ConnectivityKey: NetworkEnvironmentKey {
         static let defaultValue: (any Connectivity)? = nil
+        static let affectsResponses = false
     }
 }

@@ -114,8 +114,32 @@ public struct NetworkEnvironment: Sendable {
     /// - Parameter key: The type that declares the value.
     public subscript<Key: NetworkEnvironmentKey>(key: Key.Type) -> Key.Value {
         @inlinable get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
-        set { values.custom.set(newValue, for: key, isTemporary: key.isOfOneCall) }
+        set {
+            values.custom.set(
+                newValue,
+                for: key,
+                identity: key.comparison(of: newValue),
+                affectsResponses: key.affectsResponses,
+                isTemporary: key.isOfOneCall
+            )
+        }
     }
+
+    /// The values by which requests are compared before they share an exchange or a stored response.
+    ///
+    /// The clock, the randomness, the logger and values of one call do not count. ``isThrottled`` counts only for
+    /// shared exchanges.
+    public var identities: ValueIdentities {
+        guard let box else { return ValueIdentities() }
+        var identities = box.value.custom.identities
+        if box.value.isThrottled == false {
+            identities.add(Identity(false), of: Throttling.self, affectsResponses: false)
+        }
+        return identities
+    }
+
+    /// The key of ``isThrottled`` in comparisons.
+    private enum Throttling {}
 
     /// Whether the environment has values that belong to one call.
     var hasValuesOfOneCall: Bool {
@@ -194,6 +218,9 @@ public struct NetworkEnvironment: Sendable {
 ///
 /// let network = URLSession.shared.modified(Tenancy()).environment(\.tenant, "blue")
 /// ```
+///
+/// A part of the stack may read the value and change the request with it. Therefore `deduplicated` and `cached` use one
+/// response for two requests only if the values are equal (``identity(of:)``).
 public protocol NetworkEnvironmentKey {
     /// The type of the value.
     associatedtype Value: Sendable
@@ -205,12 +232,60 @@ public protocol NetworkEnvironmentKey {
     ///
     /// Work that several calls share, or that outlives its call, has the default value in its place.
     static var isOfOneCall: Bool { get }
+
+    /// Returns a value that represents the environment's value when requests are compared.
+    ///
+    /// Requests with different identities share no response. The default is the value itself if it is `Hashable`. For
+    /// any other value the default is `nil`: requests then share a response only if they have the same object, or the
+    /// value of the same `environment(_:_:)` modifier. Return a constant if the value affects neither requests nor
+    /// responses.
+    ///
+    /// - Parameter value: The value that was set.
+    /// - Returns: A value to compare, or `nil`.
+    static func identity(of value: Value) -> (any Hashable & Sendable)?
+
+    /// Whether the value affects responses; `true` by default.
+    ///
+    /// `deduplicated` also compares a value that affects only how requests are sent, such as the number of retries. A
+    /// cache does not compare it.
+    static var affectsResponses: Bool { get }
 }
 
 extension NetworkEnvironmentKey {
     /// `false`.
     public static var isOfOneCall: Bool {
         false
+    }
+
+    /// Returns `nil`, because the value cannot be compared.
+    public static func identity(of value: Value) -> (any Hashable & Sendable)? {
+        nil
+    }
+
+    /// `true`.
+    public static var affectsResponses: Bool {
+        true
+    }
+
+    /// Returns the representation of a value in comparisons; `nil` for the default and for a value of one call.
+    fileprivate static func comparison(of value: Value) -> Identity? {
+        guard !isOfOneCall else { return nil }
+        guard let identity = identity(of: value) else {
+            return isNil(value) && isNil(defaultValue) ? nil : Identity(instanceOf: value)
+        }
+        let own = Identity(identity)
+        return self.identity(of: defaultValue).map { Identity($0) } == own ? nil : own
+    }
+
+    private static func isNil(_ value: Value) -> Bool {
+        (value as? any OptionalValue).map { $0.wrapped == nil } ?? false
+    }
+}
+
+extension NetworkEnvironmentKey where Value: Hashable {
+    /// Returns the value itself.
+    public static func identity(of value: Value) -> (any Hashable & Sendable)? {
+        value
     }
 }
 

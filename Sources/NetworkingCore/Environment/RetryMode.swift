@@ -21,5 +21,6 @@ extension NetworkEnvironment {
 
     private enum RetryModeKey: NetworkEnvironmentKey {
         static let defaultValue = RetryMode.enabled
+        static let affectsResponses = false
     }
 }

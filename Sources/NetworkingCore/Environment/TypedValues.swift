@@ -10,14 +10,23 @@ package struct TypedValues: Sendable {
         @usableFromInline let key: Any.Type
         @usableFromInline let box: any ValueBox
         let identity: Identity?
+        let affectsResponses: Bool
         let isCredential: Bool
         let isTemporary: Bool
 
         @usableFromInline
-        init(key: Any.Type, box: any ValueBox, identity: Identity?, isCredential: Bool, isTemporary: Bool) {
+        init(
+            key: Any.Type,
+            box: any ValueBox,
+            identity: Identity?,
+            affectsResponses: Bool,
+            isCredential: Bool,
+            isTemporary: Bool
+        ) {
             self.key = key
             self.box = box
             self.identity = identity
+            self.affectsResponses = affectsResponses
             self.isCredential = isCredential
             self.isTemporary = isTemporary
         }
@@ -46,6 +55,7 @@ package struct TypedValues: Sendable {
     ///   - value: The value; `nil` removes the existing one.
     ///   - key: The key type.
     ///   - identity: The representation of the value in comparisons; `nil` leaves the value out of them.
+    ///   - affectsResponses: Whether the value affects responses, and not only how requests are sent.
     ///   - isCredential: Whether the value is a credential.
     ///   - isTemporary: Whether ``removeTemporaryValues()`` removes the value.
     @inlinable
@@ -53,6 +63,7 @@ package struct TypedValues: Sendable {
         _ value: Value?,
         for key: Any.Type,
         identity: Identity? = nil,
+        affectsResponses: Bool = true,
         isCredential: Bool = false,
         isTemporary: Bool = false
     ) {
@@ -67,6 +78,7 @@ package struct TypedValues: Sendable {
             key: key,
             box: Box(value),
             identity: identity,
+            affectsResponses: affectsResponses,
             isCredential: isCredential,
             isTemporary: isTemporary
         )
@@ -104,8 +116,17 @@ package struct TypedValues: Sendable {
     }
 
     /// Whether a value is a credential that cannot be compared.
-    package var hasAnonymousCredentials: Bool {
+    var hasAnonymousCredentials: Bool {
         entries.contains { $0.isCredential && $0.identity == nil }
+    }
+
+    /// Whether one of the values is a credential that other values do not contain.
+    func hasCredentials(notIn other: TypedValues?) -> Bool {
+        entries.contains { entry in
+            guard entry.isCredential, !entry.box.isNil else { return false }
+            guard let own = other?.entries.first(where: { $0.identifier == entry.identifier }) else { return true }
+            return own.box !== entry.box && (own.identity == nil || own.identity != entry.identity)
+        }
     }
 
     /// The key types of the stored values, without values of `nil`.
@@ -113,11 +134,12 @@ package struct TypedValues: Sendable {
         entries.filter { !$0.box.isNil }.map(\.key)
     }
 
-    /// The values that take part in equality.
-    package var identities: [ObjectIdentifier: Identity] {
-        var identities: [ObjectIdentifier: Identity] = [:]
-        for entry in entries {
-            identities[entry.identifier] = entry.identity
+    /// The values that take part in comparisons.
+    var identities: ValueIdentities {
+        var identities = ValueIdentities()
+        for index in entries.indices {
+            guard let identity = entries[index].identity else { continue }
+            identities.add(identity, of: entries[index].key, affectsResponses: entries[index].affectsResponses)
         }
         return identities
     }
@@ -140,26 +162,6 @@ final class Box<Value: Sendable>: ValueBox {
     @usableFromInline var isNil: Bool {
         let mirror = Mirror(reflecting: value)
         return mirror.displayStyle == .optional && mirror.children.isEmpty
-    }
-}
-
-/// A type-erased hashable value that is sendable, unlike `AnyHashable`.
-@usableFromInline
-package struct Identity: Sendable, Hashable {
-    private let value: any Hashable & Sendable
-
-    init(_ value: some Hashable & Sendable) {
-        self.value = value
-    }
-
-    @usableFromInline
-    package static func == (lhs: Self, rhs: Self) -> Bool {
-        AnyHashable(lhs.value) == AnyHashable(rhs.value)
-    }
-
-    @usableFromInline
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(AnyHashable(value))
     }
 }
 

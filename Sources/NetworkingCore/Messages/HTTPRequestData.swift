@@ -44,7 +44,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// The number that identifies an exchange to listeners; 0 if the request has no listeners.
     package internal(set) var exchangeNumber: UInt32 = 0
     /// The limiters with a permit for the request.
-    var heldLimits: HeldLimits?
+    package var heldLimits: HeldLimits?
     /// The time limit that a component upstream enforces; `nil` if `timeout` and `deadline` do so themselves.
     public package(set) var exchangeLimit: ExchangeLimit?
 
@@ -223,12 +223,13 @@ extension String {
 }
 
 extension HTTPRequestData: Hashable {
-    /// Compares method, URL, header fields, body, and the options that take part in comparisons.
+    /// Compares method, URL, header fields, body, and the options that affect responses
+    /// (``RequestOption/identity(of:)``).
     ///
     /// Identifiers, sinks, progress handlers and the other options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.line == rhs.line && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
-            && lhs.settings.custom.identities == rhs.settings.custom.identities
+            && lhs.settings.custom.identities.affectingResponses == rhs.settings.custom.identities.affectingResponses
     }
 
     /// Hashes the parts that equality compares.

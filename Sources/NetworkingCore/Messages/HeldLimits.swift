@@ -24,4 +24,16 @@ package final class HeldLimits: Sendable {
     func contains(_ limiter: HeldLimits) -> Bool {
         self === limiter || self.limiter === limiter || outer?.contains(limiter) == true
     }
+
+    /// The limiters, innermost first.
+    private var limiters: [ObjectIdentifier] {
+        [ObjectIdentifier(limiter ?? self)] + (outer?.limiters ?? [])
+    }
+}
+
+extension HeldLimits: Equatable {
+    /// Returns whether two requests hold permits of the same limiters.
+    package static func == (lhs: HeldLimits, rhs: HeldLimits) -> Bool {
+        lhs === rhs || lhs.limiters == rhs.limiters
+    }
 }

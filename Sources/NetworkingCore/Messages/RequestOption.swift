@@ -21,12 +21,19 @@ public protocol RequestOption {
 
     /// Returns a value that represents the option when requests are compared.
     ///
-    /// Two requests with different identities are different requests to a cache or to deduplication. The default is
-    /// `nil`, so that the option takes no part in comparisons.
+    /// Requests with different identities share no response: a cache stores their responses separately, and
+    /// `deduplicated` sends them separately. A value with the identity of the default counts as a value that was never
+    /// set. The default is `nil`, so that the option takes no part in comparisons.
     ///
     /// - Parameter value: The value that was set.
     /// - Returns: A value to compare, often the value itself, or `nil`.
     static func identity(of value: Value) -> (any Hashable & Sendable)?
+
+    /// Whether the value affects responses; `true` by default.
+    ///
+    /// `deduplicated` also compares an option that affects only how a request is sent, such as a time limit. A cache
+    /// and the equality of requests do not compare it.
+    static var affectsResponses: Bool { get }
 
     /// Whether a value is a credential, so that a redirect to another origin is sent without it.
     ///
@@ -51,10 +58,32 @@ package protocol LibraryRequestOption: RequestOption {}
 /// An option of a modifier that also keeps every transport from sending the request again, if its value forbids that.
 package protocol ResendingOption: RequestOption {}
 
+/// An option that affects only how a request is sent.
+///
+/// Requests with different values do not share an exchange, because it is sent in one way.
+package protocol SendingOption: RequestOption where Value: Hashable {}
+
+extension SendingOption {
+    /// Returns the value itself.
+    package static func identity(of value: Value) -> (any Hashable & Sendable)? {
+        value
+    }
+
+    /// `false`.
+    package static var affectsResponses: Bool {
+        false
+    }
+}
+
 extension RequestOption {
     /// Returns `nil`, so that the option takes no part in comparisons.
     public static func identity(of value: Value) -> (any Hashable & Sendable)? {
         nil
+    }
+
+    /// `true`.
+    public static var affectsResponses: Bool {
+        true
     }
 
     /// `false`.
@@ -71,6 +100,26 @@ extension RequestOption {
     public static var name: String {
         "\(Self.self)"
     }
+
+    /// Returns the representation of a value in comparisons; `nil` for the default and for an option without one.
+    fileprivate static func comparison(of value: Value) -> Identity? {
+        guard let identity = identity(of: value) else { return nil }
+        let own = Identity(identity)
+        // A credential has an identity in any case, because one without cannot be compared.
+        guard !isCredential else { return own }
+        return self.identity(of: defaultValue).map { Identity($0) } == own ? nil : own
+    }
+}
+
+extension HTTPRequestData {
+    /// The options by which requests are compared before they share an exchange or a stored response.
+    ///
+    /// `nil` if an option has a credential without an ``RequestOption/identity(of:)``, so that the response may be used
+    /// for no other request.
+    public var optionIdentities: ValueIdentities? {
+        guard let box else { return ValueIdentities() }
+        return box.value.custom.hasAnonymousCredentials ? nil : box.value.custom.identities
+    }
 }
 
 extension HTTPRequestData {
@@ -83,7 +132,8 @@ extension HTTPRequestData {
             settings.custom.set(
                 newValue,
                 for: option,
-                identity: option.identity(of: newValue).map { Identity($0) },
+                identity: option.comparison(of: newValue),
+                affectsResponses: option.affectsResponses,
                 isCredential: option.isCredential,
                 isTemporary: option.isSetByStack
             )

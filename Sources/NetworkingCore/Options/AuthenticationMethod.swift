@@ -38,7 +38,8 @@ extension HTTPRequestData {
         set { self[option: AuthenticationMethodOption.self] = newValue }
     }
 
-    fileprivate enum AuthenticationMethodOption: RequestOption {
+    // A cache compares the principal and the credentials instead.
+    fileprivate enum AuthenticationMethodOption: SendingOption {
         static let name = "authenticationMethod"
         static let defaultValue: AuthenticationMethod? = nil
     }

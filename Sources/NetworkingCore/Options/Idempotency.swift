@@ -25,7 +25,7 @@ extension HTTPRequestData {
         return method.isIdempotent || headerFields.contains(.idempotencyKey)
     }
 
-    private enum IdempotencyOption: LibraryRequestOption {
+    private enum IdempotencyOption: LibraryRequestOption, SendingOption {
         static let defaultValue: Bool? = nil
     }
 

@@ -30,14 +30,10 @@ extension HTTPRequestData {
         set { self[option: NetworkAccessOption.self] = newValue }
     }
 
-    fileprivate enum NetworkAccessOption: RequestOption {
+    // A request that may use any network must not share the exchange of one that may not.
+    fileprivate enum NetworkAccessOption: SendingOption {
         static let name = "networkAccess"
         static let defaultValue = NetworkAccess()
-
-        // A request that may use any network must not share the exchange of one that may not.
-        static func identity(of value: NetworkAccess) -> (any Hashable & Sendable)? {
-            value == defaultValue ? nil : value
-        }
     }
 }
 

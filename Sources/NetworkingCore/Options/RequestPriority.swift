@@ -22,7 +22,8 @@ extension HTTPRequestData {
         set { self[option: PriorityOption.self] = newValue == .normal ? nil : newValue }
     }
 
-    fileprivate enum PriorityOption: RequestOption {
+    // An urgent request must not join an exchange of low priority, because other requests may overtake that.
+    fileprivate enum PriorityOption: SendingOption {
         static let name = "priority"
         static let defaultValue: RequestPriority? = nil
     }

@@ -8,13 +8,9 @@ extension HTTPRequestData {
         set { self[option: StoredResponseOption.self] = newValue }
     }
 
-    private enum StoredResponseOption: LibraryRequestOption {
+    // A request that may be sent must not share the failure of one that may not.
+    private enum StoredResponseOption: LibraryRequestOption, SendingOption {
         static let name = "requiresStoredResponse"
         static let defaultValue = false
-
-        // A request that may be sent must not share the failure of one that may not.
-        static func identity(of value: Bool) -> (any Hashable & Sendable)? {
-            value ? value : nil
-        }
     }
 }

@@ -22,7 +22,8 @@ extension HTTPRequestData {
         return request
     }
 
-    fileprivate enum ThrottlingOption: RequestOption {
+    // A request that needs no permit must not wait for an exchange that waits for one.
+    fileprivate enum ThrottlingOption: SendingOption {
         static let name = "isThrottled"
         static let defaultValue: Bool? = nil
     }

@@ -26,17 +26,17 @@ extension HTTPRequestData {
         set { self[option: DeadlineOption.self] = newValue }
     }
 
-    fileprivate enum TimeoutOption: RequestOption {
+    fileprivate enum TimeoutOption: SendingOption {
         static let name = "timeout"
         static let defaultValue: Duration? = nil
     }
 
-    fileprivate enum IdleTimeoutOption: RequestOption {
+    fileprivate enum IdleTimeoutOption: SendingOption {
         static let name = "idleTimeout"
         static let defaultValue: Duration? = nil
     }
 
-    fileprivate enum DeadlineOption: RequestOption {
+    fileprivate enum DeadlineOption: SendingOption {
         static let name = "deadline"
         static let defaultValue: Duration? = nil
     }

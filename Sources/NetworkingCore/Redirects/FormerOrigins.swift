@@ -5,7 +5,8 @@ extension HTTPRequestData {
         set { self[option: FormerOriginsOption.self] = newValue }
     }
 
-    private enum FormerOriginsOption: RequestOption {
+    // A jar sends fewer cookies with a request that another site has redirected.
+    private enum FormerOriginsOption: SendingOption {
         static let defaultValue: [[String]] = []
         static let isSetByStack = true
     }

@@ -6,7 +6,8 @@ extension NetworkingComponent {
     ///
     /// It belongs inside `cached` and outside `retry`, `redirected` and `throttled`, so that the whole call is shared.
     /// Two requests are identical if they would get the same response: same method, URL, header fields, body and
-    /// options, and the same principal. Requests with a sink are never shared, because a sink has a single writer.
+    /// options, the same principal, and equal values of the environment (``NetworkEnvironment/identities``). Requests
+    /// with a sink are never shared, because a sink has a single writer.
     ///
     /// ```swift
     /// let network = URLSession.shared.retry().deduplicated()
@@ -17,6 +18,9 @@ extension NetworkingComponent {
     /// cancelled. Each caller keeps its own `timeout` and `deadline` if they are outside `deduplicated`. The exchange
     /// has the priority of its most urgent caller. If it fails, every caller receives the error, and the next request
     /// starts a new exchange.
+    ///
+    /// If a component further in adds a credential without naming a principal, only the caller that started the
+    /// exchange gets its response or error. Each other caller sends its own request.
     ///
     /// A request that writes to a URL (any method except GET, HEAD, OPTIONS, TRACE and QUERY) keeps later reads of that
     /// URL from joining reads that started before or during the write.
@@ -207,14 +211,30 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
                 try await exchange.work.value(for: waiter, limit: request.exchangeLimit)
             }
-            // If another user has signed in since this request joined, the response may belong to that user.
-            guard response.principal == nil || response.principal == key.principal else {
+            guard !isForAnotherUser(response, response.principal, key, request) else {
                 return try await sendAlone(request, upstream: upstream)
             }
             return response
+        } catch let error as NetworkingError where isForAnotherUser(error.response, error.principal, key, request) {
+            try request.checkCancellation()
+            return try await sendAlone(request, upstream: upstream)
         } catch let error where waitersRetryOnFailure && !isLast && !(error is CancellationError) {
             return try await share(request, upstream: upstream, isLast: true)
         }
+    }
+
+    /// Whether a response or an error may belong to a user other than that of a request that has joined the exchange.
+    ///
+    /// Another user may have signed in since then. A component further in may have added a credential without naming
+    /// a principal, so that the key does not know the user.
+    private func isForAnotherUser(
+        _ response: HTTPResponseData?,
+        _ principal: Principal?,
+        _ key: DeduplicationKey,
+        _ request: HTTPRequestData
+    ) -> Bool {
+        guard principal == nil || principal == key.principal else { return true }
+        return key.principal == nil && response?.hasCredentials(notIn: request) == true
     }
 
     var roles: Set<StackRole> { [.deduplication] }

@@ -10,7 +10,10 @@ final class DeduplicationKey: Hashable, Sendable {
     private let fields: [HTTPField]
     private let body: RequestBody?
     let principal: Principal?
-    private let options: Options?
+    private let settings: Settings?
+    private let options: ValueIdentities
+    private let environment: ValueIdentities
+    private let stack: Stack?
     /// Whether the request has listeners that need events.
     ///
     /// Such requests share exchanges only with each other, so that other requests avoid the cost of events.
@@ -28,11 +31,17 @@ final class DeduplicationKey: Hashable, Sendable {
         self.principal = principal
         needsEvents = request.progressHandler != nil || request.isObserved
         if request.box != nil {
-            guard request.retryPolicy == nil, let options = Options(request) else { return nil }
-            self.options = options == Options.defaults ? nil : options
+            // Closures and strategies cannot be compared, nor can credentials without an identity.
+            guard request.retryPolicy == nil, let settings = Settings(request), let options = request.optionIdentities
+            else { return nil }
+            self.settings = settings == Settings.defaults ? nil : settings
+            self.options = options
         } else {
-            options = nil
+            settings = nil
+            options = ValueIdentities()
         }
+        environment = NetworkEnvironment.current.identities
+        stack = Stack(request)
         var hasher = Hasher()
         hasher.combine(url)
         hasher.combine(fields)
@@ -43,7 +52,8 @@ final class DeduplicationKey: Hashable, Sendable {
     static func == (lhs: DeduplicationKey, rhs: DeduplicationKey) -> Bool {
         lhs === rhs
             || lhs.hash == rhs.hash && lhs.method == rhs.method && lhs.url == rhs.url && lhs.fields == rhs.fields
-                && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.options == rhs.options
+                && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.settings == rhs.settings
+                && lhs.options == rhs.options && lhs.environment == rhs.environment && lhs.stack == rhs.stack
                 && lhs.needsEvents == rhs.needsEvents
     }
 
@@ -51,45 +61,52 @@ final class DeduplicationKey: Hashable, Sendable {
         hasher.combine(hash)
     }
 
-    /// The options that can affect a response.
-    private struct Options: Equatable {
-        static let defaults = Options()
+    /// The settings that parts further in read.
+    ///
+    /// Options with an own type are in ``options``.
+    private struct Settings: Equatable {
+        static let defaults = Settings()
 
-        private var timeout, deadline, connectTimeout, headTimeout, idleTimeout: Duration?
+        private var allowedSilence = HTTPRequestData().allowedSilence
         private var acceptedStatuses = RequestSettings.defaults.acceptedStatuses
         private var maximumResponseBytes = RequestSettings.defaults.maximumResponseBytes
         private var decompressionLimit = RequestSettings.defaults.decompressionLimit
         private var redirects: String?
-        private var authenticationMethod: AuthenticationMethod?
+        private var serverMutations = ServerMutations.enabled
         private var allowsPlaintextCredentials = false
-        private var isThrottled = true
-        private var isIdempotent: Bool?
-        /// An urgent request must not join an exchange of low priority, because other requests may overtake that.
-        private var priority = RequestPriority.normal
-        private var identities: [ObjectIdentifier: Identity] = [:]
 
         private init() {}
 
         init?(_ request: HTTPRequestData) {
             let redirects = request.box?.value.redirects
-            let custom = request.box?.value.custom
-            // Closures and strategies cannot be compared, nor can credentials without an identity.
-            guard redirects?.decide == nil, custom?.hasAnonymousCredentials != true else { return nil }
-            timeout = request.timeout
-            deadline = request.deadline
-            connectTimeout = request.connectTimeout
-            headTimeout = request.headTimeout
-            idleTimeout = request.idleTimeout
+            guard redirects?.decide == nil else { return nil }
+            allowedSilence = request.allowedSilence
             acceptedStatuses = request.acceptedStatuses
             maximumResponseBytes = request.maximumResponseBytes
             decompressionLimit = request.decompressionLimit
             self.redirects = redirects.map { "\($0) \($0.credentials.sorted())" }
-            authenticationMethod = request.authenticationMethod
+            serverMutations = request.serverMutations
             allowsPlaintextCredentials = request.allowsPlaintextCredentials
-            isThrottled = request.isThrottled
-            isIdempotent = request.isIdempotent
-            priority = request.priority
-            identities = custom?.identities ?? [:]
+        }
+    }
+
+    /// The work that modifiers further out do for the request, so that the parts further in leave it out.
+    private struct Stack: Equatable {
+        private let followsRedirects: Bool
+        private let handlesCookies: Bool
+        private let isAuthorized: Bool
+        /// The limiters whose permits the request holds.
+        ///
+        /// A request with a permit must not wait for an exchange that waits for the same limiter.
+        private let limits: HeldLimits?
+
+        /// Reads the work from a request; `nil` if there is none.
+        init?(_ request: HTTPRequestData) {
+            followsRedirects = request.state.contains(.hasRedirectsFollowed)
+            handlesCookies = request.areCookiesHandled
+            isAuthorized = request.isAuthorized
+            limits = request.heldLimits
+            guard followsRedirects || handlesCookies || isAuthorized || limits != nil else { return nil }
         }
     }
 }

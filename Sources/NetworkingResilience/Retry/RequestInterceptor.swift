@@ -130,6 +130,8 @@ private struct Adapted: NetworkingModifier, CustomStringConvertible {
         return try await upstream.send(request)
     }
 
+    var roles: Set<StackRole> { [.adaptation] }
+
     var requestOptions: Set<RequestOptionKey> {
         interceptors.reduce(into: []) { $0.formUnion($1.requestOptions) }
     }

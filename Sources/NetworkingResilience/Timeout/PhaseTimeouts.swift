@@ -17,12 +17,12 @@ extension HTTPRequestData {
     }
 }
 
-enum ConnectTimeout: RequestOption {
+enum ConnectTimeout: SendingOption {
     static let name = "connectTimeout"
     static let defaultValue: Duration? = nil
 }
 
-enum HeadTimeout: RequestOption {
+enum HeadTimeout: SendingOption {
     static let name = "headTimeout"
     static let defaultValue: Duration? = nil
 }

@@ -10,7 +10,7 @@ extension HTTPRequestData {
     }
 }
 
-enum AllowsFaults: RequestOption {
+enum AllowsFaults: SendingOption {
     static let defaultValue = true
     static let name = "allowsFaults"
 }

@@ -37,12 +37,19 @@ extension LawCheck {
         try require(count.value == 1, "The upstream chain is resolved \(count.value) times per send, not once.")
     }
 
-    func showsPrincipal() throws {
+    func showsPrincipal() async throws {
         let principal = Principal(id: "other-user")
         let stack = stack(around: Probe(principal: principal) { HTTPResponseData(request: $0) })
         try require(
             stack.principal(for: request) != nil,
             "The principal of the upstream is not visible: caches outside would mix up users."
+        )
+        let own = self.stack(around: Probe { HTTPResponseData(request: $0) })
+        let resolved = own.resolved(request)
+        guard let response = try? await LawCall(request, over: own).finished().get() else { return }
+        try require(
+            !response.hasCredentials(notIn: resolved) || own.principal(for: resolved) != nil,
+            "A request is sent with a credential that names no principal: caches outside would mix up users."
         )
     }
 

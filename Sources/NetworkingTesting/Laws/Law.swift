@@ -10,7 +10,8 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     case pureResolve
     /// The upstream chain rewrites a request once per send.
     case oneResolve
-    /// The principal of the upstream is visible.
+    /// The principal of the upstream is visible, and a modifier that adds a credential when it sends a request names a
+    /// principal.
     case principal
     /// Errors of other components are passed on unchanged, and those of the library are wrapped only once.
     case errors
@@ -48,7 +49,8 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
         case .oneResolve:
             "Pass on the received request, changed as needed, instead of a new one; a component forwards resolve."
         case .principal:
-            "Forward principal(for:) to the upstream, or do not implement it."
+            "Forward principal(for:) to the upstream, or do not implement it. "
+                + "A modifier that adds a credential implements it, and returns the user or service of the credential."
         case .errors:
             "Rethrow an error that you do not handle, unchanged."
         case .cancellation:

@@ -17,7 +17,7 @@ struct LawCheck {
         case .ownResponse: try await returnsOwnResponse()
         case .pureResolve: try resolvesPurely()
         case .oneResolve: try await resolvesUpstreamOnce()
-        case .principal: try showsPrincipal()
+        case .principal: try await showsPrincipal()
         case .errors: try await passesOnErrors()
         case .cancellation: try await cancelsUpstream()
         case .cancelledBefore: try await sendsNothingWhenCancelled()

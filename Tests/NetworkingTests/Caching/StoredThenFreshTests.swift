@@ -40,6 +40,23 @@ struct StoredThenFreshTests {
         #expect(try await network.data(.lawful).text == "two")
     }
 
+    /// The stored response is shown at once, even if all permits are taken.
+    @Test func storedResponseNeedsNoPermit() async throws {
+        let transport = MockTransport { _ in self.response("one") }
+        let limiter = ConcurrencyLimiter(max: 1)
+        let cached = transport.cached()
+        try await cached.data(.lawful)
+        let held = HeldResponse()
+        let holder = Task {
+            try await MockTransport { _ in .held(by: held) }.throttled(by: limiter).data(.lawful)
+        }
+        try await held.waitForRequests()
+        var responses = cached.throttled(by: limiter, maximumWait: .zero).storedThenFresh(.lawful).makeAsyncIterator()
+        #expect(try await responses.next()?.text == "one")
+        held.respond()
+        _ = try await holder.value
+    }
+
     @Test func unchangedResponseIsReturnedOnce() async throws {
         let unchanged = MockResponse(status: .notModified, headerFields: [.eTag: "\"1\""])
         let transport = MockTransport([response("one", tag: "\"1\""), unchanged, response("one", tag: "\"2\"")])

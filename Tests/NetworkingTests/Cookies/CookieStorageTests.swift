@@ -51,6 +51,20 @@ struct CookieStorageTests {
 
     // MARK: Saving
 
+    /// The new cookie is not stored, but the one that it evicts was.
+    @Test func evictionOfAStoredCookieIsWritten() async throws {
+        let storage = CountingStorage()
+        let jar = try await CookieJar(in: storage)
+        for number in 0..<CookieTable.maximumPerSite {
+            receive("n\(number)=1; Max-Age=86400", by: jar)
+        }
+        try await jar.flush()
+        #expect(storage.archives.last?.count == CookieTable.maximumPerSite)
+        receive("session=1; Secure", by: jar)
+        try await jar.flush()
+        #expect(storage.archives.last?.count == CookieTable.maximumPerSite - 1)
+    }
+
     @Test func sessionCookiesAreNotWritten() async throws {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)

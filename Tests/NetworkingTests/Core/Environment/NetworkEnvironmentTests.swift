@@ -79,6 +79,20 @@ struct NetworkEnvironmentTests {
         #expect(outer.region == "eu")
     }
 
+    /// Each `environment(_:_:)` adds its value to those further out.
+    @Test func throttlingIsSwitchedOffNextToOtherValues() async throws {
+        let limiter = ConcurrencyLimiter(max: 1)
+        let held = HeldResponse()
+        let limited = MockTransport { _ in .held(by: held) }.throttled(by: limiter, maximumWait: .zero)
+        let holder = Task { try await limited.data(.lawful) }
+        try await held.waitForRequests()
+        let network = limited.environment(\.isThrottled, false).environment(\.tenant, "blue")
+        let other = Task { try await network.data(.lawful) }
+        try await held.waitForRequests(2)
+        held.respond()
+        _ = try await (holder.value, other.value)
+    }
+
     @Test func childTasksInheritTheEnvironment() async throws {
         var environment = NetworkEnvironment()
         environment.tenant = "blue"

@@ -1,0 +1,204 @@
+import Foundation
+import HTTPTypes
+import Logging
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+@testable import NetworkingCore
+@testable import NetworkingMocking
+@testable import NetworkingResilience
+
+/// Each option, setting, state and environment value of the library has a decision whether requests that differ in it
+/// share a response.
+@Suite
+struct ComparedValuesTests {
+    /// The effect of a value on requests that differ only in it.
+    enum Effect {
+        /// They share exchanges and stored responses.
+        case none
+        /// They share stored responses, but no exchanges.
+        case sending
+        /// They share neither.
+        case responses
+    }
+
+    typealias Change = @Sendable (inout HTTPRequestData) -> Void
+
+    /// The options, by the names of their types; without a change if another module of tests has the test.
+    private static let options: [String: (effect: Effect, change: Change?)] = [
+        "AllowsFaults": (.sending, { $0.allowsFaults = false }),
+        "AssumesHTTP3": (.sending, { $0.assumesHTTP3 = true }),
+        "AttemptOption": (.none, { $0.attempt = 2 }),
+        "AuthenticationMethodOption": (.sending, { $0.authenticationMethod = .anonymous }),
+        "CacheModeOption": (.sending, { $0.cacheMode = .reload }),
+        "ClientOption": (.responses, nil),
+        "ClockReading": (.none, nil),
+        "ConnectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
+        "CookieSessionOption": (.none, { $0.cookieSession = "a" }),
+        "DeadlineOption": (.sending, { $0.deadline = .seconds(1) }),
+        "FormerOriginsOption": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
+        "HeadTimeout": (.sending, { $0.headTimeout = .seconds(1) }),
+        "IdempotencyOption": (.sending, { $0.isIdempotent = true }),
+        "IdleTimeoutOption": (.sending, { $0.idleTimeout = .seconds(1) }),
+        "IsDeduplicatedOption": (.none, { $0.isDeduplicated = false }),
+        "IsTraceSampledOption": (.none, { $0.isTraceSampled = false }),
+        "LogDetailOption": (.none, { $0.logDetail = .off }),
+        "NetworkAccessOption": (.sending, { $0.allowsCellularAccess = false }),
+        "OfferedSchemes": (.sending, { $0.offer("digest") }),
+        "OfflinePolicyOption": (.sending, { $0.offlinePolicy = .fail }),
+        "PathParameters": (.none, { $0.pathParameters = ["id": "1"] }),
+        "PriorityOption": (.sending, { $0.priority = .high }),
+        "RetryPolicyOption": (.sending, { $0.retryPolicy = .never }),
+        "RouteOption": (.none, { $0.route = "/users/{id}" }),
+        "Signatures": (.none, { $0.recordSignature(of: Principal(id: "a"), since: $0) }),
+        "StoredResponseOption": (.sending, { $0.requiresStoredResponse = true }),
+        "ThrottlingOption": (.sending, { $0.isThrottled = false }),
+        "TimeoutOption": (.sending, { $0.timeout = .seconds(1) }),
+        "UsesCookieJarOption": (.responses, { $0.usesCookieJar = false }),
+        "WeightOption": (.none, { $0.rateLimitWeight = 2 }),
+        "WithheldCredentialsOption": (.none, { $0.withheldCredentials = ["Cookie"] }),
+    ]
+
+    /// The settings, by the names of the properties.
+    private static let settings: [String: (effect: Effect, change: Change)] = [
+        "allowedSilence": (.sending, { $0.allowedSilence = .seconds(300) }),
+        "acceptedStatuses": (.sending, { $0.acceptedStatuses = [404] }),
+        "maximumResponseBytes": (.sending, { $0.maximumResponseBytes = 1 }),
+        // Only a request with a sink has a reader, and it is never shared.
+        "maximumBufferedBytes": (.none, { $0.maximumBufferedBytes = 1 }),
+        // Only a policy for retries sets it.
+        "isResentByTransport": (.sending, { $0.retryPolicy = .never }),
+        "decompressionLimit": (.sending, { $0.decompressionLimit = .none }),
+        "redirects": (.sending, { $0.redirects = .never }),
+        "serverMutations": (.sending, { $0.serverMutations = .disabled }),
+        "allowsPlaintextCredentials": (.sending, { $0.allowsPlaintextCredentials = true }),
+        "progressHandler": (.sending, { $0.progressHandler = { _ in } }),
+        "sink": (.none, { $0.sink = CollectingSink() }),
+        "decoder": (.none, { $0.decoder = nil }),
+        "observers": (.sending, { $0.addObserver(EventRecorder()) }),
+        "stackObservers": (.sending, { $0.settings.stackObservers = NetworkEventObservers(EventRecorder()) }),
+        "attemptFields": (.none, { $0.settings.attemptFields = [.accept: "a"] }),
+        "trace": (.none, { $0.settings.trace = nil }),
+        "secretQueryItems": (.none, { $0.settings.secretQueryItems = ["a"] }),
+        "secretValues": (.none, { $0.markSecret("secret") }),
+        // The options.
+        "custom": (.none, { $0.settings.custom = TypedValues() }),
+    ]
+
+    /// The states of a request, by their names.
+    private static let states: [String: (effect: Effect, state: HTTPRequestData.State)] = [
+        "isUnderway": (.none, .isUnderway),
+        "isResolved": (.none, .isResolved),
+        "isChecked": (.none, .isChecked),
+        "isResolving": (.none, .isResolving),
+        "isRelative": (.none, .isRelative),
+        // The server decides about credentials, which the principal stands for.
+        "isForServer": (.none, .isForServer),
+        "hasServer": (.none, .hasServer),
+        "hasRedirectsFollowed": (.sending, .hasRedirectsFollowed),
+        // The shared exchange has no time limit of one caller.
+        "hasSilenceLimited": (.none, .hasSilenceLimited),
+        "isAuthorized": (.sending, .isAuthorized),
+        "isMeasured": (.none, .isMeasured),
+        "hasInvalidSegment": (.none, .hasInvalidSegment),
+        "hasCookiesHandled": (.sending, .hasCookiesHandled),
+    ]
+
+    typealias EnvironmentChange = @Sendable (inout NetworkEnvironment) -> Void
+
+    /// The values of the environment, by the names of their properties or keys.
+    private static let environment: [String: (effect: Effect, change: EnvironmentChange?)] = [
+        "clock": (.none, { $0.clock = .immediate() }),
+        "random": (.none, { $0.random = .seeded(1) }),
+        "secureRandom": (.none, { $0.secureRandom = .system }),
+        "logger": (.none, { $0.logger = LogRecorder().logger() }),
+        "spanExit": (.none, { $0.spanExit = { $0() } }),
+        "isThrottled": (.sending, { $0.isThrottled = false }),
+        // The values of keys.
+        "custom": (.none, { $0.tenant = "public" }),
+        "ConnectivityKey": (.sending, { $0.connectivity = ManualConnectivity(.wifi) }),
+        "RetryModeKey": (.sending, { $0.retries = .off }),
+        "TraceContextKey": (.none, { $0.traceContext = TraceContext(headerFields: [:]) }),
+        "RenewingStores": (.sending, nil),
+        "SendingOutboxes": (.sending, nil),
+    ]
+
+    // MARK: Every value has a decision
+
+    private static func declarations(of pattern: String) throws -> Set<String> {
+        let expression = try Regex(pattern, as: (Substring, Substring).self)
+        var names: Set<String> = []
+        for file in Repository.swiftFiles(in: "Sources") {
+            let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+            for line in lines where !line.contains("///") {
+                names.formUnion(line.matches(of: expression).map { String($0.output.1) })
+            }
+        }
+        return names
+    }
+
+    @Test func eachOptionHasADecision() throws {
+        let pattern = #"(?:enum|struct) (\w+): [\w, ]*(?:RequestOption|SendingOption|ResendingOption)\b"#
+        #expect(try Self.declarations(of: pattern) == Set(Self.options.keys))
+    }
+
+    @Test func eachSettingHasADecision() {
+        let labels = Mirror(reflecting: RequestSettings()).children.compactMap(\.label)
+        #expect(Set(labels) == Set(Self.settings.keys))
+    }
+
+    @Test func eachStateHasADecision() throws {
+        let pattern = #"static let (\w+) = State\(rawValue"#
+        #expect(try Self.declarations(of: pattern) == Set(Self.states.keys))
+    }
+
+    @Test func eachValueOfTheEnvironmentHasADecision() throws {
+        let labels = Mirror(reflecting: NetworkEnvironment.Values()).children.compactMap(\.label)
+        let keys = try Self.declarations(of: #"(?:enum|struct) (\w+): NetworkEnvironmentKey\b"#)
+        #expect(keys.union(labels) == Set(Self.environment.keys))
+    }
+
+    // MARK: Decisions hold
+
+    private func effect(of change: Change) -> Effect {
+        let plain = HTTPRequestData.lawful
+        let changed = plain.with(change)
+        let keys = [plain, changed].map { DeduplicationKey($0, principal: nil, excluding: []) }
+        let responses = [plain, changed].map { $0.optionIdentities?.affectingResponses }
+        guard responses[0] == responses[1], responses[1] != nil else { return .responses }
+        return keys[0] == keys[1] ? .none : .sending
+    }
+
+    @Test(arguments: options.keys.sorted()) func optionIsComparedAsDecided(name: String) throws {
+        let option = try #require(Self.options[name])
+        guard let change = option.change else { return }
+        #expect(effect(of: change) == option.effect)
+    }
+
+    @Test(arguments: settings.keys.sorted()) func settingIsComparedAsDecided(name: String) throws {
+        let setting = try #require(Self.settings[name])
+        #expect(effect(of: setting.change) == setting.effect)
+    }
+
+    @Test(arguments: states.keys.sorted()) func stateIsComparedAsDecided(name: String) throws {
+        let state = try #require(Self.states[name])
+        #expect(effect { $0.state.insert(state.state) } == state.effect)
+    }
+
+    @Test(arguments: environment.keys.sorted()) func environmentIsComparedAsDecided(name: String) throws {
+        let value = try #require(Self.environment[name])
+        guard let change = value.change else { return }
+        var environment = NetworkEnvironment()
+        change(&environment)
+        let keys = [NetworkEnvironment(), environment]
+            .map { environment in
+                NetworkEnvironment.$current.withValue(environment) {
+                    DeduplicationKey(.lawful, principal: nil, excluding: [])
+                }
+            }
+        let responses = environment.identities.affectingResponses.isEmpty
+        #expect((keys[0] == keys[1] ? Effect.none : responses ? .sending : .responses) == value.effect)
+    }
+}
