@@ -28,6 +28,9 @@ extension NetworkingComponent {
     /// - the sink has received a body and cannot restart,
     /// - the user has signed out, or another user has signed in.
     ///
+    /// A request belongs to the user who was signed in when the call began. If another user has signed in by the time
+    /// the credentials are added, it fails with ``NetworkingError/isOfAnotherUser``, and nothing is sent.
+    ///
     /// Place it inside `retry`, `cached` and `deduplicated`, so that they know which user a response belongs to, and
     /// outside `timeout`, which then limits each attempt. A cancelled caller gets `CancellationError` at once, even
     /// while it waits for a refresh. The refresh continues for the other callers.
@@ -168,6 +171,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
 
     func resolve(_ request: inout HTTPRequestData) {
         scope.resolve(&request)
+        store.noteUser(of: &request)
         // Components further out must redact the key too, because a server may repeat it in a redirect.
         if Credentials.self == APIKeyCredentials.self, let key = store.credentials as? APIKeyCredentials,
             case .query(let name) = key.place
@@ -178,7 +182,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         guard wants(request), scope.admits(request) else { return upstream.principal(for: request) }
-        return upstream.principal(for: claimed(request)).joined(by: store.principal)
+        return upstream.principal(for: claimed(request)).joined(by: request.notedUser(of: store) ?? store.principal)
     }
 
     // MARK: Matching requests
@@ -211,23 +215,13 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         var request = claimed(request)
         let sinkUse = sinkUse ?? request.observeSink()
         try Task.checkCancellation()
-        // The owner is read only before a wait, which most requests do not need.
         var grant =
-            if let good = store.goodGrant {
-                good
-            } else {
-                try await belonging(to: store.owner, request, upstream) {
-                    try await store.grant(for: request, over: upstream)
-                }
-            }
+            if let good = store.goodGrant { good } else { try await store.grant(for: request, over: upstream) }
         var result = try await attempt(request, with: grant, upstream: upstream)
         // Other requests may renew the credentials between two checks, so the number of attempts is limited.
         for _ in 0..<3 {
             guard let refusal = refusal(in: result), mayMend(refusal, of: request, sinkUse) else { break }
-            let next = try await belonging(to: grant.principal, request, upstream) { [grant] in
-                try await store.grant(after: grant, refusal, for: request, over: upstream)
-            }
-            guard let next else { break }
+            guard let next = try await store.grant(after: grant, refusal, for: request, over: upstream) else { break }
             grant = next
             try request.checkCancellation()
             // The sink asks only for the bytes that it does not have yet.
@@ -235,24 +229,6 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             result = try await attempt(request, with: grant, upstream: upstream)
         }
         return try result.get()
-    }
-
-    /// Asks the store for credentials.
-    ///
-    /// The error of a failed refresh belongs to the user that the request waited for, so that a `retry` further
-    /// out does not send the request for another user.
-    private func belonging<Grant>(
-        to owner: Principal?,
-        _ request: HTTPRequestData,
-        _ upstream: some NetworkingComponent,
-        _ grant: nonisolated(nonsending) () async throws -> Grant
-    ) async throws -> Grant {
-        do {
-            return try await grant()
-        } catch var error as NetworkingError where error.wasNotProcessed {
-            error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
-            throw error
-        }
     }
 
     private func attempt(
@@ -266,6 +242,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             try scope.withhold("\(method.rawValue) credentials are", from: request)
             return try await upstream.outcome(of: request)
         }
+        // Another user may have signed in since the call began, wherever the request has waited.
+        try store.checkUser(of: request, for: grant)
         var request = request
         let bare = request
         try grant.credentials.apply(to: &request)
@@ -354,17 +332,12 @@ extension Result<HTTPResponseData, any Error> {
         }
     }
 
-    /// Returns the same result, marked as also belonging to the principal of the request's credentials.
+    /// Returns the same result, with a response that also belongs to the principal of the request's credentials.
     package func belonging(to principal: Principal) -> Self {
-        switch self {
-        case .success(var response):
+        map { response in
+            var response = response
             response.principal = response.principal.joined(by: principal)
-            return .success(response)
-        case .failure(var error as NetworkingError):
-            error.principal = error.principal.joined(by: principal)
-            return .failure(error)
-        case .failure(let error):
-            return .failure(error)
+            return response
         }
     }
 }

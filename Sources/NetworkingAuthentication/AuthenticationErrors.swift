@@ -74,15 +74,6 @@ extension HTTPRequestData {
         )
     }
 
-    var isOfAnotherUser: NetworkingError {
-        NetworkingError(
-            .unauthorized,
-            request: self,
-            reason: "Another user signed in while the request waited for credentials, so it was not sent. Send it "
-                + "again if it is also meant for that user."
-        )
-    }
-
     /// Returns the error for a request if the limit does not allow its refresh yet.
     func refreshRefused(
         _ refusal: RefreshTally.Refusal,

@@ -121,11 +121,11 @@ extension TokenStore {
         _ generation: UInt64
     ) {
         // Determined outside the lock, because it may run the app's code.
-        let principal = Principal.of(new)
+        let user = StoreUser(of: new)
         publish(isStored: true) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.replace(with: new, of: principal, isSignIn: true)
+                _ = state.signIn(new, of: user)
                 return change
             }
         }
@@ -142,7 +142,7 @@ extension TokenStore {
         publish(isStored: isStored) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.replace(with: new, of: principal ?? state.principal, isSignIn: false)
+                _ = state.renew(with: new, of: principal)
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
                 // longer valid. If they are valid for less than the leeway, each request would start another refresh
                 // ahead of time.

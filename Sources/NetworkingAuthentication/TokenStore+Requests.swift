@@ -1,6 +1,21 @@
 package import NetworkingCore
 import Synchronization
 
+// MARK: - The user of a request
+
+extension TokenStore {
+    /// Notes the user that is signed in, for whom the work of a request begins.
+    func noteUser(of request: inout HTTPRequestData) {
+        let (principal, signIn) = state.withLock { ($0.credentials == nil ? nil : $0.principal, $0.signIn) }
+        request.noteUser(principal, signIn: signIn, of: self)
+    }
+
+    /// Throws if credentials belong to another user than the one for whom the work of a request began.
+    func checkUser(of request: HTTPRequestData, for grant: Grant) throws {
+        try request.checkUser(grant.principal, signIn: grant.signIn, of: self)
+    }
+}
+
 // MARK: - Credentials for requests
 
 extension TokenStore {
@@ -16,13 +31,18 @@ extension TokenStore {
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
         try Task.checkCancellation()
         if let goodGrant { return goodGrant }
-        let first = state.withLock { $0.grant }
+        var request = request
+        noteUser(of: &request)
         while true {
             try request.checkCancellation()
+            // No refresh or login is started for a user who is no longer signed in.
+            if let current = state.withLock({ $0.grant }) {
+                try checkUser(of: request, for: current)
+            } else if request.notedUser(of: self) != nil {
+                throw request.hasNoCredentials
+            }
             switch nextStep(for: nil) {
             case .go(let grant):
-                // A request that started for one user must not be sent for another.
-                guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
                 return grant
             case .wait(let renewal, let waiter):
                 try await request.waitForCredentials(explaining: nil) {
@@ -43,7 +63,6 @@ extension TokenStore {
             case .tooOften(let refusal):
                 throw request.refreshRefused(refusal, limit, after: nil)
             }
-            guard first == nil || credentials != nil else { throw request.hasNoCredentials }
         }
     }
 

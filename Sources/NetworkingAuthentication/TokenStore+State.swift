@@ -33,19 +33,25 @@ extension TokenStore {
 
     struct State {
         private(set) var credentials: Credentials?
-        private(set) var principal: Principal
+        private var user: StoreUser
         /// The generation of the current credentials.
         ///
         /// It distinguishes refused credentials from their replacement.
         private(set) var generation: UInt64 = 0
-        private var signIn: UInt64 = 0
+        /// The number of the sign-in that the credentials belong to; a refresh keeps it.
+        private(set) var signIn: UInt64 = 0
         var renewal: Renewal?
         var refreshes = RefreshTally()
         var usage = Usage.untilLeeway
 
-        init(credentials: Credentials?, principal: Principal) {
+        init(credentials: Credentials?, user: StoreUser) {
             self.credentials = credentials
-            self.principal = principal
+            self.user = user
+        }
+
+        /// The principal that the credentials belong to.
+        var principal: Principal {
+            user.principal
         }
 
         var grant: Grant? {
@@ -65,19 +71,31 @@ extension TokenStore {
             self.renewal === renewal || self.renewal == nil && self.generation == generation
         }
 
-        /// Replaces the credentials and returns the refresh that was in progress.
-        mutating func replace(
-            with credentials: Credentials?,
-            of principal: Principal,
-            isSignIn: Bool
-        ) -> Renewal? {
-            if isSignIn {
-                signIn += 1
-                // The limit is that of the former user.
-                refreshes = RefreshTally()
-            }
+        /// Sets the credentials of a user, or of none, and returns the refresh that was in progress.
+        mutating func signIn(_ credentials: Credentials?, of user: StoreUser) -> Renewal? {
+            signIn += 1
+            // The limit is that of the former user.
+            refreshes = RefreshTally()
+            self.user = user
+            return replace(with: credentials)
+        }
+
+        /// Sets renewed credentials, and returns the refresh that was in progress.
+        ///
+        /// - Parameters:
+        ///   - credentials: The credentials.
+        ///   - principal: The user that they name; `nil` if they name none. Another user than before is a sign-in.
+        /// - Returns: The refresh.
+        mutating func renew(with credentials: Credentials, of principal: Principal?) -> Renewal? {
+            guard let principal, principal != user.principal else { return replace(with: credentials) }
+            let renewed = StoreUser(named: principal)
+            guard !user.isNamed else { return signIn(credentials, of: renewed) }
+            user = renewed
+            return replace(with: credentials)
+        }
+
+        private mutating func replace(with credentials: Credentials?) -> Renewal? {
             self.credentials = credentials
-            self.principal = principal
             generation += 1
             usage = .untilLeeway
             defer { renewal = nil }
@@ -112,10 +130,20 @@ extension AuthenticatingCredentials {
     }
 }
 
-extension Principal {
-    /// Returns the principal of credentials: the user's id, or a random id for this sign-in.
-    static func of(_ credentials: (some AuthenticatingCredentials)?) -> Principal {
-        if let principal = credentials?.principal { return principal }
-        return Principal(id: NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal)
+/// The user of a store: the user's id, or a random id for one sign-in.
+struct StoreUser: Sendable {
+    let principal: Principal
+    /// Whether the credentials name the user.
+    let isNamed: Bool
+
+    init(of credentials: (some AuthenticatingCredentials)?) {
+        let named = credentials?.principal
+        principal = named ?? Principal(id: NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal)
+        isNamed = named != nil
+    }
+
+    init(named principal: Principal) {
+        self.principal = principal
+        isNamed = true
     }
 }

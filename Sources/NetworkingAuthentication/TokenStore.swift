@@ -67,7 +67,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         self.timeout = timeout
         self.limit = limit
         self.storage = storage
-        state = Mutex(State(credentials: credentials, principal: .of(credentials)))
+        state = Mutex(State(credentials: credentials, user: StoreUser(of: credentials)))
     }
 
     // MARK: Credentials
@@ -83,11 +83,6 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// refresh does not.
     public var principal: Principal {
         state.withLock { $0.principal }
-    }
-
-    /// The principal that the credentials belong to; `nil` while there are none.
-    var owner: Principal? {
-        state.withLock { $0.credentials == nil ? nil : $0.principal }
     }
 
     /// Signs in: requests from now on are sent with these credentials.
@@ -108,10 +103,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
         // Determined outside the lock, because both may run the app's code.
         let credentials = credentials.signingIn()
-        let principal = Principal.of(credentials)
-        change(ending: .success(()), if: isWanted) {
-            (.set(credentials), $0.replace(with: credentials, of: principal, isSignIn: true))
-        }
+        let user = StoreUser(of: credentials)
+        change(ending: .success(()), if: isWanted) { (.set(credentials), $0.signIn(credentials, of: user)) }
     }
 
     /// Replaces the credentials with newer ones of the same user that were renewed elsewhere.
@@ -130,7 +123,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             change(ending: .success(())) { state in
                 isMade = state.generation == generation
                 guard isMade else { return nil }
-                return (.refreshed(new), state.replace(with: new, of: principal ?? state.principal, isSignIn: false))
+                return (.refreshed(new), state.renew(with: new, of: principal))
             }
         }
     }
@@ -147,10 +140,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     package func takeOut() -> Credentials? {
         var former: Credentials?
         // Determined outside the lock, because the source of random bytes may be the app's.
-        let principal = Principal.of(Credentials?.none)
+        let user = StoreUser(of: Credentials?.none)
         change(ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
             former = state.credentials
-            return (.removed, state.replace(with: nil, of: principal, isSignIn: true))
+            return (.removed, state.signIn(nil, of: user))
         }
         return former
     }

@@ -27,8 +27,9 @@ extension NetworkingComponent {
     /// - Returns: One or two responses, whatever their status codes.
     public func storedThenFresh(_ request: HTTPRequestData) -> StoredThenFresh<HTTPResponseData> {
         StoredThenFresh(
-            stored: { try await withoutRetries { try await storedResponse(to: request) } },
-            fresh: { try await begin(validating(request), by: request) },
+            note: { notingUsers(of: request) },
+            stored: { first in try await withoutRetries { try await storedResponse(to: first) } },
+            fresh: { first in try await begin(validating(first), by: request) },
             response: { $0 }
         )
     }
@@ -51,8 +52,9 @@ extension NetworkingComponent {
         _ request: Request<Response>
     ) -> StoredThenFresh<(body: Response, response: HTTPResponseData)> {
         StoredThenFresh(
-            stored: { try await withoutRetries { try await storedValue(of: request) } },
-            fresh: { try await value(request.sending(validating(request.http))) },
+            note: { notingUsers(of: request.http) },
+            stored: { first in try await withoutRetries { try await storedValue(of: request.sending(first)) } },
+            fresh: { first in try await value(request.sending(validating(first))) },
             response: { $0.response }
         )
     }
@@ -106,8 +108,10 @@ extension NetworkingComponent {
 
 /// The stored response to a request, and then the server's response if it differs.
 public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
-    fileprivate let stored: @Sendable () async throws -> Element?
-    fileprivate let fresh: @Sendable () async throws -> Element
+    /// Notes the user for whom both responses are.
+    fileprivate let note: @Sendable () -> HTTPRequestData
+    fileprivate let stored: @Sendable (HTTPRequestData) async throws -> Element?
+    fileprivate let fresh: @Sendable (HTTPRequestData) async throws -> Element
     fileprivate let response: @Sendable (Element) -> HTTPResponseData
 
     /// Starts with the stored response.
@@ -124,11 +128,13 @@ public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
         }
 
         private let source: StoredThenFresh
+        private let request: HTTPRequestData
         private var step = Step.stored
         private var shown: HTTPResponseData?
 
         fileprivate init(source: StoredThenFresh) {
             self.source = source
+            request = source.note()
         }
 
         /// Returns the next element; `nil` after the last.
@@ -144,7 +150,7 @@ public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
             }
             guard step == .fresh else { return nil }
             step = .over
-            let fresh = try await source.fresh()
+            let fresh = try await source.fresh(request)
             if let shown, shown.hasSameContent(as: source.response(fresh)) { return nil }
             return fresh
         }
@@ -152,7 +158,7 @@ public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
         /// Returns the stored element; `nil` if there is none or if it cannot be used.
         private func storedElement() async throws -> Element? {
             do {
-                return try await source.stored()
+                return try await source.stored(request)
             } catch {
                 try Task.checkCancellation()
                 return nil

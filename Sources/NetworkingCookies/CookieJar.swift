@@ -189,6 +189,15 @@ public final class CookieJar: Sendable {
         let session: String
         /// The principal that represents the cookies.
         let principal: Principal
+        /// Whether the app has removed the cookies of the user for whom the request was created.
+        let isOfLaterUser: Bool
+    }
+
+    /// Notes the user for whom the work of a request begins.
+    ///
+    /// A jar knows a user only by the removals at a sign-out, so their number stands for the sign-in.
+    func noteUser(of request: inout HTTPRequestData) {
+        request.noteUser(Principal(id: ""), signIn: removalCount, of: self)
     }
 
     /// The number of removals so far.
@@ -209,14 +218,29 @@ public final class CookieJar: Sendable {
         // Asked first, because finding the site takes longer.
         guard count > 0, let query = query(for: request) else { return nil }
         let now = NetworkEnvironment.current.clock.date
-        let found = state.withLock { $0.table.cookies(for: query, of: owner, at: now, isUse: isUse) }
-        guard let (cookies, session) = found else { return nil }
+        let moment = request.notedSignIn(of: self)
+        let found = state.withLock { state -> (cookies: [Cookie], session: String, isLater: Bool)? in
+            guard let (cookies, session) = state.table.cookies(for: query, of: owner, at: now, isUse: isUse) else {
+                return nil
+            }
+            let isLater = moment.map { moment in
+                cookies.contains { state.table.removals.cover($0, of: owner, since: moment) }
+            }
+            return (cookies, session, isLater ?? false)
+        }
+        guard let (cookies, session, isLater) = found else { return nil }
         let field = Cookie.field(inOrder: cookies)
         return Selection(
             field: field,
             count: cookies.count,
             session: session,
-            principal: Principal(cookies: key.digest(of: field), session: session, of: nil)
+            principal: Principal(
+                cookies: key.digest(of: field),
+                // Caches must not find a response of the later user.
+                session: isLater ? "former user" : session,
+                of: nil
+            ),
+            isOfLaterUser: isLater
         )
     }
 

@@ -78,6 +78,10 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
         }
     }
 
+    func resolve(_ request: inout HTTPRequestData) {
+        jar.noteUser(of: &request)
+    }
+
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         let principal = upstream.principal(for: request)
         guard let cookies = selection(for: request, of: owner(of: request, principal)), !request.exposesCredentials
@@ -100,6 +104,8 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
                 request.emit(CredentialsEvent.withheld(WithheldCredentials(["Cookie"], reason: .plaintext)))
                 cookies = nil
             } else {
+                // The app has removed the cookies of the user for whom the call began, and others came after them.
+                guard !found.isOfLaterUser else { throw request.isOfAnotherUser }
                 request.headerFields[.cookie] = found.field
                 request.cookieSession = found.session
                 request.emit(CookieEvent.added(count: found.count))
@@ -122,15 +128,10 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
                 response.principal = response.principal.joined(by: cookies.principal)
             }
             return response
-        case .failure(var error as NetworkingError):
-            if let response = error.response {
+        case .failure(let error):
+            if let response = (error as? NetworkingError)?.response {
                 receipt.receive(response)
             }
-            if let cookies {
-                error.principal = error.principal.joined(by: cookies.principal)
-            }
-            throw error
-        case .failure(let error):
             throw error
         }
     }

@@ -60,11 +60,13 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
 
     func resolve(_ request: inout HTTPRequestData) {
         scope.resolve(&request)
+        scope.noteUser(own, of: &request)
     }
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         let others = upstream.principal(for: request)
-        return wants(request) && scope.admits(request) ? others.joined(by: own) : others
+        guard wants(request), scope.admits(request) else { return others }
+        return others.joined(by: scope.notedUser(of: request) ?? own)
     }
 
     /// The principal that responses belong to.
@@ -93,6 +95,8 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
                 try scope.withhold("signatures are", from: request)
                 return try await upstream.send(request)
             }
+            // The key of the signer may belong to another user since the call began.
+            try scope.checkUser(own, of: request)
             let result = try await upstream.outcome(of: attempt)
             if let response = result.response, try await signsAgain(attempt, after: response),
                 signatures < Self.maximumSignatures, request.canBeSentAgain(sinkUse)

@@ -27,6 +27,62 @@ struct SignedTests {
         #expect(response.request == request)
     }
 
+    /// The key of a signer may belong to the user who is signed in.
+    @Test(arguments: ["while it waits", "while it is signed", "not at all"])
+    func requestIsNotSignedWithTheKeyOfAnotherUser(change: String) async throws {
+        final class KeyOfUser: RequestSigner {
+            private let user = Mutex("alice")
+            let isChangedWhileSigning: Bool
+
+            init(isChangedWhileSigning: Bool) {
+                self.isChangedWhileSigning = isChangedWhileSigning
+            }
+
+            var keyID: String { user.withLock { $0 } }
+            var requestOptions: Set<RequestOptionKey> { [] }
+
+            func signIn() {
+                user.withLock { $0 = "bob" }
+            }
+
+            func sign(_ request: inout HTTPRequestData) async throws {
+                if isChangedWhileSigning { signIn() }
+                request.setCredential("signature of \(keyID)", for: .xSignature)
+            }
+        }
+
+        let signer = KeyOfUser(isChangedWhileSigning: change == "while it is signed")
+        let network = transport.signed(with: signer, at: ["api.example.com"])
+            .modified(
+                Sending { request, upstream in
+                    if change == "while it waits" { signer.signIn() }
+                    return try await upstream.send(request)
+                }
+            )
+        let request = HTTPRequestData(authority: "api.example.com", path: "/orders")
+        #expect(network.principal(for: request) == Principal(id: "alice"))
+        let result = await Result { try await network.data(request) }
+        guard change != "not at all" else {
+            #expect(throws: Never.self) { try result.get() }
+            #expect(transport.signatures == ["signature of alice"])
+            return
+        }
+        let error = #expect(throws: NetworkingError.self) { try result.get() }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    /// The app sends a request that a listener has received, over a stack that does not sign.
+    @Test func requestOfAListenerKeepsNoSignature() async throws {
+        let events = EventRecorder()
+        let network = transport.observed(by: events).signed(with: signer, at: ["api.example.com"])
+        try await network.data(HTTPRequestData(authority: "api.example.com", path: "/orders"))
+        let seen = try #require(events.requests.first { $0.headerFields.contains(.xSignature) })
+        try await transport.data(seen)
+        try await network.data(seen)
+        #expect(transport.signatures == ["secret-1", nil, "secret-2"])
+    }
+
     /// The transport would add the type after signing, so the signature would not cover it.
     @Test func signsTheContentTypeOfABodySetByAModifier() async throws {
         struct Filling: NetworkingModifier {

@@ -408,6 +408,29 @@ struct CheckLawsTests {
         try await checkLaws(of: Keyed(user: "emily"))
     }
 
+    /// A new request is noted for the user who is signed in when it is sent.
+    @Test func reportsARequestThatIsSentForAnotherUser() async {
+        let modifier = Breaking("oneUser") { request, upstream in
+            try await upstream.send(HTTPRequestData(method: request.method, url: try #require(request.url)))
+        }
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: modifier) }
+        #expect(
+            violations?.violations.first { $0.law == .oneUser }?.sentence
+                == "A request of one user is sent with the credentials of another user, who signed in before the "
+                + "request arrived at the modifier."
+        )
+    }
+
+    @Test func reportsARequestThatIsSentAgainForAnotherUser() async {
+        let modifier = Breaking("oneUser") { request, upstream in
+            let response = try await upstream.send(request)
+            guard response.status == .serviceUnavailable else { return response }
+            return try await upstream.data(request)
+        }
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: modifier) }
+        #expect(violations?.violations.map(\.law) == [.oneUser])
+    }
+
     @Test func reportsAResolveThatIsNotForwarded() async {
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { AnyNetworkingComponent(Forgetful(upstream: $0)) }

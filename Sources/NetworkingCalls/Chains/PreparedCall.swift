@@ -30,13 +30,14 @@ extension NetworkingComponent {
     /// - Returns: The call. Its value is the decoded response.
     public func prepare<Response: Sendable>(_ request: Request<Response>) -> PreparedCall<Response> {
         let outcome = Outcome<Response>()
+        let first = notingUsers(of: request.http)
         let exchange = CallExchange(
             request.http,
             endingIn: outcome,
             resolve: { resolved(request.http) },
             send: { http in
                 var observed = request
-                observed.http = http
+                observed.http = http.keepingUsers(of: first)
                 return try await value(observed)
             }
         )

@@ -31,7 +31,8 @@ final class PageReader<Page: Sendable> {
 
     init(_ source: PageSource<Page>) {
         self.source = source
-        next = .success(source.first.http)
+        // All pages belong to the user for whom the list begins.
+        next = .success(source.network.notingUsers(of: source.first.http))
     }
 
     deinit {
@@ -72,7 +73,8 @@ final class PageReader<Page: Sendable> {
 
     /// Returns the request for the next page; `nil` if the given page is the last.
     private func following(_ page: PageResponse<Page>, _ request: HTTPRequestData) throws -> HTTPRequestData? {
-        guard var next = try source.rule.next(page.page, page.response, request) else { return nil }
+        guard var next = try source.rule.next(page.page, page.response, request.withoutUsers) else { return nil }
+        next = next.keepingUsers(of: request)
         if next.id == request.id {
             next = next.withNewID
         }

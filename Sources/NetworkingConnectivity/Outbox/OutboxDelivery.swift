@@ -66,7 +66,9 @@ private struct OutboxDelivery {
                 _ = try await giveUp(&entry, "older than \(outbox.policy.maximumAge ?? .zero)")
                 continue
             }
-            let resolved = outbox.network.resolved(entry.request)
+            // Noted before the comparison, so that a user who signs in at any moment after it is noticed.
+            let request = outbox.network.notingUsers(of: entry.request)
+            let resolved = outbox.network.resolved(request)
             let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authorityKey)
             guard !blocked.contains(lane), outbox.network.principal(for: resolved).isSame(as: entry.principal) else {
                 wait(lifetime)
@@ -82,7 +84,7 @@ private struct OutboxDelivery {
                 wait(lifetime)
                 continue
             }
-            if let delay = try await attempt(&entry) {
+            if let delay = try await attempt(&entry, request) {
                 blocked.insert(lane)
                 wait(delay > .zero ? delay : lifetime)
             }
@@ -126,8 +128,8 @@ private struct OutboxDelivery {
     /// Makes an attempt.
     ///
     /// - Returns: `nil` if the entries after this one may be sent now; otherwise the time until the next attempt, which
-    ///   is zero if that depends on the network.
-    private func attempt(_ entry: inout OutboxEntry) async throws -> Duration? {
+    ///   is zero if that depends on the network or on the user.
+    private func attempt(_ entry: inout OutboxEntry, _ request: HTTPRequestData) async throws -> Duration? {
         let id = entry.id
         let clock = environment.clock
         let policy = outbox.policy
@@ -141,7 +143,7 @@ private struct OutboxDelivery {
         try await outbox.store.update(entry.progress, of: id)
         let sent: Result<HTTPResponseData, any Error>?
         do {
-            sent = try await send(entry)
+            sent = try await send(entry, request)
         } catch {
             // The task that sends was cancelled, which says nothing about the request.
             entry.progress.attempts -= 1
@@ -149,6 +151,13 @@ private struct OutboxDelivery {
             throw error
         }
         guard let result = sent else { return nil }
+        if case .failure(let error as NetworkingError) = result, error.isOfAnotherUser {
+            // Nothing was sent, so the entry waits as if it had not been tried, until its user signs in again.
+            entry.progress.attempts -= 1
+            try await outbox.store.update(entry.progress, of: id)
+            outbox.publish(id, .queued)
+            return .zero
+        }
         let outcome: OutboxOutcome =
             switch result {
             case .success(let response): OutboxOutcome(response, now: clock.date)
@@ -183,8 +192,11 @@ private struct OutboxDelivery {
     }
 
     /// Sends the request of an entry; returns `nil` if the entry was cancelled.
-    private func send(_ entry: OutboxEntry) async throws -> Result<HTTPResponseData, any Error>? {
-        var request = entry.request
+    private func send(
+        _ entry: OutboxEntry,
+        _ request: HTTPRequestData
+    ) async throws -> Result<HTTPResponseData, any Error>? {
+        var request = request
         let id = entry.id
         // The outbox has already checked the network, and a wait in the stack would hold back the other entries.
         if request.offlinePolicy == nil {

@@ -25,8 +25,11 @@ extension NetworkingComponent {
         try Task.checkCancellation()
         var underway = request
         underway.removeAttemptFields()
-        // A listener may send the request of an earlier call, which has the limit of that call.
-        if underway.exchangeLimit != nil { underway.exchangeLimit = nil }
+        // A listener or a strategy may send the request of another call.
+        if underway.state.contains(.hasEntered) {
+            underway.removeWay()
+        }
+        underway.forgetUsers()
         if underway.isResolved {
             underway.recognizeServer(of: self)
         } else {
@@ -34,7 +37,7 @@ extension NetworkingComponent {
         }
         underway.sink?.prepare(&underway)
         try underway.check()
-        underway.state.insert(.isUnderway)
+        underway.state.insert([.isUnderway, .hasEntered])
         return underway
     }
 }
@@ -49,5 +52,13 @@ extension NetworkingComponent {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+extension HTTPRequestData {
+    /// Removes everything that the parts of a stack have added on the way of the request, before it takes another one.
+    fileprivate mutating func removeWay() {
+        removeCredentialsOfWay()
+        removeStateOfWay()
     }
 }

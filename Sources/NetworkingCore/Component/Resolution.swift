@@ -39,6 +39,9 @@ extension HTTPRequestData {
         var probe = self
         probe.state.insert(.isResolving)
         component.resolve(&probe)
+        if !probe.content.value.users.isEmpty {
+            content.value.users = probe.content.value.users
+        }
         guard probe.hasServer else { return }
         state.insert(.hasServer)
         credentialServers = probe.credentialServers

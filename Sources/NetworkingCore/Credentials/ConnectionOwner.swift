@@ -84,6 +84,16 @@ extension HTTPRequestData {
         ownedCredentials = owned
     }
 
+    /// Removes the signatures of the request, and the header fields that they set.
+    mutating func removeSignatures() {
+        let signatures = signatures
+        guard !signatures.signers.isEmpty else { return }
+        for name in signatures.fields {
+            headerFields[name] = nil
+        }
+        self.signatures = Signatures()
+    }
+
     /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has
     /// set them.
     package var cookieSession: String? {

@@ -18,6 +18,8 @@ extension HTTPRequestData {
         headerFields.setSecret(value, for: name)
         if state.contains(.isResolving) {
             addServerCredential(name)
+        } else if state.contains(.hasEntered), !isAuthorized || name != .authorization {
+            credentialsOfWay.append(.field(name))
         }
     }
 
@@ -34,6 +36,8 @@ extension HTTPRequestData {
         settings.secretQueryItems.insert(name.lowercased())
         if state.contains(.isResolving) {
             assignServer(to: .queryItem(name))
+        } else if state.contains(.hasEntered) {
+            credentialsOfWay.append(.queryItem(name))
         }
     }
 
@@ -161,6 +165,41 @@ extension HTTPRequestData {
                 return nil
             }
         }
+    }
+
+    // MARK: On the way through a stack
+
+    /// Removes the credentials that the parts of a stack have added while the request was sent.
+    mutating func removeCredentialsOfWay() {
+        // A part that handles the Authorization field sets it only if the request has none.
+        if isAuthorized {
+            headerFields[.authorization] = nil
+        }
+        if box?.value.custom.hasTemporaryValues == true {
+            if cookieSession != nil {
+                headerFields[.cookie] = nil
+            }
+            for owner in credentialsOfWay {
+                switch owner {
+                case .field(let name): headerFields[name] = nil
+                case .queryItem(let name): query[name] = nil
+                case .part: break
+                }
+            }
+        }
+        removeSignatures()
+    }
+
+    /// The fields and query items with credentials that parts of the stack have set on the way, in addition to an
+    /// Authorization field of a request that ``isAuthorized``.
+    private var credentialsOfWay: [CredentialServers.Owner] {
+        get { self[option: CredentialsOfWay.self] }
+        set { self[option: CredentialsOfWay.self] = newValue }
+    }
+
+    private enum CredentialsOfWay: RequestOption {
+        static let defaultValue: [CredentialServers.Owner] = []
+        static let isSetByStack = true
     }
 
     // MARK: Through redirects

@@ -113,11 +113,14 @@ public struct NetworkingError: Error {
     /// from the response of another server. `false` by default.
     public var wasNotProcessed = false
 
+    /// Whether the request was not sent because another user has signed in since its work began.
+    ///
+    /// The ``kind`` is ``Kind/unauthorized``. Sending the same request again as the other user is a decision of the
+    /// app.
+    public package(set) var isOfAnotherUser = false
+
     /// The metadata that components have set on the error.
     private var metadata = TypedValues()
-
-    /// The principal that the request was sent for, if it is known.
-    package var principal: Principal?
 
     /// Whether the failed request was the result of a redirect, so that the request before it was successful.
     package var followsRedirect = false

@@ -42,24 +42,33 @@ extension HTTPRequestData {
 
     /// A copy without the state of the stack that can be sent again, for responses, errors and recordings.
     package var outsideStack: HTTPRequestData {
-        var request = self
-        request.state.subtract([
-            .isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured, .hasCookiesHandled,
-        ])
-        request.recorder = nil
-        request.heldLimits = nil
-        request.exchangeLimit = nil
-        // Field by field, because reading the settings as a whole would copy them.
-        if box?.value.stackObservers.all.isEmpty == false {
-            request.settings.stackObservers = NetworkEventObservers()
-        }
-        if box?.value.trace != nil {
-            request.settings.trace = nil
-        }
-        if box?.value.custom.hasTemporaryValues == true {
-            request.settings.custom.removeTemporaryValues()
-        }
+        var request = withoutUsers
+        request.removeStateOfWay()
         return request
+    }
+
+    /// A copy for the app's code next to the stack, such as a listener or a strategy.
+    ///
+    /// If it is sent, a new call begins, which takes nothing from the way of this one.
+    package var besideStack: HTTPRequestData {
+        var request = self
+        request.state.remove(.isUnderway)
+        return request
+    }
+
+    /// Returns a request in place of this one, on the same way through the stack and for the same users.
+    ///
+    /// - Parameter other: The request, either changed from ``besideStack`` or a new one.
+    /// - Returns: The request that is sent upstream.
+    package func replaced(by other: HTTPRequestData) -> HTTPRequestData {
+        var other = other
+        if other.state.contains(.hasEntered) {
+            other.state.formUnion(state.intersection(.isUnderway))
+        } else {
+            other.content.value.users = content.value.users
+            other.content.value.users.areKept = true
+        }
+        return other
     }
 
     /// A copy like ``outsideStack`` without the sink and the progress handler, which a recording would keep alive.
@@ -68,5 +77,32 @@ extension HTTPRequestData {
         if request.sink != nil { request.sink = nil }
         if request.progressHandler != nil { request.progressHandler = nil }
         return request
+    }
+}
+
+// MARK: - The way through a stack
+
+extension HTTPRequestData {
+    /// Removes the state that belongs to one way through a stack: the only list of it.
+    ///
+    /// The message stays as it was sent.
+    mutating func removeStateOfWay() {
+        state.subtract([
+            .isUnderway, .hasEntered, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured,
+            .hasCookiesHandled,
+        ])
+        recorder = nil
+        heldLimits = nil
+        exchangeLimit = nil
+        // Field by field, because reading the settings as a whole would copy them.
+        if box?.value.stackObservers.all.isEmpty == false {
+            settings.stackObservers = NetworkEventObservers()
+        }
+        if box?.value.trace != nil {
+            settings.trace = nil
+        }
+        if box?.value.custom.hasTemporaryValues == true {
+            settings.custom.removeTemporaryValues()
+        }
     }
 }

@@ -39,6 +39,10 @@ extension HTTPRequestData {
         static let hasInvalidSegment = State(rawValue: 2_048)
         /// A modifier handles the cookies, so the transport does not use its own storage.
         static let hasCookiesHandled = State(rawValue: 4_096)
+        /// The request has been on its way through a stack, and may have parts of that way.
+        ///
+        /// It stays when the request leaves the way at the side, for example to a listener, and is not underway there.
+        static let hasEntered = State(rawValue: 8_192)
     }
 
     /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.

@@ -11,6 +11,8 @@ extension HTTPRequestData {
         var number: Int?
         var recorder: (any CallRecording)?
         var credentialServers: CopyOnWrite<CredentialServers>?
+        /// The users for whom the work of the request began.
+        var users = NotedUsers()
         @usableFromInline var options: CopyOnWrite<RequestSettings>?
     }
 

@@ -90,7 +90,8 @@ public struct HTTPResponseData: Sendable {
 
     /// Sets the request as the caller created it, and the decoder that the stack has for it.
     mutating func complete(with request: HTTPRequestData, decoder: (any BodyDecoder)?) {
-        content.value.request = request
+        // The caller may send its request again for another user.
+        content.value.request = request.withoutUsers
         if decoder != nil {
             content.value.decoder = decoder
         }

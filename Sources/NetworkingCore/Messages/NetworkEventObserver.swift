@@ -121,11 +121,12 @@ extension HTTPRequestData {
     @inline(never)
     package func notifyObservers(of event: any NetworkEvent) {
         guard let box else { return }
+        let request = besideStack
         for observer in box.value.observers.all {
-            observer.observe(event, of: self)
+            observer.observe(event, of: request)
         }
         for observer in box.value.stackObservers.all {
-            observer.observe(event, of: self)
+            observer.observe(event, of: request)
         }
     }
 
@@ -160,8 +161,9 @@ extension HTTPRequestData {
     /// The header fields that the listeners name for one exchange.
     package var attemptFields: HTTPFields {
         var fields = HTTPFields()
+        let request = besideStack
         for observer in settings.observers.all + settings.stackObservers.all {
-            let named = observer.headerFields(forAttempt: self)
+            let named = observer.headerFields(forAttempt: request)
             // A field with two values where one is allowed would be invalid.
             for field in named {
                 fields[field.name] = nil

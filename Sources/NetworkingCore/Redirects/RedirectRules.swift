@@ -166,7 +166,7 @@ extension HTTPRequestData {
 }
 
 extension Principal {
-    /// Whether a redirect is sent for this user.
+    /// Whether a redirect is sent for this user, who is compared with the users that are signed in now.
     ///
     /// - Parameters:
     ///   - next: The next request.
@@ -180,10 +180,13 @@ extension Principal {
         knownAt known: HTTPRequestData,
         _ principal: (HTTPRequestData) -> Principal?
     ) -> Bool {
-        guard let nextUser = principal(next), !isSame(as: nextUser) else { return true }
+        guard let nextUser = principal(next.withoutUsers), !isSame(as: nextUser) else {
+            // Without credentials, the way back to the user's server is still for that user.
+            return next.origin != known.origin || principal(known.withoutUsers).isSame(as: self)
+        }
         // Credentials are not sent to another origin, and its cookies do not show the user.
         return elsewhere && withoutCookies != nil && nextUser.withoutCookies == nil
-            && principal(known).isSame(as: self)
+            && principal(known.withoutUsers).isSame(as: self)
     }
 }
 

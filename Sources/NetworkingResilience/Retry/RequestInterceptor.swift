@@ -125,7 +125,7 @@ private struct Adapted: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var request = request
         for interceptor in interceptors {
-            request = try await interceptor.adapt(request)
+            request = try await request.replaced(by: interceptor.adapt(request.besideStack))
         }
         return try await upstream.send(request)
     }

@@ -37,12 +37,19 @@ struct RetriedCall {
         defer { outcome = self.outcome }
         var start = start
         var result = first
+        var previous: Result<HTTPResponseData, any Error>?
         while true {
             let attempt: Result<HTTPResponseData, any Error>
             if let result {
                 attempt = result
             } else {
                 attempt = try await upstream.outcome(of: request)
+            }
+            // Nothing was sent, so the result of the attempt before it is the result of the call.
+            if let previous, attempt.isOfAnotherUser {
+                giveBackPermit()
+                history.removeLast()
+                return try given(previous, refusal: refused(.anotherUser))
             }
             if let response = try await lastWord(attempt, since: start) { return response }
             do {
@@ -51,12 +58,7 @@ struct RetriedCall {
                 giveBackPermit()
                 throw error
             }
-            // Another user has signed in: a request of one user must not be sent from another user's account.
-            if let principal = attempt.principal, !upstream.principal(for: request).isSame(as: principal) {
-                giveBackPermit()
-                history.removeLast()
-                return try given(attempt, refusal: refused(.anotherUser))
-            }
+            previous = attempt
             start = environment.clock.now
             result = nil
         }
@@ -116,7 +118,7 @@ struct RetriedCall {
         var decision = RetryDecision.standard
         if let strategy = policy.strategy {
             do {
-                decision = try await strategy.decide(about: request, after: history.attempts)
+                decision = try await strategy.decide(about: request.besideStack, after: history.attempts)
             } catch {
                 // A strategy may throw its own error for a cancellation.
                 try Task.checkCancellation()

@@ -13,6 +13,11 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     /// The principal of the upstream is visible, and a modifier that adds a credential when it sends a request names a
     /// principal.
     case principal
+    /// A request is sent only with the credentials of the user who was signed in when its call began.
+    ///
+    /// For a modifier, the check signs in another user while the request passes the modifier and before it is sent
+    /// again.
+    case oneUser
     /// Errors of other components are passed on unchanged, and those of the library are wrapped only once.
     case errors
     /// A cancelled caller gets `CancellationError` itself immediately, the upstream is cancelled, and nothing is sent
@@ -51,6 +56,9 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
         case .principal:
             "Forward principal(for:) to the upstream, or do not implement it. "
                 + "A modifier that adds a credential implements it, and returns the user or service of the credential."
+        case .oneUser:
+            "Pass on the received request, changed as needed, also when it is sent again; a new one is sent for the "
+                + "user who is signed in by then."
         case .errors:
             "Rethrow an error that you do not handle, unchanged."
         case .cancellation:

@@ -18,6 +18,7 @@ struct LawCheck {
         case .pureResolve: try resolvesPurely()
         case .oneResolve: try await resolvesUpstreamOnce()
         case .principal: try await showsPrincipal()
+        case .oneUser: try await sendsForOneUser()
         case .errors: try await passesOnErrors()
         case .cancellation: try await cancelsUpstream()
         case .cancelledBefore: try await sendsNothingWhenCancelled()

@@ -107,7 +107,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
     ) {
         self.network = network
         original = request
-        var request = network.resolved(request)
+        // All parts of the file belong to the same user.
+        var request = network.resolved(network.notingUsers(of: request))
         if !request.headerFields.contains(.acceptEncoding) {
             request.headerFields[.acceptEncoding] = "identity"
         }

@@ -41,7 +41,8 @@ extension NetworkingComponent {
         maximumEventBytes: Int = 16 << 20
     ) async throws -> EventStream {
         let parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventBytes: maximumEventBytes)
-        let source = EventSource(request) { try await stream($0) }
+        // Later connections belong to the same user as the first, like the id of the last event.
+        let source = EventSource(notingUsers(of: request)) { try await stream($0) }
         let first = try await source.connect(after: lastEventID)
         return EventStream(first: first, source: source, parser: parser, terminator: terminator)
     }

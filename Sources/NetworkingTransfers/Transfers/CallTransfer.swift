@@ -15,7 +15,7 @@ extension NetworkingComponent {
     /// - Returns: The handle. Releasing it cancels the call, unless a group retains it. Its value is the response, or
     ///   the error that `data` throws.
     public func transfer(_ request: HTTPRequestData, in group: TransferGroup? = nil) -> Transfer<HTTPResponseData> {
-        Transfer(of: request, in: group) { try await data($0) }
+        Transfer(of: notingUsers(of: request), in: group) { try await data($0) }
     }
 
     /// Starts to send a request and returns a handle to the call.
@@ -31,7 +31,7 @@ extension NetworkingComponent {
         _ request: Request<Response>,
         in group: TransferGroup? = nil
     ) -> Transfer<(body: Response, response: HTTPResponseData)> {
-        Transfer(of: request.http, in: group) { http in
+        Transfer(of: notingUsers(of: request.http), in: group) { http in
             var watched = request
             watched.http = http
             return try await value(watched)

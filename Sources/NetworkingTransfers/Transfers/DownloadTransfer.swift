@@ -41,6 +41,7 @@ extension NetworkingComponent {
         options: DownloadOptions = DownloadOptions(),
         in group: TransferGroup? = nil
     ) -> Transfer<DownloadedFile> {
+        let request = notingUsers(of: request)
         let pauses = TransferPauses { Download(of: request, to: destination, options, over: self).keptState() }
         return Transfer(of: request, in: group, pauses: pauses) { request in
             try await pauses.run { try await download(request, to: destination, options: options) }

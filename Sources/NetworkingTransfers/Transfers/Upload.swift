@@ -132,7 +132,7 @@ extension NetworkingComponent {
         to request: HTTPRequestData,
         in group: TransferGroup? = nil
     ) -> Transfer<HTTPResponseData> {
-        Transfer(of: request.uploading(body), in: group) { try await upload(body, to: $0) }
+        Transfer(of: notingUsers(of: request.uploading(body)), in: group) { try await upload(body, to: $0) }
     }
 
     /// Starts to send a body and returns a handle to the transfer.
@@ -150,7 +150,9 @@ extension NetworkingComponent {
         to request: Request<Response>,
         in group: TransferGroup? = nil
     ) -> Transfer<(body: Response, response: HTTPResponseData)> {
-        Transfer(of: request.http.uploading(body), in: group) { try await upload(body, to: request.sending($0)) }
+        Transfer(of: notingUsers(of: request.http.uploading(body)), in: group) {
+            try await upload(body, to: request.sending($0))
+        }
     }
 }
 

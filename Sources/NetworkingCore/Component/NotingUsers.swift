@@ -1,0 +1,26 @@
+extension NetworkingComponent {
+    /// Returns a request that belongs to the users who are signed in now, whenever it is sent.
+    ///
+    /// A call notes its users itself. Use this method for work that sends several requests or waits before it sends
+    /// one, such as a list of pages or a queue:
+    ///
+    /// ```swift
+    /// let first = network.notingUsers(of: .get("items"))
+    /// let items = try await network.data(first)
+    /// // Fails if another user has signed in meanwhile:
+    /// let rest = try await network.data(HTTPRequestData.get("items/more").keepingUsers(of: first))
+    /// ```
+    ///
+    /// - Parameter request: The request. If it keeps the users of earlier work, it is returned unchanged.
+    /// - Returns: The request.
+    public func notingUsers(of request: HTTPRequestData) -> HTTPRequestData {
+        guard !request.content.value.users.areKept else { return request }
+        var (request, probe) = (request, request)
+        probe.content.value.users = NotedUsers()
+        probe.state.insert(.isResolving)
+        resolve(&probe)
+        request.content.value.users = probe.content.value.users
+        request.content.value.users.areKept = true
+        return request
+    }
+}

@@ -1,0 +1,27 @@
+extension HTTPRequestData {
+    /// Checks that credentials belong to the user for whom the work of the request began.
+    ///
+    /// Call it after the last wait, immediately before the credentials are added.
+    ///
+    /// - Parameters:
+    ///   - principal: The user that the credentials belong to.
+    ///   - signIn: The number of the sign-in, as in ``noteUser(_:signIn:of:)``. Equal numbers are the same user.
+    ///   - store: The object with the credentials.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` with
+    ///   ``NetworkingError/isOfAnotherUser`` if they belong to another user.
+    public func checkUser(_ principal: Principal, signIn: UInt64? = nil, of store: some AnyObject & Sendable) throws {
+        guard content.value.users.admit(principal, signIn, of: store) else { throw isOfAnotherUser }
+    }
+
+    /// The error for a request whose user is no longer signed in.
+    package var isOfAnotherUser: NetworkingError {
+        var error = NetworkingError(
+            .unauthorized,
+            request: self,
+            reason: "Another user has signed in since the call began, so the request was not sent. Start the call "
+                + "again if it is also meant for that user."
+        )
+        error.isOfAnotherUser = true
+        return error
+    }
+}

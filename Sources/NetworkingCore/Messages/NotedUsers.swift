@@ -1,0 +1,177 @@
+import Synchronization
+
+// The user of a request is noted when its work begins, and compared where credentials are added. The work of a call
+// begins when the outermost part of the stack receives it. A list, a stream or a transfer notes its users once, and
+// each of its requests keeps them.
+
+extension HTTPRequestData {
+    /// Notes the user that a store of credentials has signed in, unless the request belongs to an earlier user.
+    ///
+    /// A modifier that adds credentials calls it in `resolve`, and ``checkUser(_:signIn:of:)`` in `send`:
+    ///
+    /// ```swift
+    /// struct Ticketed: NetworkingModifier {
+    ///     let tickets: Tickets   // an object, which knows the user that is signed in
+    ///
+    ///     func resolve(_ request: inout HTTPRequestData) {
+    ///         request.noteUser(tickets.user, of: tickets)
+    ///     }
+    ///
+    ///     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+    ///         request.notedUser(of: tickets) ?? tickets.user
+    ///     }
+    ///
+    ///     func send(
+    ///         _ request: HTTPRequestData,
+    ///         upstream: some NetworkingComponent
+    ///     ) async throws -> HTTPResponseData {
+    ///         let ticket = try await tickets.next()
+    ///         try request.checkUser(ticket.user, of: tickets)
+    ///         var request = request
+    ///         request.setCredential(ticket.text, for: .authorization)
+    ///         return try await upstream.send(request)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - principal: The user; `nil` if no user is signed in. The request then belongs to the first user that it is
+    ///     checked for.
+    ///   - signIn: The number of the sign-in, which a refresh keeps, for a store whose principals may change with a
+    ///     refresh; otherwise `nil`.
+    ///   - store: The object with the credentials, which several stacks may share.
+    public mutating func noteUser(_ principal: Principal?, signIn: UInt64? = nil, of store: some AnyObject & Sendable) {
+        guard !content.value.users.contains(store) else { return }
+        let user: NotedUsers.User =
+            principal.map { .signedIn($0, signIn) } ?? .first(NotedUsers.FirstUser())
+        content.value.users.add(user, of: store)
+    }
+
+    /// Returns the user of a store for whom the work of the request began.
+    ///
+    /// `principal(for:)` returns it, so that caches and limits use the same user from the start of a call to its end.
+    ///
+    /// - Parameter store: The object with the credentials.
+    /// - Returns: The user; `nil` if the request has not been resolved or no user was signed in.
+    public func notedUser(of store: some AnyObject & Sendable) -> Principal? {
+        content.value.users.principal(of: store)
+    }
+
+    /// Returns the number of the sign-in that was noted with the user of a store.
+    package func notedSignIn(of store: some AnyObject & Sendable) -> UInt64? {
+        content.value.users.signIn(of: store)
+    }
+
+    /// Returns the request as part of the work of another one: it belongs to the same users.
+    ///
+    /// - Parameter other: A request that ``NetworkingComponent/notingUsers(of:)`` has returned.
+    /// - Returns: The request.
+    public func keepingUsers(of other: HTTPRequestData) -> HTTPRequestData {
+        guard other.content.value.users.areKept else { return self }
+        var request = self
+        request.content.value.users = other.content.value.users
+        return request
+    }
+
+    /// The request as a new call would send it, for the users who are signed in then.
+    package var withoutUsers: HTTPRequestData {
+        guard !content.value.users.isEmpty else { return self }
+        var request = self
+        request.content.value.users = NotedUsers()
+        return request
+    }
+
+    /// Removes the users of an earlier send, unless the request belongs to longer work.
+    mutating func forgetUsers() {
+        guard !content.value.users.isEmpty, !content.value.users.areKept else { return }
+        content.value.users = NotedUsers()
+    }
+}
+
+/// The users for whom the work of a request began, one for each store of credentials.
+struct NotedUsers: Sendable {
+    enum User: Sendable {
+        case signedIn(Principal, UInt64?)
+        /// No user was signed in, so the work belongs to the first one.
+        case first(FirstUser)
+    }
+
+    /// The first user that signed in after the work had begun, shared by all requests of the work.
+    final class FirstUser: Sendable {
+        private let user = Mutex<(principal: Principal, signIn: UInt64?)?>(nil)
+
+        var principal: Principal? {
+            user.withLock { $0?.principal }
+        }
+
+        /// Returns the first user, which is the given one if there was none.
+        func settle(_ principal: Principal, _ signIn: UInt64?) -> (principal: Principal, signIn: UInt64?) {
+            user.withLock { user in
+                let first = user ?? (principal, signIn)
+                user = first
+                return first
+            }
+        }
+    }
+
+    private struct Note: Sendable {
+        // Retained, so that no other store can get the same address.
+        let store: any AnyObject & Sendable
+        let user: User
+    }
+
+    // Nearly all stacks have one store, which needs no array.
+    private var note: Note?
+    private var others: [Note] = []
+    /// Whether the users stay the same when the request is sent again.
+    var areKept = false
+
+    var isEmpty: Bool {
+        note == nil && !areKept
+    }
+
+    func contains(_ store: some AnyObject & Sendable) -> Bool {
+        user(of: store) != nil
+    }
+
+    mutating func add(_ user: User, of store: some AnyObject & Sendable) {
+        let new = Note(store: store, user: user)
+        if note == nil {
+            note = new
+        } else {
+            others.append(new)
+        }
+    }
+
+    func principal(of store: some AnyObject & Sendable) -> Principal? {
+        switch user(of: store) {
+        case .signedIn(let principal, _): principal
+        case .first(let first): first.principal
+        case nil: nil
+        }
+    }
+
+    func signIn(of store: some AnyObject & Sendable) -> UInt64? {
+        guard case .signedIn(_, let signIn) = user(of: store) else { return nil }
+        return signIn
+    }
+
+    /// Whether credentials of a user may be added.
+    ///
+    /// A request without a note of the store belongs to no user of it.
+    func admit(_ principal: Principal, _ signIn: UInt64?, of store: some AnyObject & Sendable) -> Bool {
+        let known: (principal: Principal, signIn: UInt64?)
+        switch user(of: store) {
+        case .signedIn(let principal, let signIn): known = (principal, signIn)
+        case .first(let first): known = first.settle(principal, signIn)
+        case nil: return true
+        }
+        return signIn != nil && known.signIn == signIn || known.principal == principal
+    }
+
+    private func user(of store: some AnyObject & Sendable) -> User? {
+        guard let note else { return nil }
+        if note.store === store { return note.user }
+        return others.first { $0.store === store }?.user
+    }
+}

@@ -1,0 +1,272 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import TestSupport
+import Testing
+
+/// The user that a request notes when its work begins, for parts of the library and of other packages.
+@Suite(.timeLimit(.minutes(1)))
+struct NotedUserTests {
+    private final class Store: Sendable {}
+
+    private let store = Store()
+    private let alice = Principal(id: "alice")
+    private let bob = Principal(id: "bob")
+    private let request = HTTPRequestData(authority: "api.example.com", path: "/orders")
+
+    @Test func requestIsCheckedForTheUserThatItNotes() throws {
+        var request = request
+        #expect(request.notedUser(of: store) == nil)
+        request.noteUser(alice, of: store)
+        // Only the first note counts.
+        request.noteUser(bob, of: store)
+        #expect(request.notedUser(of: store) == alice)
+        try request.checkUser(alice, of: store)
+        let error = #expect(throws: NetworkingError.self) { try request.checkUser(bob, of: store) }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.isTransient == false)
+    }
+
+    @Test func requestWithoutANoteBelongsToNoUser() throws {
+        try request.checkUser(alice, of: store)
+        try request.checkUser(bob, of: store)
+    }
+
+    @Test func storesAreSeparate() throws {
+        let stores = (0..<3).map { _ in Store() }
+        var request = request
+        for (number, store) in stores.enumerated() {
+            request.noteUser(Principal(id: "\(number)"), of: store)
+        }
+        for (number, store) in stores.enumerated() {
+            try request.checkUser(Principal(id: "\(number)"), of: store)
+            #expect(throws: NetworkingError.self) { try request.checkUser(Principal(id: "\(number + 1)"), of: store) }
+        }
+    }
+
+    @Test func sameSignInIsTheSameUser() throws {
+        var request = request
+        request.noteUser(alice, signIn: 1, of: store)
+        try request.checkUser(bob, signIn: 1, of: store)
+        try request.checkUser(alice, signIn: 2, of: store)
+        #expect(throws: NetworkingError.self) { try request.checkUser(bob, signIn: 2, of: store) }
+        #expect(throws: NetworkingError.self) { try request.checkUser(bob, of: store) }
+    }
+
+    @Test func requestWithoutAUserBelongsToTheFirst() throws {
+        var request = request
+        request.noteUser(nil, of: store)
+        #expect(request.notedUser(of: store) == nil)
+        let copy = request
+        try request.checkUser(alice, of: store)
+        #expect(copy.notedUser(of: store) == alice)
+        #expect(throws: NetworkingError.self) { try copy.checkUser(bob, of: store) }
+    }
+
+    @Test func errorAndResponseKeepNoUser() async throws {
+        let tickets = Tickets()
+        let network = MockTransport { _ in .ok() }.modified(Ticketed(tickets: tickets))
+        let kept = network.notingUsers(of: request)
+        #expect(network.notingUsers(of: kept).notedUser(of: tickets) == Principal(id: "user 1"))
+        let response = try await network.data(kept)
+        #expect(response.request.notedUser(of: tickets) == nil)
+        #expect(response.sentRequest.notedUser(of: tickets) == nil)
+        tickets.signInAnother()
+        // The app sends the request again, for the user who is signed in now.
+        #expect(try await network.data(response.request).status == .ok)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(kept) }
+        #expect(error?.request.notedUser(of: tickets) == nil)
+    }
+
+    // MARK: A part of another package
+
+    /// Credentials of another package.
+    private final class Tickets: Sendable {
+        private let number = Mutex(1)
+
+        var user: Principal {
+            Principal(id: "user \(number.withLock { $0 })")
+        }
+
+        func signInAnother() {
+            number.withLock { $0 += 1 }
+        }
+    }
+
+    private struct Ticketed: NetworkingModifier {
+        let tickets: Tickets
+
+        func resolve(_ request: inout HTTPRequestData) {
+            request.noteUser(tickets.user, of: tickets)
+        }
+
+        func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+            request.notedUser(of: tickets) ?? tickets.user
+        }
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            let user = tickets.user
+            try request.checkUser(user, of: tickets)
+            var request = request
+            request.setCredential(user.id, for: .authorization)
+            return try await upstream.send(request)
+        }
+    }
+
+    @Test func partOfAnotherPackageRefusesAnotherUser() async throws {
+        let tickets = Tickets()
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.modified(Ticketed(tickets: tickets))
+            .modified(
+                Sending { request, upstream in
+                    tickets.signInAnother()
+                    return try await upstream.send(request)
+                }
+            )
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    /// The cache of a stack must not return the response of a later user either.
+    @Test(arguments: ["cached", "deduplicated"])
+    func sharedResponseIsThatOfTheUserForWhomTheCallBegan(part: String) async throws {
+        let store = TokenStore(Networking.Session(userID: "bob", accessToken: "bob"))
+        let transport = MockTransport { request in
+            .text(request.headerFields[.authorization] ?? "").headerFields([.cacheControl: "max-age=60"])
+        }
+        let authenticated = transport.authenticated(with: store, at: ["api.example.com"])
+        let shared =
+            part == "cached"
+            ? AnyNetworkingComponent(authenticated.cached())
+            : AnyNetworkingComponent(authenticated.deduplicated())
+        _ = try await shared.data(request)
+        store.set(Networking.Session(userID: "alice", accessToken: "alice"))
+        let network = shared.modified(
+            Sending { request, upstream in
+                store.set(Networking.Session(userID: "bob", accessToken: "bob"))
+                return try await upstream.send(request)
+            }
+        )
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        #expect(error?.isOfAnotherUser == true)
+    }
+
+    // MARK: Token stores
+
+    @Test func refreshThatReturnsAnotherUserIsASignIn() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Networking.Session>(refreshing: [
+            .success(Networking.Session(userID: "bob", accessToken: "bob"))
+        ])
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"), delegate: delegate)
+        let transport = MockTransport { _ in .status(.unauthorized) }
+        let network = transport.authenticated(with: store, at: ["api.example.com"])
+        #expect(try await network.data(request).status == .unauthorized)
+        #expect(store.principal == bob)
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer alice"])
+    }
+
+    @Test func refreshThatLearnsTheUserIsForTheSameUser() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Networking.Session>(refreshing: [
+            .success(Networking.Session(userID: "alice", accessToken: "new"))
+        ])
+        let store = TokenStore(Networking.Session(accessToken: "old"), delegate: delegate)
+        let transport = MockTransport { request in
+            request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        let network = transport.authenticated(with: store, at: ["api.example.com"])
+        #expect(try await network.data(request).status == .ok)
+        #expect(store.principal == alice)
+    }
+
+    @Test func signedOutUserIsNotAskedToSignInForAnEarlierRequest() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Networking.Session>(authorizing: [
+            .success(Networking.Session(userID: "alice", accessToken: "new"))
+        ])
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "old"), delegate: delegate)
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.authenticated(with: store, at: ["api.example.com"])
+            .modified(
+                Sending { request, upstream in
+                    if store.credentials?.accessToken == "old" { store.remove() }
+                    return try await upstream.send(request)
+                }
+            )
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        #expect(error?.kind == .unauthorized)
+        #expect(delegate.calls.isEmpty)
+        // The next call asks for a sign-in.
+        #expect(try await network.data(request).status == .ok)
+    }
+
+    @Test func firstUserOfWorkThatBeganSignedOutIsItsUser() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Networking.Session>(authorizing: [
+            .success(Networking.Session(userID: "alice", accessToken: "alice"))
+        ])
+        let store = TokenStore<Networking.Session>(delegate: delegate)
+        let transport = MockTransport { _ in
+            store.set(Networking.Session(userID: "bob", accessToken: "bob"))
+            return .status(.serviceUnavailable)
+        }
+        let network = transport.authenticated(with: store, at: ["api.example.com"]).retry(.immediate())
+        let response = try await network.data(request)
+        #expect(response.retryRefusal == .anotherUser)
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer alice"])
+    }
+
+    // MARK: Cookies
+
+    @Test(arguments: ["removeAll()", "removeAll(of:)", "removeAll(at:)"], [false, true])
+    func requestThatWaitsIsNotSentWithTheCookiesOfTheNextUser(removal: String, signsIn: Bool) async throws {
+        let jar = CookieJar()
+        try jar.set(Cookie(name: "session", value: "alice", domain: "api.example.com", created: .distantPast))
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.cookies(in: jar)
+            .modified(
+                Sending { request, upstream in
+                    switch removal {
+                    case "removeAll()": jar.removeAll()
+                    case "removeAll(of:)": jar.removeAll(of: nil)
+                    default: jar.removeAll(at: "api.example.com")
+                    }
+                    if signsIn {
+                        let cookie = Cookie(
+                            name: "session",
+                            value: "bob",
+                            domain: "api.example.com",
+                            created: .distantPast
+                        )
+                        try jar.set(cookie)
+                    }
+                    return try await upstream.send(request)
+                }
+            )
+        if signsIn {
+            let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+            #expect(error?.isOfAnotherUser == true)
+            #expect(transport.requests.isEmpty)
+        } else {
+            try await network.data(request)
+            #expect(transport.requests.map { $0.headerFields[.cookie] } == [nil])
+        }
+    }
+
+    @Test func removalForAnotherHostOrUserDoesNotConcernARequest() async throws {
+        let jar = CookieJar()
+        try jar.set(Cookie(name: "session", value: "alice", domain: "api.example.com", created: .distantPast))
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.cookies(in: jar)
+            .modified(
+                Sending { request, upstream in
+                    jar.removeAll(at: "other.example")
+                    jar.removeAll(of: Principal(id: "bob"))
+                    return try await upstream.send(request)
+                }
+            )
+        try await network.data(request)
+        #expect(transport.requests.map { $0.headerFields[.cookie] } == ["session=alice"])
+    }
+}
