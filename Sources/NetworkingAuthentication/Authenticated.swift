@@ -223,7 +223,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         var result = try await attempt(request, with: grant, upstream: upstream)
         // Other requests may renew the credentials between two checks, so the number of attempts is limited.
         for _ in 0..<3 {
-            guard let refusal = refusal(in: result), mayMend(refusal, of: request, sinkUse) else { break }
+            guard let refusal = refusal(in: result, of: request), mayMend(refusal, of: request, sinkUse) else { break }
             let next = try await belonging(to: grant.principal, request, upstream) { [grant] in
                 try await store.grant(after: grant, refusal, for: request, over: upstream)
             }
@@ -269,7 +269,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         var request = request
         try grant.credentials.apply(to: &request)
         let result = try await upstream.outcome(of: request).belonging(to: grant.principal)
-        if grant.isUnproven, let response = result.response, response.status.showsAcceptance,
+        if grant.isUnproven, let response = request.response(in: result), response.status.showsAcceptance,
             scope.admits(response.sentRequest)
         {
             store.accept(grant)
@@ -278,8 +278,12 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
     }
 
     /// Returns the 401 response, also from an error, unless a redirect led to another server that sent it.
-    private func refusal(in result: Result<HTTPResponseData, any Error>) -> HTTPResponseData? {
-        guard let response = result.response, response.status == .unauthorized, scope.admits(response.sentRequest)
+    private func refusal(
+        in result: Result<HTTPResponseData, any Error>,
+        of request: HTTPRequestData
+    ) -> HTTPResponseData? {
+        guard let response = request.response(in: result), response.status == .unauthorized,
+            scope.admits(response.sentRequest)
         else { return nil }
         return response
     }
@@ -311,7 +315,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             bare.offer(scheme)
         }
         let result = try await upstream.outcome(of: bare)
-        guard let refusal = refusal(in: result), bare.isAsked(for: Credentials.scheme, by: refusal),
+        guard let refusal = refusal(in: result, of: bare), bare.isAsked(for: Credentials.scheme, by: refusal),
             request.canBeSentAgain(sinkUse)
         else {
             return try result.get()
@@ -344,14 +348,6 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// The response, either returned or contained in an error.
-    package var response: HTTPResponseData? {
-        switch self {
-        case .success(let response): response
-        case .failure(let error): (error as? NetworkingError)?.response
-        }
-    }
-
     /// Returns the same result, marked as also belonging to the principal of the request's credentials.
     package func belonging(to principal: Principal) -> Self {
         switch self {

@@ -131,6 +131,9 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
             }
             throw error
         case .failure(let error):
+            if let response = request.response(of: error) {
+                receipt.receive(response)
+            }
             throw error
         }
     }

@@ -94,7 +94,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
                 return try await upstream.send(request)
             }
             let result = try await upstream.outcome(of: attempt)
-            if let response = result.response, try await signsAgain(attempt, after: response),
+            if let response = attempt.response(in: result), try await signsAgain(attempt, after: response),
                 signatures < Self.maximumSignatures, request.canBeSentAgain(sinkUse)
             {
                 try Task.checkCancellation()
