@@ -23,6 +23,9 @@ extension TokenStore {
 
     /// When the current credentials have to be renewed.
     enum Usage {
+        /// The first request decides, because the credentials had already expired when they were set: they are old, or
+        /// their clock is that of the stack.
+        case undecided
         /// When the leeway before their expiration date begins.
         case untilLeeway
         /// When they expire, because a refresh failed or because they are valid for less than the leeway.
@@ -69,7 +72,8 @@ extension TokenStore {
         mutating func replace(
             with credentials: Credentials?,
             of principal: Principal,
-            isSignIn: Bool
+            isSignIn: Bool,
+            usage: Usage
         ) -> Renewal? {
             if isSignIn {
                 signIn += 1
@@ -79,7 +83,7 @@ extension TokenStore {
             self.credentials = credentials
             self.principal = principal
             generation += 1
-            usage = .untilLeeway
+            self.usage = usage
             defer { renewal = nil }
             return renewal
         }

@@ -108,9 +108,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
         // Determined outside the lock, because both may run the app's code.
         let credentials = credentials.signingIn()
-        let principal = Principal.of(credentials)
+        let (principal, usage) = (Principal.of(credentials), usage(of: credentials))
         change(ending: .success(()), if: isWanted) {
-            (.set(credentials), $0.replace(with: credentials, of: principal, isSignIn: true))
+            (.set(credentials), $0.replace(with: credentials, of: principal, isSignIn: true, usage: usage))
         }
     }
 
@@ -126,11 +126,12 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             let (former, generation) = state.withLock { ($0.credentials, $0.generation) }
             // Determined outside the lock, because both may run the app's code.
             let new = credentials.inheriting(from: former)
-            let principal = new.principal
+            let (principal, usage) = (new.principal, usage(of: new))
             change(ending: .success(())) { state in
                 isMade = state.generation == generation
                 guard isMade else { return nil }
-                return (.refreshed(new), state.replace(with: new, of: principal ?? state.principal, isSignIn: false))
+                let owner = principal ?? state.principal
+                return (.refreshed(new), state.replace(with: new, of: owner, isSignIn: false, usage: usage))
             }
         }
     }
@@ -150,32 +151,30 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         let principal = Principal.of(Credentials?.none)
         change(ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
             former = state.credentials
-            return (.removed, state.replace(with: nil, of: principal, isSignIn: true))
+            return (.removed, state.replace(with: nil, of: principal, isSignIn: true, usage: .untilLeeway))
         }
         return former
     }
 
     /// Runs an operation and sends its requests like those of a delegate.
     ///
-    /// They pass `authenticated` without credentials of this store, and limiters without waiting.
+    /// They pass `authenticated` without credentials of this store, and limiters without waiting, until the operation
+    /// returns.
     package func withoutCredentials<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {
-        try await withEnvironment(environmentWithoutCredentials, operation)
+        let change: (inout NetworkEnvironment, EnvironmentScope) -> Void = { environment, scope in
+            environment[RenewingStores.self].insert(self, during: scope)
+            // The requests that wait for the operation may hold all the permits.
+            environment.exemptFromLimits(during: scope)
+        }
+        return try await EnvironmentScope.run(change, operation)
     }
 
-    private var environmentWithoutCredentials: NetworkEnvironment {
-        var environment = NetworkEnvironment.current
-        environment[RenewingStores.self].insert(ObjectIdentifier(self))
-        // The requests that wait for the operation may hold all the permits.
-        environment.isThrottled = false
-        return environment
-    }
-
-    /// Whether the current task runs this store's own delegate.
+    /// Whether the current task runs this store's own delegate, which has not returned.
     package var isRenewing: Bool {
-        NetworkEnvironment.current[RenewingStores.self].contains(ObjectIdentifier(self))
+        NetworkEnvironment.current[RenewingStores.self].contains(self)
     }
 
     /// The changes of the credentials from now on, for any number of subscribers.
@@ -233,7 +232,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
 /// The stores with delegates that run in this task.
 private enum RenewingStores: NetworkEnvironmentKey {
-    static let defaultValue: Set<ObjectIdentifier> = []
+    static let defaultValue = ActiveObjects()
 }
 
 /// A change to the credentials of a ``TokenStore``.
