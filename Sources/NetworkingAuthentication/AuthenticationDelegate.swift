@@ -89,7 +89,7 @@ struct DelegateWithoutMethods: ReasonedError {
 
     var reason: String {
         "\(delegate) implements neither authorize(over:) nor refresh(_:after:over:) of AuthenticationDelegate. A "
-            + "method with another parameter type or label does not count, so compare its signature with the protocol's."
+            + "method with other parameters does not count, so compare its signature with the protocol's."
     }
 
     var countsAsRefusal: Bool { false }

@@ -19,8 +19,8 @@ extension Session: Codable {
     /// | ``idToken`` | `idToken`, `id_token` |
     ///
     /// If the response has no key for the expiration date and the access token is a JSON Web Token, the date is that of
-    /// the token. "Now" is the time of the current ``NetworkEnvironment``. An `id`, a scope or a lifetime of another type is
-    /// ignored.
+    /// the token. "Now" is the time of the current ``NetworkEnvironment``. An `id`, a scope or a lifetime of another
+    /// type is ignored.
     ///
     /// A session that was encoded by this type decodes to an equal one. One that an earlier version encoded without an
     /// expiration date gets the date of its JSON Web Token.

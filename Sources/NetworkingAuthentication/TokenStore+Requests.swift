@@ -14,8 +14,8 @@ extension TokenStore {
 
     /// Returns when new credentials have to be renewed.
     ///
-    /// If they are valid for less than the leeway, each of them would be followed by a refresh at once, so they are used
-    /// until they expire.
+    /// If they are valid for less than the leeway, each of them would be followed by a refresh at once, so they are
+    /// used until they expire.
     func usage(of credentials: Credentials, ifExpired usage: Usage = .undecided) -> Usage {
         credentials.isExpired ? usage : credentials.isDue(within: leeway) ? .untilExpiry : .untilLeeway
     }

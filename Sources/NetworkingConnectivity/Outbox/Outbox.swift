@@ -17,9 +17,9 @@ import Synchronization
 ///
 /// The requests of one principal to one server are sent in order: while the first one fails, the others wait. A request
 /// is sent only if the stack would send it for the same principal and to the same server as when it was added, so it
-/// does not follow a `SwitchableServer`. A server may set, change and remove cookies in the meantime. Cookies that are set after the app has removed all cookies
-/// (`CookieJar.removeAll(of:)`) belong to another principal. Credentials are not stored; the stack adds them to each
-/// attempt.
+/// does not follow a `SwitchableServer`. A server may set, change and remove cookies in the meantime. Cookies that are
+/// set after the app has removed all cookies (`CookieJar.removeAll(of:)`) belong to another principal. Credentials are
+/// not stored; the stack adds them to each attempt.
 ///
 /// An entry is removed after a status from 200 to 399. It is sent again after a failure of the network and after 401,
 /// 408, 409, 423, 425, 429 and 500 to 599, with growing delays, as often and as long as the ``OutboxPolicy`` allows.

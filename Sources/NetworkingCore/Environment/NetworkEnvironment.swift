@@ -81,8 +81,8 @@ public struct NetworkEnvironment: Sendable {
 
     /// Whether `throttled` and `rateLimited` apply to the requests that are sent in this environment.
     ///
-    /// They do by default, and not to the requests of the operation of ``withoutThrottling(isolation:_:)``. A limiter of
-    /// your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is `false`.
+    /// They do by default, and not to the requests of the operation of ``withoutThrottling(isolation:_:)``. A limiter
+    /// of your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is `false`.
     public var isThrottled: Bool {
         get {
             guard let box else { return true }

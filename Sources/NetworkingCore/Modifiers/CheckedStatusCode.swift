@@ -12,7 +12,8 @@ extension NetworkingComponent {
     /// `cached` and an outbox decide by what the server said, whichever error is thrown. Place it outside of
     /// `authenticated` and `retry` nevertheless, so that an error keeps the attempts before it.
     ///
-    /// - Parameter error: Creates a custom error for a refused response; `nil`, or a result of `nil`, uses the library's.
+    /// - Parameter error: Creates a custom error for a refused response; `nil`, or a result of `nil`, uses the
+    ///   library's.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` for 401
     ///   and of kind ``NetworkingError/Kind/status`` for any other status outside ``HTTPRequestData/acceptedStatuses``,
     ///   or the error of `error`.

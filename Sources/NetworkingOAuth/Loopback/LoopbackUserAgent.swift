@@ -20,10 +20,11 @@ import NetworkingCore
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
 /// ```
 ///
-/// While it waits, it listens on the port of the redirect URI. If the URI has no port, it uses any free port, which the provider must allow. After the callback it shows the user a page that can be closed, and stops
-/// listening. It refuses every other request and keeps waiting: other hosts (DNS rebinding), paths and methods, and
-/// callbacks of another sign-in. Requests are limited in size and time. Several user agents may wait at the same time,
-/// each on a separate port.
+/// While it waits, it listens on the port of the redirect URI. If the URI has no port, it uses any free port, which the
+/// provider must allow. After the callback it shows the user a page that can be closed, and stops listening. It refuses
+/// every other request and keeps waiting: other hosts (DNS rebinding), paths and methods, and callbacks of another
+/// sign-in. Requests are limited in size and time. Several user agents may wait at the same time, each on a separate
+/// port.
 ///
 /// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former (section 8.3). A browser may look
 /// `localhost` up as 127.0.0.1 or as `::1`, so this type then listens on both, and fails if another program uses the

@@ -49,20 +49,3 @@ extension HTTPRequestData {
         static let isSetByStack = true
     }
 }
-
-extension NetworkingError {
-    /// The error of a call that exceeded its time limit.
-    package static func deadlineExceeded(
-        _ limit: Duration,
-        kind: Kind = .deadline,
-        by request: HTTPRequestData,
-        underlying: (any Error)? = nil
-    ) -> NetworkingError {
-        NetworkingError(
-            kind,
-            request: request,
-            underlying: underlying,
-            reason: "The call was not complete within \(limit), including all attempts and waits."
-        )
-    }
-}
