@@ -220,7 +220,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         var result = try await attempt(request, with: grant, upstream: upstream)
         // Other requests may renew the credentials between two checks, so the number of attempts is limited.
         for _ in 0..<3 {
-            guard let refusal = refusal(in: result), mayMend(refusal, of: request, sinkUse) else { break }
+            guard let refusal = refusal(in: result, of: request), mayMend(refusal, of: request, sinkUse) else { break }
             guard let next = try await store.grant(after: grant, refusal, for: request, over: upstream) else { break }
             grant = next
             try request.checkCancellation()
@@ -249,7 +249,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         try grant.credentials.apply(to: &request)
         request.recordCredentials(of: grant.principal, since: bare)
         let result = try await upstream.outcome(of: request).belonging(to: grant.principal)
-        if grant.isUnproven, let response = result.response, response.status.showsAcceptance,
+        if grant.isUnproven, let response = request.response(in: result), response.status.showsAcceptance,
             scope.admits(response.sentRequest)
         {
             store.accept(grant)
@@ -258,8 +258,12 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
     }
 
     /// Returns the 401 response, also from an error, unless a redirect led to another server that sent it.
-    private func refusal(in result: Result<HTTPResponseData, any Error>) -> HTTPResponseData? {
-        guard let response = result.response, response.status == .unauthorized, scope.admits(response.sentRequest)
+    private func refusal(
+        in result: Result<HTTPResponseData, any Error>,
+        of request: HTTPRequestData
+    ) -> HTTPResponseData? {
+        guard let response = request.response(in: result), response.status == .unauthorized,
+            scope.admits(response.sentRequest)
         else { return nil }
         return response
     }
@@ -291,7 +295,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             bare.offer(scheme)
         }
         let result = try await upstream.outcome(of: bare)
-        guard let refusal = refusal(in: result), bare.isAsked(for: Credentials.scheme, by: refusal),
+        guard let refusal = refusal(in: result, of: bare), bare.isAsked(for: Credentials.scheme, by: refusal),
             request.canBeSentAgain(sinkUse)
         else {
             return try result.get()
@@ -324,14 +328,6 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// The response, either returned or contained in an error.
-    package var response: HTTPResponseData? {
-        switch self {
-        case .success(let response): response
-        case .failure(let error): (error as? NetworkingError)?.response
-        }
-    }
-
     /// Returns the same result, with a response that also belongs to the principal of the request's credentials.
     package func belonging(to principal: Principal) -> Self {
         map { response in

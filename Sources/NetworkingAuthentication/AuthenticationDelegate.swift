@@ -28,7 +28,9 @@ public import NetworkingCore
 /// for the delegate may hold all permits (``NetworkEnvironment/isThrottled``).
 public protocol AuthenticationDelegate<Credentials>: Sendable {
     /// The credentials.
-    associatedtype Credentials: AuthenticatingCredentials
+    ///
+    /// The compiler infers the type from the methods. It is ``UnresolvedCredentials`` if none has the right signature.
+    associatedtype Credentials: AuthenticatingCredentials = UnresolvedCredentials
 
     /// Fetches credentials if there are none; by default it throws, and the requests fail.
     ///
@@ -58,7 +60,7 @@ public protocol AuthenticationDelegate<Credentials>: Sendable {
 extension AuthenticationDelegate {
     /// Throws an error that says that no user is signed in.
     public func authorize(over network: any NetworkingComponent) async throws -> Credentials {
-        throw SignedOut()
+        throw SignedOut(delegate: "\(Self.self)")
     }
 
     /// Fetches new credentials.
@@ -67,12 +69,32 @@ extension AuthenticationDelegate {
         after response: HTTPResponseData?,
         over network: any NetworkingComponent
     ) async throws -> Credentials {
-        try await authorize(over: network)
+        do {
+            return try await authorize(over: network)
+        } catch is SignedOut {
+            throw DelegateWithoutMethods(delegate: "\(Self.self)")
+        }
     }
 }
 
 /// No user is signed in, and the store cannot sign in without the user.
-struct SignedOut: Error {}
+struct SignedOut: Error {
+    /// The type of a delegate that does not implement `authorize(over:)`; `nil` if there is no delegate.
+    var delegate: String?
+}
+
+/// The delegate implements neither of its two methods, usually because a signature differs from the protocol's.
+struct DelegateWithoutMethods: ReasonedError {
+    let delegate: String
+
+    var reason: String {
+        "\(delegate) implements neither authorize(over:) nor refresh(_:after:over:) of AuthenticationDelegate. A "
+            + "method with other parameters does not count, so compare its signature with the protocol's."
+    }
+
+    var countsAsRefusal: Bool { false }
+    var kindOfRefusedRequests: NetworkingError.Kind { .unimplemented }
+}
 
 /// An error of a delegate with a reason that contains no secrets.
 ///
@@ -80,8 +102,10 @@ struct SignedOut: Error {}
 package protocol ReasonedError: Error {
     /// The error and what to do about it.
     var reason: String { get }
-    /// Whether the failure was certain without asking a server, so that it does not count towards the refresh limit.
-    var isForeseen: Bool { get }
+    /// Whether a server refused the refresh or sent an unusable response, so that it counts towards the refresh limit.
+    ///
+    /// `false` for a failure that was certain without asking a server, and for one without a response.
+    var countsAsRefusal: Bool { get }
     /// The method and URL of the request that failed, without secrets; `nil` if the error is not about a request.
     var failedRequest: String? { get }
     /// The kind of error for requests that received no credentials.
@@ -99,8 +123,14 @@ extension ReasonedError {
 }
 
 extension NetworkingError: ReasonedError {
-    package var isForeseen: Bool {
-        false
+    package var countsAsRefusal: Bool {
+        switch kind {
+        // There was no complete response.
+        case .offline, .nameResolution, .connection, .tls, .connectionLost, .timeout, .deadline, .truncated: false
+        // The request was not sent.
+        case .rejected, .invalidRequest, .unencodableBody, .bodyNotReplayable, .storage, .unimplemented: false
+        default: true
+        }
     }
 
     package var failedRequest: String? {

@@ -10,10 +10,14 @@ enum RefreshFailure: Error {
     /// Another process held the lock of the stored session for as long as a refresh may take.
     case lockTimeout(Duration)
 
-    /// Whether the failure was certain without asking a server.
-    var isForeseen: Bool {
+    /// Whether the failure counts towards the refresh limit.
+    ///
+    /// It counts if a server refused the refresh or sent an unusable response, because the limit protects that server.
+    /// A refresh without a response, because the server could not be reached or a time limit passed, shows nothing
+    /// about the credentials, so the next request tries again.
+    var counts: Bool {
         guard case .delegate(let error) = self else { return false }
-        return error is SignedOut || (error as? any ReasonedError)?.isForeseen == true
+        return (error as? any ReasonedError)?.countsAsRefusal ?? !(error is SignedOut || error.isCancelled)
     }
 
     var underlying: (any Error)? {
@@ -66,11 +70,17 @@ extension HTTPRequestData {
     }
 
     var hasNoCredentials: NetworkingError {
-        NetworkingError(
+        hasNoCredentials(because: SignedOut())
+    }
+
+    private func hasNoCredentials(because signedOut: SignedOut) -> NetworkingError {
+        let delegate =
+            signedOut.delegate.map { " The delegate \($0) does not implement authorize(over:), which could sign in." }
+        return NetworkingError(
             .unauthorized,
             request: self,
             reason: "No user is signed in, so the request was not sent. Sign in by setting the store's credentials, or "
-                + "set the request's authenticationMethod to .anonymous."
+                + "set the request's authenticationMethod to .anonymous.\(delegate ?? "")"
         )
     }
 
@@ -100,7 +110,7 @@ extension HTTPRequestData {
         after response: HTTPResponseData?,
         retryAfter: Duration? = nil
     ) -> NetworkingError {
-        if failure.underlying is SignedOut { return hasNoCredentials }
+        if let signedOut = failure.underlying as? SignedOut { return hasNoCredentials(because: signedOut) }
         let (kind, cause) = (failure.kind, failure.underlying as? NetworkingError)
         let consequence =
             response == nil

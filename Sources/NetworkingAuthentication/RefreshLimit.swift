@@ -3,9 +3,10 @@ import NetworkingCore
 /// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts.
 ///
 /// The default is five times within 30 seconds. Without a limit, the store would refresh for ever if a server refuses
-/// the credentials that it has just issued. Only unsuccessful refreshes count: refreshes that failed, and refreshes
-/// with credentials that no server has accepted. A request is accepted if its response has any status except 401, 429
-/// and 5xx. So tokens that are valid for one second may be refreshed every second.
+/// the credentials that it has just issued. Only unsuccessful refreshes count: refreshes that the token server refused
+/// or answered with an unusable response, and refreshes with credentials that no server has accepted. A request is
+/// accepted if its response has any status except 401, 429 and 5xx. So tokens that are valid for one second may be
+/// refreshed every second, and a refresh that got no response, such as one without a network, does not count.
 ///
 /// At the limit, requests that need a refresh fail at once, and ``NetworkingError/retryAfter`` says when the next
 /// refresh may start.
@@ -65,10 +66,8 @@ struct RefreshTally: Sendable {
     }
 
     /// Records that the last refresh has failed.
-    ///
-    /// A refresh that failed before it asked a server does not count.
     mutating func end(with failure: RefreshFailure) {
-        guard let last = refreshes.popLast(), !failure.isForeseen else { return }
+        guard let last = refreshes.popLast(), failure.counts else { return }
         refreshes.append(Refresh(start: last.start, generation: last.generation, failure: failure))
     }
 

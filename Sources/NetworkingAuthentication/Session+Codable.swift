@@ -15,12 +15,12 @@ extension Session: Codable {
     /// | ``refreshToken`` | `refreshToken`, `refresh_token` |
     /// | ``userID`` | `userID`, `userId`, `user_id`, `id`; a string or a whole number |
     /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now, number or string |
-    /// | ``scope`` | `scope` |
+    /// | ``scope`` | `scope`; a string, or a list of strings |
     /// | ``idToken`` | `idToken`, `id_token` |
     ///
     /// If the response has no key for the expiration date and the access token is a JSON Web Token, the date is that of
-    /// the token. "Now" is the time of the current ``NetworkEnvironment``. An `id` or a lifetime of another type is
-    /// ignored.
+    /// the token. "Now" is the time of the current ``NetworkEnvironment``. An `id`, a scope or a lifetime of another
+    /// type is ignored.
     ///
     /// A session that was encoded by this type decodes to an equal one. One that an earlier version encoded without an
     /// expiration date gets the date of its JSON Web Token.
@@ -42,7 +42,7 @@ extension Session: Codable {
             accessToken: accessToken,
             refreshToken: try values.first(of: .refreshToken, .refreshTokenInSnakeCase),
             expirationDate: expirationDate,
-            scope: try values.decodeIfPresent(String.self, forKey: .scope),
+            scope: values.decodeScope(),
             idToken: try values.first(of: .idToken, .idTokenInSnakeCase),
             refreshWindow: values.decodeRefreshWindow()
         )
@@ -113,9 +113,19 @@ extension KeyedDecodingContainer<Session.CodingKeys> {
         return try decodeIfPresent(String.self, forKey: .userID)
     }
 
+    /// Returns the scope, which some servers send as a list.
+    fileprivate func decodeScope() -> String? {
+        (try? decode(String.self, forKey: .scope))
+            ?? (try? decode([String].self, forKey: .scope))?.joined(separator: " ")
+    }
+
     /// Returns the window of an encoded session; a value of another format under the same key is ignored.
     fileprivate func decodeRefreshWindow() -> Duration? {
-        guard let parts = try? decode([Int64].self, forKey: .refreshWindow), parts.count == 2 else { return nil }
+        // A server may send any numbers under this key. With a fraction of a second or more, the sum may have no parts,
+        // which ends the process when the session is stored.
+        guard let parts = try? decode([Int64].self, forKey: .refreshWindow), parts.count == 2,
+            parts[1].magnitude < 1_000_000_000_000_000_000
+        else { return nil }
         return Duration(secondsComponent: parts[0], attosecondsComponent: parts[1])
     }
 

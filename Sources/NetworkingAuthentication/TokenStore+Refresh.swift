@@ -16,27 +16,27 @@ extension TokenStore {
             do {
                 let environment = NetworkEnvironment.current
                 let clock = environment.clock
-                let isLocking = LastValue(false)
-                // A delegate may be slow, so requests do not wait for it longer than this.
+                let lock = RefreshLock()
+                // A delegate may be slow, so requests do not wait for it longer than this, nor do other processes.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
                     // An alarm fires outside of the environment, but the date of the environment decides about expiry.
                     NetworkEnvironment.$current.withValue(environment) {
-                        expire(renewal, with: isLocking.value == true ? .lockTimeout(timeout) : .timeout(timeout))
+                        let isLocking = lock.isAwaited
+                        expire(renewal, with: isLocking ? .lockTimeout(timeout) : .timeout(timeout))
                     }
+                    // Not here, because a release may access the disk, and an alarm must not block.
+                    _ = OwnedTask.detached { [self] in release(lock) }
                 }
-                defer { alarm.cancel() }
+                defer {
+                    alarm.cancel()
+                    release(lock)
+                }
                 guard let old else {
                     let new = try await withoutCredentials { try await delegate.authorize(over: upstream) }
                     land(renewal, generation, new)
                     return
                 }
-                _ = isLocking.replace(with: true)
-                let lock = try await lock(old)
-                _ = isLocking.replace(with: false)
-                defer {
-                    // After the new credentials are stored, which another thread may be doing.
-                    if let lock { storing.add { { lock.release() } } }
-                }
+                try await take(lock, for: old)
                 switch await changeElsewhere(of: old) {
                 case nil:
                     try await renew(old)
@@ -66,21 +66,30 @@ extension TokenStore {
         }
     }
 
-    /// Takes the lock that other processes respect when they refresh the credentials.
+    /// Takes the lock that other processes respect when they refresh the credentials, if the storage has one.
     ///
-    /// - Returns: The lock, or `nil` if the storage has none or cannot be locked.
-    /// - Throws: `CancellationError` if the refresh was cancelled.
-    private func lock(_ credentials: Credentials) async throws -> SessionLock? {
-        guard let storage, let shared = storage.shared else { return nil }
+    /// A storage that cannot be locked reports that, and the refresh continues without a lock.
+    ///
+    /// - Throws: `CancellationError` if the refresh was cancelled or has reached its time limit.
+    private func take(_ lock: RefreshLock, for credentials: Credentials) async throws {
+        guard let storage, let shared = storage.shared else { return }
+        try lock.startWaiting()
         do {
-            let lock = try await shared.lock(credentials)
+            let taken = try await shared.lock(credentials)
             try Task.checkCancellation()
-            return lock
+            try lock.hold(taken)
         } catch {
             try Task.checkCancellation()
+            guard !lock.isReleased else { throw CancellationError() }
+            lock.goWithout()
             storage.onFailure(error)
-            return nil
         }
+    }
+
+    /// Releases the lock after the new credentials are stored, which another thread may be doing.
+    private func release(_ lock: RefreshLock) {
+        guard let held = lock.release() else { return }
+        storing.add { { held.release() } }
     }
 
     /// Returns the change that other processes have made to the stored credentials; `nil` if there is none.
@@ -121,11 +130,11 @@ extension TokenStore {
         _ generation: UInt64
     ) {
         // Determined outside the lock, because it may run the app's code.
-        let user = StoreUser(of: new)
+        let (user, usage) = (StoreUser(of: new), new.map { self.usage(of: $0) } ?? .untilLeeway)
         publish(isStored: true) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.signIn(new, of: user)
+                _ = state.signIn(new, of: user, usage: usage)
                 return change
             }
         }
@@ -137,16 +146,13 @@ extension TokenStore {
     /// another refresh has started, its result is used instead.
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
-        // Determined outside the lock, because they may run the app's code.
-        let (isExpired, isDue, principal) = (new.isExpired, new.isDue(within: leeway), new.principal)
+        // Determined outside the lock, because they may run the app's code. If the new credentials have expired
+        // already, a clock is wrong, and only the server can decide when they are no longer valid.
+        let (principal, usage) = (new.principal, usage(of: new, ifExpired: .untilRefused))
         publish(isStored: isStored) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return nil }
-                _ = state.renew(with: new, of: principal)
-                // If they have expired already, a clock is wrong, and only the server can decide when they are no
-                // longer valid. If they are valid for less than the leeway, each request would start another refresh
-                // ahead of time.
-                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .untilLeeway
+                _ = state.renew(with: new, of: principal, usage: usage)
                 return .refreshed(new)
             }
         }
@@ -175,6 +181,68 @@ extension TokenStore {
                 state.usage = .untilExpiry
             }
             return true
+        }
+    }
+}
+
+/// The lock of one refresh.
+///
+/// It ends with the refresh, and at the refresh's time limit even if the delegate does not return. Otherwise a delegate
+/// that hangs would keep all other processes from refreshing the session.
+private final class RefreshLock: Sendable {
+    private enum State {
+        /// The refresh has not asked for the lock, or does without.
+        case absent
+        case awaited
+        case held(SessionLock)
+        case released
+    }
+
+    private let state = Mutex(State.absent)
+
+    /// Whether the refresh waits for another holder of the lock.
+    var isAwaited: Bool {
+        state.withLock { state in
+            if case .awaited = state { true } else { false }
+        }
+    }
+
+    var isReleased: Bool {
+        state.withLock { state in
+            if case .released = state { true } else { false }
+        }
+    }
+
+    /// Records that the refresh waits for the lock.
+    func startWaiting() throws {
+        try change(to: .awaited)
+    }
+
+    /// Records that the refresh holds the lock.
+    ///
+    /// - Throws: `CancellationError` if the time limit has passed; the lock is released with its last reference then.
+    func hold(_ lock: SessionLock) throws {
+        try change(to: .held(lock))
+    }
+
+    /// Records that the refresh continues without the lock.
+    func goWithout() {
+        try? change(to: .absent)
+    }
+
+    private func change(to next: State) throws {
+        try state.withLock { state in
+            if case .released = state { throw CancellationError() }
+            state = next
+        }
+    }
+
+    /// Ends the lock, and returns it if it is held.
+    func release() -> SessionLock? {
+        state.withLock { state in
+            defer { state = .released }
+            if case .held(let lock) = state { return lock }
+            return nil
         }
     }
 }

@@ -27,6 +27,28 @@ extension TokenStore {
         return grant.flatMap { isGood($0, usage) ? $0 : nil }
     }
 
+    /// Returns when new credentials have to be renewed.
+    ///
+    /// If they are valid for less than the leeway, each of them would be followed by a refresh at once, so they are
+    /// used until they expire.
+    func usage(of credentials: Credentials, ifExpired usage: Usage = .undecided) -> Usage {
+        credentials.isExpired ? usage : credentials.isDue(within: leeway) ? .untilExpiry : .untilLeeway
+    }
+
+    /// The credentials and when they have to be renewed.
+    private var current: (grant: Grant?, usage: Usage) {
+        let (grant, usage) = state.withLock { ($0.grant, $0.usage) }
+        guard usage == .undecided else { return (grant, usage) }
+        // Called outside the lock, because the credentials may run the app's code.
+        let decided = grant.map { self.usage(of: $0.credentials, ifExpired: .untilLeeway) }
+        return state.withLock { state in
+            if let decided, state.generation == grant?.generation, state.usage == .undecided {
+                state.usage = decided
+            }
+            return (state.grant, state.usage)
+        }
+    }
+
     /// Returns the credentials for a request, and waits for new ones if none are valid.
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
         try Task.checkCancellation()
@@ -136,8 +158,7 @@ extension TokenStore {
 
     private func nextStep(for refused: Grant?) -> Step {
         while true {
-            // Called outside the lock, because the credentials may run the app's code.
-            let (known, usage) = state.withLock { ($0.grant, $0.usage) }
+            let (known, usage) = current
             let isGood = known.map { self.isGood($0, usage) } ?? false
             let isExpired = known?.credentials.isExpired ?? false
             if let step = step(for: refused, known?.generation, usage, isGood: isGood, isExpired: isExpired) {
@@ -149,6 +170,7 @@ extension TokenStore {
     /// Whether credentials can be used without a refresh.
     private func isGood(_ grant: Grant, _ usage: Usage) -> Bool {
         switch usage {
+        case .undecided: false
         case .untilLeeway: !grant.credentials.isDue(within: leeway)
         case .untilExpiry: !grant.credentials.isExpired
         case .untilRefused: true
@@ -182,7 +204,7 @@ extension TokenStore {
             }
             if let renewal = state.renewal, let waiter = renewal.join() { return .wait(renewal, waiter) }
             if let refusal = state.refreshes.refusal(under: limit, at: now) {
-                if refused == nil, let grant { return .go(grant) }
+                if refused == nil, !isExpired, let grant { return .go(grant) }
                 return .tooOften(refusal)
             }
             state.refreshes.begin(from: state.generation, at: now)

@@ -23,6 +23,9 @@ extension TokenStore {
 
     /// When the current credentials have to be renewed.
     enum Usage {
+        /// The first request decides, because the credentials had already expired when they were set: they are old, or
+        /// their clock is that of the stack.
+        case undecided
         /// When the leeway before their expiration date begins.
         case untilLeeway
         /// When they expire, because a refresh failed or because they are valid for less than the leeway.
@@ -72,12 +75,12 @@ extension TokenStore {
         }
 
         /// Sets the credentials of a user, or of none, and returns the refresh that was in progress.
-        mutating func signIn(_ credentials: Credentials?, of user: StoreUser) -> Renewal? {
+        mutating func signIn(_ credentials: Credentials?, of user: StoreUser, usage: Usage) -> Renewal? {
             signIn += 1
             // The limit is that of the former user.
             refreshes = RefreshTally()
             self.user = user
-            return replace(with: credentials)
+            return replace(with: credentials, usage: usage)
         }
 
         /// Sets renewed credentials, and returns the refresh that was in progress.
@@ -85,19 +88,20 @@ extension TokenStore {
         /// - Parameters:
         ///   - credentials: The credentials.
         ///   - principal: The user that they name; `nil` if they name none. Another user than before is a sign-in.
+        ///   - usage: When the credentials have to be renewed.
         /// - Returns: The refresh.
-        mutating func renew(with credentials: Credentials, of principal: Principal?) -> Renewal? {
-            guard let principal, principal != user.principal else { return replace(with: credentials) }
+        mutating func renew(with credentials: Credentials, of principal: Principal?, usage: Usage) -> Renewal? {
+            guard let principal, principal != user.principal else { return replace(with: credentials, usage: usage) }
             let renewed = StoreUser(named: principal)
-            guard !user.isNamed else { return signIn(credentials, of: renewed) }
+            guard !user.isNamed else { return signIn(credentials, of: renewed, usage: usage) }
             user = renewed
-            return replace(with: credentials)
+            return replace(with: credentials, usage: usage)
         }
 
-        private mutating func replace(with credentials: Credentials?) -> Renewal? {
+        private mutating func replace(with credentials: Credentials?, usage: Usage) -> Renewal? {
             self.credentials = credentials
             generation += 1
-            usage = .untilLeeway
+            self.usage = usage
             defer { renewal = nil }
             return renewal
         }

@@ -103,8 +103,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
         // Determined outside the lock, because both may run the app's code.
         let credentials = credentials.signingIn()
-        let user = StoreUser(of: credentials)
-        change(ending: .success(()), if: isWanted) { (.set(credentials), $0.signIn(credentials, of: user)) }
+        let (user, usage) = (StoreUser(of: credentials), usage(of: credentials))
+        change(ending: .success(()), if: isWanted) {
+            (.set(credentials), $0.signIn(credentials, of: user, usage: usage))
+        }
     }
 
     /// Replaces the credentials with newer ones of the same user that were renewed elsewhere.
@@ -119,11 +121,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             let (former, generation) = state.withLock { ($0.credentials, $0.generation) }
             // Determined outside the lock, because both may run the app's code.
             let new = credentials.inheriting(from: former)
-            let principal = new.principal
+            let (principal, usage) = (new.principal, usage(of: new))
             change(ending: .success(())) { state in
                 isMade = state.generation == generation
                 guard isMade else { return nil }
-                return (.refreshed(new), state.renew(with: new, of: principal))
+                return (.refreshed(new), state.renew(with: new, of: principal, usage: usage))
             }
         }
     }
@@ -143,32 +145,30 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         let user = StoreUser(of: Credentials?.none)
         change(ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
             former = state.credentials
-            return (.removed, state.signIn(nil, of: user))
+            return (.removed, state.signIn(nil, of: user, usage: .untilLeeway))
         }
         return former
     }
 
     /// Runs an operation and sends its requests like those of a delegate.
     ///
-    /// They pass `authenticated` without credentials of this store, and limiters without waiting.
+    /// They pass `authenticated` without credentials of this store, and limiters without waiting, until the operation
+    /// returns.
     package func withoutCredentials<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {
-        try await withEnvironment(environmentWithoutCredentials, operation)
+        let change: (inout NetworkEnvironment, EnvironmentScope) -> Void = { environment, scope in
+            environment[RenewingStores.self].insert(self, during: scope)
+            // The requests that wait for the operation may hold all the permits.
+            environment.exemptFromLimits(during: scope)
+        }
+        return try await EnvironmentScope.run(change, operation)
     }
 
-    private var environmentWithoutCredentials: NetworkEnvironment {
-        var environment = NetworkEnvironment.current
-        environment[RenewingStores.self].insert(ObjectIdentifier(self))
-        // The requests that wait for the operation may hold all the permits.
-        environment.isThrottled = false
-        return environment
-    }
-
-    /// Whether the current task runs this store's own delegate.
+    /// Whether the current task runs this store's own delegate, which has not returned.
     package var isRenewing: Bool {
-        NetworkEnvironment.current[RenewingStores.self].contains(ObjectIdentifier(self))
+        NetworkEnvironment.current[RenewingStores.self].contains(self)
     }
 
     /// The changes of the credentials from now on, for any number of subscribers.
@@ -226,7 +226,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
 /// The stores with delegates that run in this task.
 private enum RenewingStores: NetworkEnvironmentKey {
-    static let defaultValue: Set<ObjectIdentifier> = []
+    static let defaultValue = ActiveObjects()
     // The principal of a request says whether it has the credentials of a store.
     static let affectsResponses = false
 }

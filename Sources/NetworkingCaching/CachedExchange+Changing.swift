@@ -10,8 +10,9 @@ extension CachedExchange {
             do {
                 response = try await upstream.send(request)
             } catch {
-                if error.mayHaveChangedSomething {
-                    await cache.invalidate(after: (error as? NetworkingError)?.response, to: request, key)
+                let response = request.response(of: error)
+                if error.mayHaveChangedSomething(at: response?.status) {
+                    await cache.invalidate(after: response, to: request, key)
                 }
                 throw error
             }
@@ -45,10 +46,13 @@ extension CachedExchange {
 }
 
 extension Error {
-    /// Whether a request that failed with this error may have reached its server and been carried out.
-    fileprivate var mayHaveChangedSomething: Bool {
+    /// Returns whether a request that failed with this error may have reached its server and been carried out.
+    ///
+    /// - Parameter status: The status of the response that the error is about; `nil` if there was none.
+    /// - Returns: `true` if it may have been carried out.
+    fileprivate func mayHaveChangedSomething(at status: HTTPResponse.Status?) -> Bool {
+        if let status, status.code >= 400 { return false }
         guard let error = self as? NetworkingError else { return true }
-        if let response = error.response, response.status.code >= 400 { return false }
         switch error.kind {
         case .invalidRequest, .unencodableBody, .bodyNotReplayable, .nameResolution, .connection, .tls, .offline,
             .rejected,

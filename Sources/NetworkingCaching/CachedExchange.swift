@@ -43,7 +43,7 @@ struct CachedExchange: Sendable {
             let (sent, tee) = copying(asksItself ? conditional(candidates, chosen) : request, withholding: chosen)
             let outcome = try await upstream.outcome(of: sent)
             let now = fetch.clock.date
-            if let chosen, let isUnreachable = outcome.failsUnreachable, tee?.canTakeAnother != false,
+            if let chosen, let isUnreachable = outcome.failsUnreachable(for: sent), tee?.canTakeAnother != false,
                 rules.mayStandIn(chosen, for: request, unreachable: isUnreachable, at: now)
             {
                 let status = try? outcome.get().status
@@ -126,7 +126,7 @@ struct CachedExchange: Sendable {
             },
             withholds: { [request, clock = NetworkEnvironment.current.clock] head in
                 if head.status == .notModified { return isConditional }
-                guard let chosen, HTTPResponseData.unavailable.contains(head.status.code) else { return false }
+                guard let chosen, head.status.isUnavailable else { return false }
                 return rules.mayStandIn(chosen, for: request, unreachable: false, at: clock.date)
             }
         )
@@ -362,17 +362,18 @@ struct CachedExchange: Sendable {
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// Whether the server could not be reached; `false` if the server sent a failure status, `nil` in all other cases.
-    fileprivate var failsUnreachable: Bool? {
+    /// Returns whether the server could not be reached; `false` if the server sent a failure status, `nil` in all other
+    /// cases.
+    fileprivate func failsUnreachable(for request: HTTPRequestData) -> Bool? {
+        let isUnavailable = request.response(in: self)?.status.isUnavailable == true
         switch self {
-        case .success(let response):
-            return HTTPResponseData.unavailable.contains(response.status.code) ? false : nil
+        case .success:
+            return isUnavailable ? false : nil
         case .failure(let error):
-            guard let error = error as? NetworkingError else { return nil }
+            guard let error = error as? NetworkingError else { return isUnavailable ? false : nil }
             switch error.kind {
             case .status, .tooLarge:
-                return error.response.map { HTTPResponseData.unavailable.contains($0.status.code) } == true
-                    ? false : nil
+                return isUnavailable ? false : nil
             // An invalid certificate is not in the list, because the app must learn of it.
             case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: return true
             default: return nil
@@ -381,7 +382,9 @@ extension Result<HTTPResponseData, any Error> {
     }
 }
 
-extension HTTPResponseData {
-    /// The statuses for which `stale-if-error` applies (RFC 5861 section 4).
-    static let unavailable: Set<Int> = [500, 502, 503, 504]
+extension HTTPResponse.Status {
+    /// Whether `stale-if-error` applies to the status (RFC 5861 section 4).
+    fileprivate var isUnavailable: Bool {
+        [500, 502, 503, 504].contains(code)
+    }
 }

@@ -129,7 +129,7 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
             }
             return response
         case .failure(let error):
-            if let response = (error as? NetworkingError)?.response {
+            if let response = request.response(of: error) {
                 receipt.receive(response)
             }
             throw error

@@ -25,6 +25,12 @@ struct LenientFields: Decodable {
         try? fields.decodeIfPresent(String.self, forKey: Name(stringValue: name))
     }
 
+    /// Returns the elements of a list of texts, separated by spaces; `nil` for any other type.
+    func words(_ name: String) -> String? {
+        let words = try? fields.decodeIfPresent([String].self, forKey: Name(stringValue: name))
+        return words?.joined(separator: " ")
+    }
+
     /// Returns a number of seconds, which some providers send as text; `nil` if the value is not a valid time.
     func seconds(_ name: String) -> Double? {
         let number = try? fields.decodeIfPresent(Double.self, forKey: Name(stringValue: name))

@@ -61,7 +61,7 @@ struct DeviceFlow {
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         let content = try? JSONDecoder().decode(LenientFields.self, from: response.data)
         // Google calls the page `verification_url`.
-        guard response.status == .ok, let content,
+        guard response.status.kind == .successful, let content,
             let page = Self.page(content["verification_uri"] ?? content["verification_url"], namedBy: url),
             let userCode = content["user_code"], let deviceCode = content["device_code"]
         else {

@@ -45,7 +45,7 @@ public struct OAuthError: Error {
     public let reason: String
     /// The underlying error; the description does not include it.
     public let underlying: (any Error)?
-    package let isForeseen: Bool
+    package let countsAsRefusal: Bool
     /// The method and URL of the request that the error is about, without secrets.
     package let failedRequest: String?
 
@@ -55,14 +55,14 @@ public struct OAuthError: Error {
         statusCode: Int? = nil,
         of response: HTTPResponseData? = nil,
         underlying: (any Error)? = nil,
-        isForeseen: Bool = false,
+        countsAsRefusal: Bool = true,
         _ reason: String
     ) {
         self.kind = kind
         self.code = code
         self.statusCode = statusCode
         self.underlying = underlying
-        self.isForeseen = isForeseen
+        self.countsAsRefusal = countsAsRefusal
         failedRequest = response.map { "\($0.sentRequest)" } ?? (underlying as? OAuthError)?.failedRequest
         self.reason = reason
     }
@@ -81,11 +81,11 @@ extension OAuthError: ReasonedError, LocalizedError, ErrorWithUserText, CustomSt
         reason
     }
 
-    /// A status of 200 without a token does not end a session: the response was damaged in transit, or an intermediary
-    /// sent it.
+    /// A successful status without a token does not end a session: the response was damaged in transit, or an
+    /// intermediary sent it.
     package var kindOfRefusedRequests: NetworkingError.Kind {
         switch kind {
-        case .invalidResponse where statusCode == 200, .discovery where statusCode == 200: .decoding
+        case .invalidResponse, .discovery: 200..<300 ~= statusCode ?? 0 ? .decoding : .unauthorized
         default: .unauthorized
         }
     }

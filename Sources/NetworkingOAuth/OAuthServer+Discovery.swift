@@ -18,7 +18,8 @@ extension OAuthServer {
     /// may be on this machine.
     ///
     /// - Parameters:
-    ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine.
+    ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine. It must be identical to that
+    ///     in the metadata, including a final slash (RFC 8414 section 3.3).
     ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The provider's endpoints.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to
@@ -109,10 +110,14 @@ private struct Metadata: Decodable {
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery``.
     func server(of asked: String, at url: URL) throws -> OAuthServer {
         // Section 3.3: metadata with a different issuer may belong to another provider.
-        guard issuer == asked || issuer == "\(asked)/" || "\(issuer)/" == asked else {
+        guard issuer == asked else {
+            let differsInSlash = issuer == "\(asked)/" || "\(issuer)/" == asked
             throw OAuthError(
                 .discovery,
-                "The metadata belongs to another issuer, so it was not used. Check the issuer."
+                "The metadata belongs to another issuer, so it was not used. "
+                    + (differsInSlash
+                        ? "The two differ in their final slash only; name the issuer as the provider does."
+                        : "Check the issuer.")
             )
         }
         guard let tokenEndpoint = tokenEndpoint.flatMap({ URL(string: $0) }) else {

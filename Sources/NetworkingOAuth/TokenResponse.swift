@@ -32,7 +32,7 @@ struct TokenResponse {
         }
         // A transient failure does not end a session. It is reported like the failure of any server.
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
-        guard response.status == .ok, let fields else { throw Self.noToken(response) }
+        guard response.status.kind == .successful, let fields else { throw Self.noToken(response) }
         guard let token = fields["access_token"], token.isSendable else {
             throw OAuthError(
                 .invalidResponse,
@@ -54,7 +54,7 @@ struct TokenResponse {
         // Some providers send the number as text. An invalid lifetime is ignored.
         let lifetime = fields.seconds("expires_in").flatMap { $0 >= 0 ? $0 : nil }
         expirationDate = lifetime.map { date.addingTimeInterval($0) }
-        scope = fields["scope"]
+        scope = fields["scope"] ?? fields.words("scope")
         idToken = fields["id_token"]
     }
 

@@ -273,7 +273,7 @@ extension OAuthError {
     fileprivate static var noSignedInUser: OAuthError {
         OAuthError(
             .signInRequired,
-            isForeseen: true,
+            countsAsRefusal: false,
             "No user is signed in, so the request was not sent. Sign in with network.oauth(client).signIn(with:), "
                 + "give the client a grant, or set the request's authenticationMethod to .anonymous."
         )
@@ -282,7 +282,7 @@ extension OAuthError {
     fileprivate static var deniedBefore: OAuthError {
         OAuthError(
             .denied,
-            isForeseen: true,
+            countsAsRefusal: false,
             "The user closed the sign-in page before, and requests do not open it again. Call signIn when the user "
                 + "wants to sign in."
         )
@@ -302,7 +302,7 @@ extension OAuthError {
             code: code,
             statusCode: underlying?.statusCode,
             underlying: underlying,
-            isForeseen: underlying == nil,
+            countsAsRefusal: underlying != nil,
             "The access token has expired or was refused, \(reason). Ask the user to sign in again."
         )
     }

@@ -82,7 +82,7 @@ struct Deadline: DeadlineProviding, UpstreamLimited, CustomStringConvertible {
         let limit = request.deadline ?? limit
         var environment = NetworkEnvironment.current
         let clock = environment.clock
-        let deadline = clock.now + limit
+        let deadline = request.deadline(after: limit, on: clock)
         environment.limit(to: deadline)
         // A limit that was computed from another time may be zero or negative.
         guard limit > .zero else { throw timeIsUp(for: request) }
@@ -94,12 +94,7 @@ struct Deadline: DeadlineProviding, UpstreamLimited, CustomStringConvertible {
     private func timeIsUp(for request: HTTPRequestData, underlying: (any Error)? = nil) -> any Error {
         let limit = request.deadline ?? limit
         request.emit(DeadlineEvent.exceeded(after: limit))
-        return NetworkingError(
-            kind,
-            request: request,
-            underlying: underlying,
-            reason: "The call was not complete within \(limit), including all attempts and waits."
-        )
+        return NetworkingError.deadlineExceeded(limit, kind: kind, by: request, underlying: underlying)
     }
 
     var roles: Set<StackRole> { [.deadline] }

@@ -98,7 +98,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
             // The key of the signer may belong to another user since the call began.
             try scope.checkUser(own, of: request)
             let result = try await upstream.outcome(of: attempt)
-            if let response = result.response, try await signsAgain(attempt, after: response),
+            if let response = attempt.response(in: result), try await signsAgain(attempt, after: response),
                 signatures < Self.maximumSignatures, request.canBeSentAgain(sinkUse)
             {
                 try Task.checkCancellation()

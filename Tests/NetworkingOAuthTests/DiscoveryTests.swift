@@ -47,14 +47,21 @@ struct DiscoveryTests {
     }
 
     @Test func readsMetadataAtTheRootForAnIssuerWithoutAPath() async throws {
-        let text = Self.metadata.replacing("/tenant", with: "")
-        let (_, transport) = try await discover([.text(text)], from: "https://login.example.com/")
-        #expect(transport.destinations == ["login.example.com/.well-known/oauth-authorization-server"])
+        for issuer in ["https://login.example.com/", "https://login.example.com"] {
+            let text = Self.metadata.replacing("https://login.example.com/tenant", with: issuer)
+            let (server, transport) = try await discover([.text(text)], from: issuer)
+            #expect(server.issuer == issuer)
+            #expect(transport.destinations == ["login.example.com/.well-known/oauth-authorization-server"])
+        }
     }
 
     @Test(arguments: [
         (#""issuer": "https://evil.example""#, "another issuer"),
         (#""issuer": "https://login.example.com/tenant/more""#, "another issuer"),
+        // RFC 8414 section 3.3: the issuers are identical.
+        (#""issuer": "https://login.example.com/tenant/""#, "final slash"),
+        (#""issuer": "https://LOGIN.example.com/tenant""#, "another issuer"),
+        (#""issuer": "https://login.example.com:443/tenant""#, "another issuer"),
     ])
     func rejectsMetadataOfAnotherIssuer(issuer: String, text: String) async {
         let metadata = Self.metadata.replacing(#""issuer": "https://login.example.com/tenant""#, with: issuer)

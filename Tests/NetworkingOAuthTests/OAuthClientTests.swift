@@ -383,6 +383,46 @@ struct OAuthClientTests: ProviderSuite {
         try await account.signOut()
     }
 
+    /// The caller is cancelled after the provider has issued the tokens, and before they are stored.
+    @Test func cancelledSignInStoresNothing() async throws {
+        let signIn = Mutex<Task<Session, any Error>?>(nil)
+        var environment = NetworkEnvironment.current
+        environment.secureRandom = SecureRandomSource { count in
+            // The store draws the random id of the sign-in just before it stores the session.
+            if count == 16, provider.get(\.forms).count == 1 { signIn.withLock { $0 }?.cancel() }
+            return Array(repeating: 7, count: count)
+        }
+        let gate = MockGate()
+        let slow = Sending { request, upstream in
+            try await gate.wait()
+            return try await upstream.send(request)
+        }
+        let network = network.modified(slow)
+        let task = await withEnvironment(environment) {
+            Task { try await network.oauth(client).signIn(with: provider.user) }
+        }
+        signIn.withLock { $0 = task }
+        // The caller waits for the provider.
+        for _ in 0..<1_000 {
+            await Task.yield()
+        }
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(provider.get(\.forms).count == 1)
+        #expect(client.session == nil)
+    }
+
+    /// The app's own credentials renew a token that they have fetched, and no other.
+    @Test func tokenFromAnotherSourceIsNotReplacedByTheAppsOwn() async throws {
+        try await network.oauth(client).signIn(with: .clientCredentials)
+        client.set(Session(accessToken: "token of a user"))
+        let error = await #expect(throws: NetworkingError.self) { try await get() }
+        #expect(error?.kind == .unauthorized)
+        #expect((error?.underlying as? OAuthError)?.kind == .signInRequired)
+        #expect(provider.get(\.forms).count == 1)
+        #expect(client.session?.accessToken == "token of a user")
+    }
+
     @Test func signOutCancelsASignInInProgress() async throws {
         let pages = Pages()
         let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })

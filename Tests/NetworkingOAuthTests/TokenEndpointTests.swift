@@ -115,6 +115,24 @@ struct TokenEndpointTests {
         (.status(.notFound), "Check its URL"),
     ]
 
+    /// Some providers create a token and say so.
+    @Test(arguments: [200, 201, 203])
+    func acceptsATokenWithAnySuccessfulStatus(code: Int) async throws {
+        let token = #"{"access_token":"a","token_type":"Bearer","scope":["orders","profile"]}"#
+        provider.set(\.scriptedResponses, [.json(text: token, status: .init(code: code))])
+        let session = try await signIn()
+        #expect(session.accessToken == "a")
+        #expect(session.scope == "orders profile")
+    }
+
+    @Test(arguments: [201, 204])
+    func successfulResponseWithoutATokenEndsNoSession(code: Int) async throws {
+        provider.set(\.scriptedResponses, [.status(.init(code: code))])
+        let error = await #expect(throws: OAuthError.self) { try await signIn() }
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.kindOfRefusedRequests == .decoding)
+    }
+
     @Test(arguments: 0..<11)
     func throwsForInvalidTokenResponses(number: Int) async throws {
         let (response, text) = Self.invalidTokenResponses[number]

@@ -20,6 +20,7 @@ struct OutboxStoreConformanceTests {
             id: OutboxEntry.ID(at: number, 0),
             request: order,
             principal: principal,
+            server: "https://a.example:443",
             date: Date(timeIntervalSince1970: 1_700_000_000)
         )
     }
@@ -54,6 +55,7 @@ struct OutboxStoreConformanceTests {
             try await store.add(added)
             let found = try #require(try await store.entry(added.id))
             #expect(found.id == added.id && found.principal == added.principal && found.date == added.date)
+            #expect(found.server == added.server)
             #expect(found.request.body == order.body && found.request.path == "/orders")
             #expect(found.progress == OutboxEntry.Progress())
             #expect(try await store.entry(entry(8).id) == nil)

@@ -378,6 +378,17 @@ struct DigestTests {
         #expect(transport.authorizations.map { $0 != nil } == [false, true, false, true])
     }
 
+    /// A new nonce does not make a wrong password right.
+    @Test func triesAWrongPasswordOnceEvenIfEachRefusalHasANewNonce() async throws {
+        let number = Atomic(0)
+        let transport = MockTransport { _ in
+            let nonce = number.add(1, ordering: .relaxed).newValue
+            return Self.challenge(#"Digest realm="a", nonce="\#(nonce)", qop="auth""#)
+        }
+        #expect(try await stack(transport).data(HTTPRequestData()).status == .unauthorized)
+        #expect(transport.authorizations.map { $0 != nil } == [false, true])
+    }
+
     @Test func doesNotRetryWithTheSameStaleNonce() async throws {
         let challenge = Self.challenge(#"Digest realm="a", nonce="1", qop="auth", stale=true"#)
         let transport = MockTransport([challenge, challenge, challenge, challenge])

@@ -16,14 +16,15 @@ import Synchronization
 /// after the server has received it.
 ///
 /// The requests of one principal to one server are sent in order: while the first one fails, the others wait. A request
-/// is sent only if the stack would send it for the same principal as when it was added. A server may set, change and
-/// remove cookies in the meantime. Cookies that are set after the app has removed all cookies
-/// (`CookieJar.removeAll(of:)`) belong to another principal. Credentials are not stored; the stack adds them to each
-/// attempt.
+/// is sent only if the stack would send it for the same principal and to the same server as when it was added, so it
+/// does not follow a `SwitchableServer`. A server may set, change and remove cookies in the meantime. Cookies that are
+/// set after the app has removed all cookies (`CookieJar.removeAll(of:)`) belong to another principal. Credentials are
+/// not stored; the stack adds them to each attempt.
 ///
 /// An entry is removed after a status from 200 to 399. It is sent again after a failure of the network and after 401,
 /// 408, 409, 423, 425, 429 and 500 to 599, with growing delays, as often and as long as the ``OutboxPolicy`` allows.
-/// After any other status, and at the limits of the policy, it becomes a dead letter, which stays in the store until
+/// The status decides even if the stack throws an error of the app for it, as `checkedStatusCode(as:)` does. After any
+/// other status, and at the limits of the policy, it becomes a dead letter, which stays in the store until
 /// the app removes it or calls ``retry(_:)``.
 public final class Outbox: Sendable {
     let store: any OutboxStore
@@ -93,6 +94,7 @@ public final class Outbox: Sendable {
             id: OutboxEntry.ID(at: number, random),
             request: request,
             principal: network.principal(for: resolved),
+            server: resolved.server,
             date: date
         )
         try await store.add(entry)
@@ -230,7 +232,7 @@ public final class Outbox: Sendable {
     @discardableResult
     public func flush() async throws -> Int {
         let environment = NetworkEnvironment.current
-        let isInside = environment[SendingOutboxes.self].contains(ObjectIdentifier(self))
+        let isInside = environment[SendingOutboxes.self].contains(self)
         // A delivery that has started already may have passed the place of an entry.
         let next = state.withLock { $0.started + 1 }
         while true {

@@ -66,11 +66,13 @@ private struct OutboxDelivery {
                 _ = try await giveUp(&entry, "older than \(outbox.policy.maximumAge ?? .zero)")
                 continue
             }
-            // Noted before the comparison, so that a user who signs in at any moment after it is noticed.
-            let request = outbox.network.notingUsers(of: entry.request)
-            let resolved = outbox.network.resolved(request)
+            // Noted before the comparison, so that a user who signs in at any moment after it is noticed. The request is
+            // sent as it is resolved here, so that a server that the app switches meanwhile does not receive it.
+            let resolved = outbox.network.resolved(outbox.network.notingUsers(of: entry.request))
             let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authorityKey)
-            guard !blocked.contains(lane), outbox.network.principal(for: resolved).isSame(as: entry.principal) else {
+            guard !blocked.contains(lane), entry.isFor(serverOf: resolved),
+                outbox.network.principal(for: resolved).isSame(as: entry.principal)
+            else {
                 wait(lifetime)
                 continue
             }
@@ -84,9 +86,9 @@ private struct OutboxDelivery {
                 wait(lifetime)
                 continue
             }
-            if let delay = try await attempt(&entry, request) {
+            if let delay = try await attempt(&entry, sending: resolved) {
                 blocked.insert(lane)
-                wait(delay > .zero ? delay : lifetime)
+                wait(delay > .zero ? lifetime.map { min(delay, $0) } ?? delay : lifetime)
             }
         }
         return next
@@ -127,43 +129,34 @@ private struct OutboxDelivery {
 
     /// Makes an attempt.
     ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - request: Its request, resolved by the stack.
     /// - Returns: `nil` if the entries after this one may be sent now; otherwise the time until the next attempt, which
-    ///   is zero if that depends on the network or on the user.
-    private func attempt(_ entry: inout OutboxEntry, _ request: HTTPRequestData) async throws -> Duration? {
+    ///   is zero if that depends on the user.
+    /// - Throws: `CancellationError`, and the errors of the store.
+    private func attempt(_ entry: inout OutboxEntry, sending request: HTTPRequestData) async throws -> Duration? {
         let id = entry.id
-        let clock = environment.clock
         let policy = outbox.policy
         guard entry.progress.attempts < policy.maximumAttempts else {
             // The process ended during the last attempt, or an earlier policy allowed more of them.
             return try await giveUp(&entry, entry.progress.lastFailure ?? "too many attempts")
         }
-        // The attempt is counted before it starts, so that a request that ends the process is not tried forever.
-        entry.progress.attempts += 1
+        // The attempt is counted before it starts, so that a request that ends the process is not tried forever. A
+        // damaged number may be negative.
+        entry.progress.attempts = max(0, entry.progress.attempts) + 1
         entry.progress.notBefore = nil
         try await outbox.store.update(entry.progress, of: id)
-        let sent: Result<HTTPResponseData, any Error>?
+        let outcome: OutboxOutcome?
         do {
-            sent = try await send(entry, request)
+            outcome = try await send(request, of: entry)
         } catch {
             // The task that sends was cancelled, which says nothing about the request.
             entry.progress.attempts -= 1
             try await outbox.store.update(entry.progress, of: id)
             throw error
         }
-        guard let result = sent else { return nil }
-        if case .failure(let error as NetworkingError) = result, error.isOfAnotherUser {
-            // Nothing was sent, so the entry waits as if it had not been tried, until its user signs in again.
-            entry.progress.attempts -= 1
-            try await outbox.store.update(entry.progress, of: id)
-            outbox.publish(id, .queued)
-            return .zero
-        }
-        let outcome: OutboxOutcome =
-            switch result {
-            case .success(let response): OutboxOutcome(response, now: clock.date)
-            case .failure(let error): OutboxOutcome(error, now: clock.date)
-            }
-        if isCancelled(id), !outcome.isDelivered { return nil }
+        guard let outcome, outcome.isDelivered || !isCancelled(id) else { return nil }
         switch outcome {
         case .delivered(let response):
             if try await outbox.store.remove(id) {
@@ -172,13 +165,17 @@ private struct OutboxDelivery {
             return nil
         case .refused(let reason):
             return try await giveUp(&entry, reason)
+        case .ofAnotherUser:
+            // The entry waits as if it had not been tried, until its user signs in again.
+            entry.progress.attempts -= 1
+            try await outbox.store.update(entry.progress, of: id)
+            outbox.publish(id, .queued)
+            return .zero
         case .offline:
             entry.progress.attempts -= 1
-            return try await postpone(
-                &entry,
-                "offline",
-                by: policy.delay(after: 1, wanted: nil, using: environment.random)
-            )
+            // The attempt does not count, so a policy without a delay would send the request without a pause.
+            let delay = policy.delay(after: 1, wanted: nil, using: environment.random)
+            return try await postpone(&entry, "offline", by: max(delay, Self.offlinePause))
         case .transient(let reason, let retryAfter):
             entry.progress.lastFailure = reason
             guard entry.progress.attempts < policy.maximumAttempts else { return try await giveUp(&entry, reason) }
@@ -191,13 +188,15 @@ private struct OutboxDelivery {
         }
     }
 
+    /// The minimum wait after an attempt that failed because there is no network.
+    private static let offlinePause = Duration.seconds(1)
+
     /// Sends the request of an entry; returns `nil` if the entry was cancelled.
-    private func send(
-        _ entry: OutboxEntry,
-        _ request: HTTPRequestData
-    ) async throws -> Result<HTTPResponseData, any Error>? {
+    private func send(_ request: HTTPRequestData, of entry: OutboxEntry) async throws -> OutboxOutcome? {
         var request = request
         let id = entry.id
+        let received = ReceivedResponse()
+        request.addObserver(received)
         // The outbox has already checked the network, and a wait in the stack would hold back the other entries.
         if request.offlinePolicy == nil {
             request.offlinePolicy = .fail
@@ -208,10 +207,10 @@ private struct OutboxDelivery {
             return true
         }
         guard begins else { return nil }
-        var environment = NetworkEnvironment.current
-        environment[SendingOutboxes.self].insert(ObjectIdentifier(outbox))
-        let task = OwnedTask.immediate { [network = outbox.network, request, environment] in
-            try await withEnvironment(environment) { try await network.data(request) }
+        let task = OwnedTask.immediate { [outbox, request] in
+            try await EnvironmentScope.run({ $0[SendingOutboxes.self].insert(outbox, during: $1) }) {
+                try await outbox.network.data(request)
+            }
         }
         let isLate = outbox.state.withLock { state in
             state.sending = (id, task)
@@ -222,10 +221,12 @@ private struct OutboxDelivery {
         }
         defer { outbox.state.withLock { $0.sending = nil } }
         do {
-            return .success(try await task.value)
+            return OutboxOutcome(try await task.value, now: environment.clock.date)
         } catch {
             try Task.checkCancellation()
-            return isCancelled(id) ? nil : .failure(error)
+            guard !isCancelled(id) else { return nil }
+            let response = request.response(of: error) ?? received.refusal
+            return OutboxOutcome(error, about: response, now: environment.clock.date)
         }
     }
 
@@ -252,8 +253,28 @@ private struct OutboxDelivery {
     }
 }
 
+/// The response of the last exchange of a request.
+///
+/// A part of the stack may throw an error of its own for it, which does not contain the response.
+private final class ReceivedResponse: NetworkEventObserver {
+    private let last = Mutex<HTTPResponseData?>(nil)
+
+    /// The response, if its status reports a failure.
+    var refusal: HTTPResponseData? {
+        last.withLock { $0 }.flatMap { $0.status.code >= 400 ? $0 : nil }
+    }
+
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        switch event as? ExchangeEvent {
+        case .started: last.withLock { $0 = nil }
+        case .responseReceived(let response): last.withLock { $0 = response }
+        default: break
+        }
+    }
+}
+
 /// The outboxes that send an entry in this task.
 enum SendingOutboxes: NetworkEnvironmentKey {
-    static let defaultValue: Set<ObjectIdentifier> = []
+    static let defaultValue = ActiveObjects()
     static let affectsResponses = false
 }

@@ -76,20 +76,24 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
     public let request: HTTPRequestData
     /// The principal that the request is sent for; `nil` for none.
     public let principal: Principal?
+    /// The scheme, the host and the port of the server that the request is sent to, such as
+    /// `https://api.example.com:443`; `nil` for an entry of an earlier version of the library.
+    public let server: String?
     /// The date at which the request was added.
     public let date: Date
     /// The progress so far.
     public var progress = Progress()
 
-    init(id: ID, request: HTTPRequestData, principal: Principal?, date: Date) {
+    init(id: ID, request: HTTPRequestData, principal: Principal?, server: String?, date: Date) {
         self.id = id
         self.request = request
         self.principal = principal
+        self.server = server
         self.date = date
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, request, principal, date
+        case id, request, principal, server, date
     }
 
     /// Reads an entry, without its progress.
@@ -98,6 +102,7 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
         id = try container.decode(ID.self, forKey: .id)
         request = try container.decode(HTTPRequestData.self, forKey: .request)
         principal = try container.decodeIfPresent(String.self, forKey: .principal).map { Principal(id: $0) }
+        server = try container.decodeIfPresent(String.self, forKey: .server)
         date = try container.decode(Date.self, forKey: .date)
     }
 
@@ -110,7 +115,24 @@ public struct OutboxEntry: Sendable, Identifiable, Codable {
         try container.encode(id, forKey: .id)
         try container.encode(request, forKey: .request)
         try container.encodeIfPresent(principal?.id, forKey: .principal)
+        try container.encodeIfPresent(server, forKey: .server)
         try container.encode(date, forKey: .date)
+    }
+}
+
+extension OutboxEntry {
+    /// Whether a request goes to the server for which the entry was added.
+    func isFor(serverOf request: HTTPRequestData) -> Bool {
+        server == nil || server == request.server
+    }
+}
+
+extension HTTPRequestData {
+    /// The scheme, the host and the port of a resolved request; `nil` if it has no authority.
+    var server: String? {
+        guard authority != nil else { return nil }
+        let origin = origin
+        return "\(origin[0])://\(origin[1]):\(origin[2])"
     }
 }
 

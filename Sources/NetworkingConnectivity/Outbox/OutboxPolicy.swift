@@ -50,10 +50,15 @@ extension OutboxPolicy {
     ///   - random: The source of randomness.
     /// - Returns: The delay, at most the maximum.
     func delay(after attempts: Int, wanted: Duration?, using random: RandomSource) -> Duration {
-        let doubled = baseDelay * Double(UInt64(1) << UInt64(min(max(0, attempts - 1), 40)))
-        let delay = min(doubled, maximumDelay) * random.halfToOne()
-        return min(max(delay, wanted ?? .zero), maximumDelay)
+        // In seconds, because a large delay that is doubled several times is too large for a Duration.
+        let doubled = baseDelay / .seconds(1) * Double(UInt64(1) << UInt64(min(max(1, attempts) - 1, 40)))
+        let maximum = min(maximumDelay / .seconds(1), Self.longestDelay)
+        let delay = min(doubled, maximum) * random.halfToOne()
+        return .seconds(min(max(delay, (wanted ?? .zero) / .seconds(1)), maximum))
     }
+
+    /// The maximum delay in seconds, which is 30 years, so that its end is a date.
+    private static let longestDelay = 1e9
 }
 
 /// The result of an attempt.
@@ -64,6 +69,8 @@ enum OutboxOutcome {
     case transient(String, retryAfter: Duration?)
     /// There was no network, so nothing was sent.
     case offline
+    /// Another user had signed in, so nothing was sent.
+    case ofAnotherUser
     /// No later attempt can succeed.
     case refused(String)
 
@@ -83,17 +90,30 @@ enum OutboxOutcome {
         }
     }
 
-    init(_ error: any Error, now: Date) {
+    /// Creates the result of an attempt that failed.
+    ///
+    /// - Parameters:
+    ///   - error: The error that the stack threw.
+    ///   - response: The response that the error is about; `nil` if there was none.
+    ///   - now: The current date.
+    init(_ error: any Error, about response: HTTPResponseData?, now: Date) {
         guard let error = error as? NetworkingError else {
-            self = .transient("\(type(of: error))", retryAfter: nil)
+            // An error of the app, which a part of the stack may throw for a response. The status decides, as without
+            // that part.
+            let outcome = response.map { OutboxOutcome($0, now: now) }
+            self = outcome ?? .transient("\(type(of: error))", retryAfter: nil)
+            return
+        }
+        guard !error.isOfAnotherUser else {
+            self = .ofAnotherUser
             return
         }
         switch error.kind {
         case .offline:
             self = .offline
         case .status, .unauthorized:
-            self =
-                error.response.map { OutboxOutcome($0, now: now) } ?? .transient(error.kind.rawValue, retryAfter: nil)
+            let outcome = response.map { OutboxOutcome($0, now: now) }
+            self = outcome ?? .transient(error.kind.rawValue, retryAfter: error.retryAfter)
         case .invalidRequest, .unencodableBody, .bodyNotReplayable, .storage, .unimplemented:
             self = .refused(error.kind.rawValue)
         default:

@@ -81,23 +81,20 @@ public struct NetworkEnvironment: Sendable {
 
     /// Whether `throttled` and `rateLimited` apply to the requests that are sent in this environment.
     ///
-    /// They do by default.
-    ///
-    /// A component that holds back requests until another request has completed, such as a token refresh, sends that
-    /// other request without limits. Otherwise it could wait for a permit that one of the held requests has. Token
-    /// stores do so for their delegates:
-    ///
-    /// ```swift
-    /// var environment = NetworkEnvironment.current
-    /// environment.isThrottled = false
-    /// let key = try await withEnvironment(environment) { try await fetchKey() }
-    /// ```
-    ///
-    /// A limiter of your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is
-    /// `false`.
+    /// They do by default, and not to the requests of the operation of ``withoutThrottling(isolation:_:)``. A limiter
+    /// of your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is `false`.
     public var isThrottled: Bool {
-        get { box?.value.isThrottled ?? true }
-        set { values.isThrottled = newValue }
+        get {
+            guard let box else { return true }
+            return !box.value.limitExemptions.contains { !$0.isOver } && box.value.isThrottled ?? true
+        }
+        set { (values.isThrottled, values.limitExemptions) = (newValue, []) }
+    }
+
+    /// Lets the requests that are sent in this environment pass limiters without waiting, until the end of a scope.
+    package mutating func exemptFromLimits(during scope: EnvironmentScope) {
+        values.limitExemptions.removeAll(where: \.isOver)
+        values.limitExemptions.append(scope)
     }
 
     /// Starts work outside of the caller's span; `nil` if the caller has no span.
@@ -188,6 +185,8 @@ public struct NetworkEnvironment: Sendable {
         var logger: Logger?
         var spanExit: SpanExit?
         var isThrottled: Bool?
+        /// The operations whose requests pass limiters without waiting.
+        var limitExemptions: [EnvironmentScope] = []
         @usableFromInline var custom = TypedValues()
 
         mutating func merge(_ other: Values) {
@@ -196,7 +195,9 @@ public struct NetworkEnvironment: Sendable {
             secureRandom = other.secureRandom ?? secureRandom
             logger = other.logger ?? logger
             spanExit = other.spanExit ?? spanExit
-            isThrottled = other.isThrottled ?? isThrottled
+            if other.isThrottled != nil || !other.limitExemptions.isEmpty {
+                (isThrottled, limitExemptions) = (other.isThrottled, other.limitExemptions)
+            }
             custom.merge(other.custom)
         }
     }

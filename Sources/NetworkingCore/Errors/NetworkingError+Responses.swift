@@ -22,4 +22,19 @@ extension NetworkingError {
             reason: "The body is longer than \(limit) bytes. Raise maximumResponseBytes, or send the body to a sink."
         )
     }
+
+    /// The error of a call that exceeded its time limit.
+    package static func deadlineExceeded(
+        _ limit: Duration,
+        kind: Kind = .deadline,
+        by request: HTTPRequestData,
+        underlying: (any Error)? = nil
+    ) -> NetworkingError {
+        NetworkingError(
+            kind,
+            request: request,
+            underlying: underlying,
+            reason: "The call was not complete within \(limit), including all attempts and waits."
+        )
+    }
 }

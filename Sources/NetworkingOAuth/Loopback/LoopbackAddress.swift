@@ -15,8 +15,8 @@ struct LoopbackAddress {
         guard redirectURI.scheme?.lowercased() == "http", let host, ["127.0.0.1", "localhost"].contains(host) else {
             throw OAuthError(
                 .misconfigured,
-                "The redirect URI does not point to this machine, so the callback would not arrive. Register and use "
-                    + "one such as http://127.0.0.1/callback, or use another user agent."
+                "The redirect URI is not http with the host 127.0.0.1 or localhost, so the callback would not arrive. "
+                    + "Register and use one such as http://127.0.0.1/callback, or use another user agent."
             )
         }
         var port: UInt16?
@@ -33,6 +33,11 @@ struct LoopbackAddress {
         self.host = host
         self.path = path.isEmpty ? "/" : path
         self.port = port
+    }
+
+    /// Whether the host is a name, which a browser may look up as either address of this machine.
+    var isName: Bool {
+        host == "localhost"
     }
 
     func with(port: UInt16) -> LoopbackAddress {

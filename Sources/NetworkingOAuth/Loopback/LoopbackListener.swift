@@ -4,35 +4,69 @@ import FlyingSocks
 import FoundationForNetworking
 import NetworkingCore
 
-/// Listens on a port of 127.0.0.1.
+/// Listens on a port of 127.0.0.1 and, for a redirect URI with the host `localhost`, on the same port of `::1`.
+///
+/// A browser may look `localhost` up as either. Another program that listens on the other address would receive the
+/// code (RFC 8252 section 8.3).
 ///
 /// It uses the sockets of FlyingFox but not its `HTTPServer`, which reads lines of any length without a time limit.
 struct LoopbackListener: Sendable {
     let port: UInt16
-    private let socket: AsyncSocket
+    private let sockets: [AsyncSocket]
     private let pool: LoopbackEventLoop.Pool
 
-    /// The maximum number of concurrent connections; others wait.
+    /// The maximum number of concurrent connections of an address; others wait.
     private static let maximumConnections = 64
 
     /// Starts listening.
     ///
-    /// - Parameter port: The port; `nil` for any free port.
+    /// - Parameters:
+    ///   - port: The port; `nil` for any port that is free on all addresses.
+    ///   - isOnBothAddresses: Whether it also listens on `::1`, if this machine has that address.
     /// - Throws: ``OAuthError`` if the port is not available.
-    init(port: UInt16?) async throws {
+    init(port: UInt16?, isOnBothAddresses: Bool) async throws {
+        pool = try await LoopbackEventLoop.pool
+        var sockets: [Socket] = []
         do {
-            pool = try await LoopbackEventLoop.pool
-            let socket = try await Socket.listening(on: port ?? 0)
-            guard case .ip4(_, let number) = try socket.sockname() else { throw SocketError.unsupportedAddress }
-            self.port = number
-            self.socket = try AsyncSocket(socket: socket, pool: pool)
+            (sockets, self.port) = try await Self.listen(on: port, isOnBothAddresses: isOnBothAddresses)
+            self.sockets = try sockets.map { [pool] in try AsyncSocket(socket: $0, pool: pool) }
         } catch let error as SocketError {
-            throw OAuthError(listeningOn: port, failedWith: error)
+            for socket in sockets { try? socket.close() }
+            throw OAuthError(listeningOn: port, of: .ipv4, failedWith: error)
         }
+    }
+
+    private static func listen(on port: UInt16?, isOnBothAddresses: Bool) async throws -> ([Socket], UInt16) {
+        // A port that is free on one address may be in use on the other.
+        for _ in 1...20 {
+            let first = try await Socket.listening(on: port ?? 0, of: .ipv4)
+            guard case .ip4(_, let number) = try first.sockname() else { throw SocketError.unsupportedAddress }
+            guard isOnBothAddresses else { return ([first], number) }
+            do {
+                return ([first, try await Socket.listening(on: number, of: .ipv6, mayWait: port != nil)], number)
+            } catch SocketError.failed(_, EADDRNOTAVAIL, _), SocketError.failed(_, EAFNOSUPPORT, _) {
+                // No program can listen on an address that this machine does not have.
+                return ([first], number)
+            } catch {
+                try? first.close()
+                guard let error = error as? SocketError else { throw error }
+                if port == nil, case .failed(_, EADDRINUSE, _) = error { continue }
+                throw OAuthError(listeningOn: number, of: .ipv6, failedWith: error)
+            }
+        }
+        throw SocketError.unsupportedAddress
     }
 
     /// Serves requests until the caller is cancelled; on return, all connections are closed and the port is free.
     func serve(_ reception: LoopbackReception) async {
+        await withTaskGroup(of: Void.self) { group in
+            for socket in sockets {
+                group.addTask { await serve(reception, at: socket) }
+            }
+        }
+    }
+
+    private func serve(_ reception: LoopbackReception, at socket: AsyncSocket) async {
         let clock = NetworkEnvironment.current.clock
         await withTaskGroup(of: Void.self) { connections in
             var count = 0
@@ -127,23 +161,33 @@ private struct LoopbackConnection {
     }
 }
 
+/// The two addresses of this machine that a browser reaches.
+private enum LoopbackFamily: String {
+    case ipv4 = "127.0.0.1"
+    case ipv6 = "::1"
+}
+
 extension Socket {
     /// Listens, once the previous owner has released the port: a sign-in that this one replaces, or a tool that has
     /// just ended.
-    fileprivate static func listening(on port: UInt16) async throws -> Socket {
+    fileprivate static func listening(
+        on port: UInt16,
+        of family: LoopbackFamily,
+        mayWait: Bool = true
+    ) async throws -> Socket {
         let clock = NetworkEnvironment.current.clock
-        for _ in 1...20 {
+        for _ in 0..<(mayWait ? 20 : 0) {
             do {
-                return try Socket(listeningOn: port)
+                return try Socket(listeningOn: port, of: family)
             } catch SocketError.failed(_, EADDRINUSE, _) {
                 try await clock.sleep(for: .milliseconds(50))
             }
         }
-        return try Socket(listeningOn: port)
+        return try Socket(listeningOn: port, of: family)
     }
 
-    private init(listeningOn port: UInt16) throws {
-        try self.init(domain: Int32(AF_INET), type: .stream)
+    private init(listeningOn port: UInt16, of family: LoopbackFamily) throws {
+        try self.init(domain: Int32(family == .ipv4 ? AF_INET : AF_INET6), type: .stream)
         do {
             keepFromChildren()
             // Otherwise the port is unavailable for some time after use.
@@ -152,7 +196,10 @@ extension Socket {
             // Accepted sockets inherit it; elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
             try setValue(true, for: .noSIGPIPE)
             #endif
-            try bind(to: .inet(ip4: "127.0.0.1", port: port))
+            switch family {
+            case .ipv4: try bind(to: .inet(ip4: family.rawValue, port: port))
+            case .ipv6: try bind(to: .inet6(ip6: family.rawValue, port: port))
+            }
         } catch {
             try? close()
             throw error
@@ -168,8 +215,8 @@ extension Socket {
 }
 
 extension OAuthError {
-    fileprivate init(listeningOn port: UInt16?, failedWith error: SocketError) {
-        let place = port.map { "Port \($0) of 127.0.0.1" } ?? "A port of 127.0.0.1"
+    fileprivate init(listeningOn port: UInt16?, of family: LoopbackFamily, failedWith error: SocketError) {
+        let place = port.map { "Port \($0) of \(family.rawValue)" } ?? "A port of \(family.rawValue)"
         let reason =
             switch error {
             case .failed(_, EADDRINUSE, _):

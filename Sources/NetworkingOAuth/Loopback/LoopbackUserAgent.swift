@@ -20,14 +20,15 @@ import NetworkingCore
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
 /// ```
 ///
-/// While it waits, it listens on 127.0.0.1, on the port of the redirect URI. If the URI has no port, it uses any free
-/// port, which the provider must allow. After the callback it shows the user a page that can be closed, and stops
-/// listening. It refuses every other request and keeps waiting: other hosts (DNS rebinding), paths and methods, and
-/// callbacks of another sign-in. Requests are limited in size and time. Several user agents may wait at the same time,
-/// each on a separate port.
+/// While it waits, it listens on the port of the redirect URI. If the URI has no port, it uses any free port, which the
+/// provider must allow. After the callback it shows the user a page that can be closed, and stops listening. It refuses
+/// every other request and keeps waiting: other hosts (DNS rebinding), paths and methods, and callbacks of another
+/// sign-in. Requests are limited in size and time. Several user agents may wait at the same time, each on a separate
+/// port.
 ///
-/// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former: `localhost` may lead to another
-/// program that listens on `::1` (section 8.3). This type needs the trait `LoopbackRedirect`.
+/// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former (section 8.3). A browser may look
+/// `localhost` up as 127.0.0.1 or as `::1`, so this type then listens on both, and fails if another program uses the
+/// port of one of them. This type needs the trait `LoopbackRedirect`.
 public struct LoopbackUserAgent: OAuthUserAgent {
     private let texts: Texts
     private let open: @Sendable (URL) async throws -> Void
@@ -51,7 +52,7 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     ///   port is not available; `CancellationError`; errors of `open`.
     public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
         let asked = try LoopbackAddress(of: authorization.redirectURI)
-        let listener = try await LoopbackListener(port: asked.port)
+        let listener = try await LoopbackListener(port: asked.port, isOnBothAddresses: asked.isName)
         let authorization =
             asked.port == nil ? authorization.redirecting(toPort: Int(listener.port)) : authorization
         let reception = LoopbackReception(of: authorization, at: asked.with(port: listener.port), texts: texts)

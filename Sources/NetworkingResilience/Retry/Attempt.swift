@@ -18,11 +18,14 @@ public struct Attempt: Sendable {
     /// The delay after the attempt; `nil` until a retry is decided.
     public internal(set) var backoff: Duration?
 
-    /// The response, which may come from a `NetworkingError`; `nil` if there was none.
+    /// The response that a part of the stack has replaced by an error of the app; `nil` if none has.
+    var refusedResponse: HTTPResponseData?
+
+    /// The response, which an error may be about (``HTTPRequestData/response(of:)``); `nil` if there was none.
     public var response: HTTPResponseData? {
         switch result {
         case .success(let response): response
-        case .failure(let error): (error as? NetworkingError)?.response
+        case .failure(let error): (error as? NetworkingError)?.response ?? refusedResponse
         }
     }
 
@@ -53,7 +56,13 @@ extension Attempt {
             case .failure(let error as NetworkingError): .failure(error.trimmed(to: Self.maximumBody))
             case .failure(let error): .failure(error)
             }
-        return Attempt(number: number, result: result, elapsed: elapsed, backoff: backoff)
+        return Attempt(
+            number: number,
+            result: result,
+            elapsed: elapsed,
+            backoff: backoff,
+            refusedResponse: refusedResponse?.trimmed(to: Self.maximumBody)
+        )
     }
 }
 
@@ -99,7 +108,8 @@ extension [Attempt] {
                     number: last + index,
                     result: attempt.result,
                     elapsed: attempt.elapsed,
-                    backoff: attempt.backoff
+                    backoff: attempt.backoff,
+                    refusedResponse: attempt.refusedResponse
                 )
             }
     }
@@ -113,7 +123,7 @@ extension Attempt: CustomStringConvertible, CustomReflectable {
             case .success(let response): "\(response.status.code)"
             case .failure(let error as NetworkingError):
                 error.kind.rawValue + (error.response.map { " \($0.status.code)" } ?? "")
-            case .failure(let error): "\(type(of: error))"
+            case .failure(let error): "\(type(of: error))" + (response.map { " \($0.status.code)" } ?? "")
             }
         return "\(number): \(outcome) after \(elapsed.milliseconds)"
             + (backoff.map { ", waited \($0.milliseconds)" } ?? "")

@@ -74,7 +74,10 @@ struct RetriedCall {
             return response.after(history.attempts, refusal: nil)
         }
         let elapsed = environment.clock.now - start
-        let attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
+        var attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
+        if case .failure(let error) = result {
+            attempt.refusedResponse = request.response(of: error)
+        }
         guard let refusal = try await refusal(toRetryAfter: attempt) else { return nil }
         // A refusal is reported only for transient failures.
         let reported = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
@@ -153,7 +156,7 @@ struct RetriedCall {
             isDelayGiven = true
         }
         var latestDelay = delay
-        if let wanted = attempt.response?.http.retryAfter(now: environment.clock.date), !isDelayGiven {
+        if let wanted = attempt.retryAfter(now: environment.clock.date), !isDelayGiven {
             guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
             if wanted > delay {
                 delay = wanted

@@ -1,3 +1,4 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 
@@ -40,8 +41,15 @@ extension Attempt {
 
     /// Whether the error reports the status of its response.
     var isStatusError: Bool {
-        guard let error = error as? NetworkingError else { return false }
+        guard let error = error as? NetworkingError else { return refusedResponse != nil }
         return error.kind == .status || error.kind == .unauthorized
+    }
+
+    /// The time to wait that the server asks for, or that the error names because it is known, such as the time until a
+    /// token may be refreshed again.
+    func retryAfter(now: Date) -> Duration? {
+        let times = [response?.http.retryAfter(now: now), (error as? NetworkingError)?.retryAfter]
+        return times.compactMap(\.self).max()
     }
 
     /// Whether the server cannot have processed the request: the request never reached it, or lacked credentials that

@@ -229,7 +229,7 @@ public struct AuthenticationScriptEnd: ReasonedError, LocalizedError, CustomStri
         description
     }
 
-    package var isForeseen: Bool {
-        false
+    package var countsAsRefusal: Bool {
+        true
     }
 }

@@ -169,13 +169,11 @@ struct Download<Network: NetworkingComponent>: Sendable {
 
     /// Sends requests until the file is complete: one, unless the server changes or refuses the requested range.
     private func fetch(_ request: HTTPRequestData, into sink: DownloadSink) async throws -> HTTPResponseData {
-        let clock = NetworkEnvironment.current.clock
-        let start = clock.now
+        var request = request
+        // A deadline covers all requests together.
+        request.spanningDeadline = SpanningDeadline()
         while true {
             let count = sink.received.count
-            var request = request
-            // The deadline covers all exchanges together.
-            request.deadline = request.deadline.map { $0 - (clock.now - start) }
             var response = try await network.begin(request)
             response.request = original
             if try sink.refusesRest(response) { continue }

@@ -18,6 +18,9 @@ extension NetworkingComponent {
     /// without an event, it waits longer, up to 30 s. A request that may not be sent twice, such as the POST that sends
     /// a prompt to a model, has one connection, and the stream ends with it.
     ///
+    /// The stack resolves the request once, so the stream stays with its server if the app changes a
+    /// `SwitchableServer`. A `deadline` in the stack covers all connections and the waits between them.
+    ///
     /// The stream ends with a 204, with an event that has the data `terminator`, or with an error. It fails for any
     /// other status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, and for another media type.
     /// It also fails if the stack, including its `retry`, cannot establish a connection.
@@ -42,7 +45,11 @@ extension NetworkingComponent {
     ) async throws -> EventStream {
         let parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventBytes: maximumEventBytes)
         // Later connections belong to the same user as the first, like the id of the last event.
-        let source = EventSource(notingUsers(of: request)) { try await stream($0) }
+        let source = EventSource(
+            notingUsers(of: request),
+            resolving: { resolved($0) },
+            sending: { try await stream($0) }
+        )
         let first = try await source.connect(after: lastEventID)
         return EventStream(first: first, source: source, parser: parser, terminator: terminator)
     }
@@ -267,9 +274,16 @@ struct EventSource: Sendable {
     private static let maximumReconnectionTime = Duration.seconds(3_600)
 
     let request: HTTPRequestData
+    /// The request as the stack has resolved it for all connections.
+    private let resolved: HTTPRequestData
+    private let deadline = SpanningDeadline()
     private let send: @Sendable (HTTPRequestData) async throws -> ResponseStream
 
-    init(_ request: HTTPRequestData, send: @escaping @Sendable (HTTPRequestData) async throws -> ResponseStream) {
+    init(
+        _ request: HTTPRequestData,
+        resolving resolve: (HTTPRequestData) -> HTTPRequestData,
+        sending send: @escaping @Sendable (HTTPRequestData) async throws -> ResponseStream
+    ) {
         var request = request
         if !request.headerFields.contains(.accept) {
             request.headerFields[.accept] = "text/event-stream"
@@ -279,6 +293,9 @@ struct EventSource: Sendable {
         }
         request.acceptedStatuses = [200, 204]
         self.request = request
+        var resolved = resolve(request)
+        resolved.spanningDeadline = deadline
+        self.resolved = resolved
         self.send = send
     }
 
@@ -297,6 +314,8 @@ struct EventSource: Sendable {
 
     /// Waits before the next connection: for the time that the server requests, within limits, and longer after several
     /// connections without an event.
+    ///
+    /// - Throws: ``NetworkingError/Kind/deadline`` when the deadline of the stack passes during the wait.
     func wait(_ time: Duration?, afterFruitless count: Int) async throws {
         var time = time ?? Self.standardReconnectionTime
         time = min(max(time, Self.minimumReconnectionTime), Self.maximumReconnectionTime)
@@ -307,16 +326,25 @@ struct EventSource: Sendable {
             let growing = min(maximum, max(time, Self.minimumBackoff) * (1 << min(count - 1, 10)))
             time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
         }
-        try await request.wait(.reconnection, for: time, on: NetworkEnvironment.current.clock)
+        let clock = NetworkEnvironment.current.clock
+        guard let next = deadline.next, next.timeLeft <= time else {
+            return try await request.wait(.reconnection, for: time, on: clock)
+        }
+        if next.timeLeft > .zero {
+            try await request.wait(.reconnection, for: next.timeLeft, on: clock)
+        }
+        throw NetworkingError.deadlineExceeded(next.limit, by: request)
     }
 
     func connect(after lastEventID: String) async throws -> Connection {
-        var request = request
+        var (request, resolved) = (request, resolved)
         if !lastEventID.isEmpty {
             request.headerFields[.lastEventID] = lastEventID
+            resolved.headerFields[.lastEventID] = lastEventID
         }
-        let stream = try await send(request)
-        let response = stream.response
+        let stream = try await send(resolved)
+        var response = stream.response
+        response.request = request
         if response.status == .noContent {
             // Reads to the end, so that a complete exchange is not cancelled.
             for try await _ in stream {}

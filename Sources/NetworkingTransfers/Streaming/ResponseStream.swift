@@ -127,18 +127,15 @@ final class StreamTransfer: Sendable {
     }
 
     /// Returns the response as soon as its head has arrived.
+    ///
+    /// If it throws, no reader is left, so the transfer is cancelled.
     func response() async throws -> HTTPResponseData {
-        do {
-            switch try await channel.beginning() {
-            case .stream(let head):
-                return HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 0))
-            case .response(var response):
-                response.request = request
-                throw NetworkingError.refusedStatus(of: response)
-            }
-        } catch {
-            task.cancel()
-            throw error
+        switch try await channel.beginning() {
+        case .stream(let head):
+            return HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 0))
+        case .response(var response):
+            response.request = request
+            throw NetworkingError.refusedStatus(of: response)
         }
     }
 

@@ -310,6 +310,38 @@ extension Loopback {
             }
         }
 
+        /// A browser may look the name up as either address (RFC 8252 section 8.3).
+        @Test(arguments: [false, true])
+        func listensOnBothAddressesOfLocalhost(isPortGiven: Bool) async throws {
+            let port = isPortGiven ? try await freePort() : nil
+            let place = port.map { ":\($0)" } ?? ""
+            try await withSignIn(redirectURI: "http://localhost\(place)/callback") { page, signIn in
+                #expect(port == nil || port == page.port)
+                let other = try RawConnection(port: page.port, isIPv6: true)
+                other.send("GET /callback?code=abc&state=\(page.state) HTTP/1.1\r\nHost: \(page.authority)\r\n\r\n")
+                #expect(await other.rest().hasPrefix("HTTP/1.1 200 OK\r\n"))
+                _ = try await signIn.value
+                #expect(throws: RawConnection.Refused.self) { try RawConnection(port: page.port) }
+                #expect(throws: RawConnection.Refused.self) { try RawConnection(port: page.port, isIPv6: true) }
+            }
+        }
+
+        /// The other program would receive the code.
+        @Test func portOfAnotherProgramOnTheOtherAddressIsAnError() async throws {
+            let port = try await freePort()
+            let other = try OtherListener(port: port)
+            defer { other.close() }
+            let error = await #expect(throws: OAuthError.self) {
+                try await withSignIn(redirectURI: "http://localhost:\(port)/callback") { _, _ in }
+            }
+            #expect(error?.kind == .misconfigured)
+            #expect(error?.reason.contains("Port \(port) of ::1") == true)
+            // The address itself is not concerned.
+            try await withSignIn(redirectURI: "http://127.0.0.1:\(port)/callback") { page, signIn in
+                try await page.finish(signIn)
+            }
+        }
+
         @Test(
             arguments: [
                 "https://127.0.0.1/callback", "http://example.com/callback", "http://[::1]/callback", "app:/callback",
@@ -397,6 +429,31 @@ private func withSignIn(
         return try await operation(try Page(url), signIn)
     }
     _ = try await signIn.value
+}
+
+/// Returns a port that a listener has just released.
+private func freePort() async throws -> Int {
+    var port = 0
+    try await withSignIn { page, signIn in
+        port = page.port
+        try await page.finish(signIn)
+    }
+    return port
+}
+
+/// A program that listens on the IPv6 loopback address.
+private struct OtherListener {
+    private let socket: Int32
+
+    init(port: Int) throws {
+        socket = RawConnection.makeSocket(AF_INET6)
+        let status = RawConnection.withIPv6Address(port) { bind(socket, $0, $1) }
+        try #require(status == 0 && listen(socket, 1) == 0)
+    }
+
+    func close() {
+        RawConnection.closeSocket(socket)
+    }
 }
 
 /// Runs an operation with a clock that only the test advances.

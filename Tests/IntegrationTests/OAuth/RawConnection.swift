@@ -7,9 +7,13 @@ final class RawConnection: Sendable {
 
     struct Refused: Error {}
 
-    init(port: Int) throws {
-        // SOCK_STREAM, which is an integer on Apple platforms and a structure on Linux.
-        socket = Foundation.socket(AF_INET, 1, 0)
+    init(port: Int, isIPv6: Bool = false) throws {
+        socket = Self.makeSocket(isIPv6 ? AF_INET6 : AF_INET)
+        guard !isIPv6 else {
+            let socket = socket
+            guard Self.withIPv6Address(port, { connect(socket, $0, $1) }) == 0 else { throw Refused() }
+            return
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
@@ -24,6 +28,28 @@ final class RawConnection: Sendable {
 
     deinit {
         close(socket)
+    }
+
+    static func makeSocket(_ family: Int32) -> Int32 {
+        // SOCK_STREAM, which is an integer on Apple platforms and a structure on Linux.
+        Foundation.socket(family, 1, 0)
+    }
+
+    static func closeSocket(_ socket: Int32) {
+        close(socket)
+    }
+
+    /// Passes the address of a port of `::1` to a function of the system.
+    static func withIPv6Address(_ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = in_port_t(port).bigEndian
+        inet_pton(AF_INET6, "::1", &address.sin6_addr)
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
+        }
     }
 
     func send(_ text: String) {

@@ -135,6 +135,7 @@ extension SQLiteOutboxStore: DatabaseStore {
                 id: OutboxEntry.ID(at: UInt64(number), 0),
                 request: HTTPRequestData(method: .post, authority: "a.example", body: Self.body(number)),
                 principal: nil,
+                server: nil,
                 date: Date(timeIntervalSince1970: 1_000)
             )
         )

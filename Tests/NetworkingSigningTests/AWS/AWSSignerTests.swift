@@ -226,6 +226,19 @@ struct AWSSignerTests {
         #expect(!everyPrint(of: sent).contains(try #require(sent.query["X-Amz-Signature"])))
     }
 
+    /// The token would otherwise be sent twice, and the link would be valid only with the field.
+    @Test func presignedURLHasItsTokenOnlyInTheQuery() async throws {
+        try await withEnvironment(environment) {
+            let request = HTTPRequestData(authority: authority, path: "/a")
+            var signed = request
+            signed.headerFields[HTTPField.Name("X-Amz-Security-Token")!] = "secret-token-of-a-field"
+            let link = try await signer().presigned(signed)
+            #expect(link.headerFields.isEmpty)
+            #expect(link.query["X-Amz-SignedHeaders"] == "host")
+            #expect(try await link.query.encoded == signer().presigned(request).query.encoded)
+        }
+    }
+
     @Test func presignedS3URLDoesNotCoverTheBody() async throws {
         try await withEnvironment(environment) {
             var request = HTTPRequestData(method: .put, url: URL(string: "https://b.s3.amazonaws.com/k?a=")!)

@@ -262,10 +262,10 @@ struct AuthenticationRefreshTests {
         let store = store(limit: RefreshLimit(1, per: .seconds(30)))
         let network = stack(store)
         server.expire()
-        server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+        server.failRefreshes(with: NetworkingError.unavailable)
         for _ in 1...2 {
             let error = await #expect(throws: NetworkingError.self) { try await network.me() }
-            #expect(error?.kind == .connectionLost)
+            #expect(error?.kind == .status)
         }
         #expect(server.refreshes == 1)
         server.failRefreshes(with: nil)
@@ -274,17 +274,17 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 2)
     }
 
-    /// An unreachable token server does not sign users out.
+    /// A token server that is down does not sign users out.
     @Test func requestsBeyondTheLimitReportWhyRefreshesFailed() async throws {
         let network = stack(store())
         server.expire()
-        server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+        server.failRefreshes(with: NetworkingError.unavailable)
         for _ in 1...5 {
             _ = await #expect(throws: NetworkingError.self) { try await network.me() }
         }
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: NetworkingError.self) { try await network.me() }
-        #expect(error?.kind == .connectionLost)
+        #expect(error?.kind == .status)
         #expect(error?.retryAfter == .seconds(20))
         #expect(error?.reason.hasSuffix(" The next refresh may start in 20.0 seconds.") == true)
         #expect(server.refreshes == 5)
@@ -356,6 +356,13 @@ struct AuthenticationRefreshTests {
         try await network.me()
         #expect(transport.requests.map(\.path) == ["/key", "/me"])
         #expect(limiter.inFlight == 0)
+    }
+}
+
+extension NetworkingError {
+    /// The error of a server that is down.
+    fileprivate static var unavailable: NetworkingError {
+        .refusedStatus(of: HTTPResponseData(request: .lawful, status: .serviceUnavailable))
     }
 }
 

@@ -154,6 +154,7 @@ struct CredentialsTests {
             ["Newauth", "Basic"]
         ),
         ("Negotiate", ["Negotiate"]), ("Negotiate YWJj==, Basic realm=x", ["Negotiate", "Basic"]),
+        ("Negotiate YWJj, Basic realm=x", ["Negotiate", "Basic"]), ("Negotiate YWJj , Basic", ["Negotiate", "Basic"]),
         ("Bearer , Basic", ["Bearer", "Basic"]), (",, ,Basic", ["Basic"]), ("", []), ("=", []), ("realm=\"x\"", []),
         ("Basic realm=\"unterminated", ["Basic"]), ("Basic realm = \"x\" , charset = UTF-8", ["Basic"]),
         ("🦊, Basic", ["Basic"]), ("Digest nonce=\"a,b\", qop=\"auth\", Bearer", ["Digest", "Bearer"]),

@@ -46,7 +46,6 @@ struct MalformedSessionTests {
         (#"[{"accessToken":"a"}]"#, "at the top level, found an array."),
         (#"{"accessToken":"a","refresh_token":7}"#, "expected String at refresh_token, found a number."),
         (#"{"accessToken":"a","refreshToken":{}}"#, "expected String at refreshToken, found an object."),
-        (#"{"accessToken":"a","scope":["b","c"]}"#, "expected String at scope, found an array."),
         (#"{"accessToken":"a","id_token":false}"#, "expected String at id_token, found a Boolean."),
         (#"{"accessToken":"a","userID":{}}"#, "expected String at userID, found an object."),
         (#"{"accessToken":"a","expirationDate":"tomorrow"}"#, "at expirationDate, found a string."),

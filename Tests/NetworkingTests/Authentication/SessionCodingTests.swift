@@ -112,6 +112,25 @@ struct SessionCodingTests {
         #expect(try await decoded(#"{"accessToken":"a","refreshWindow":\#(window)}"#) == Session(accessToken: "a"))
     }
 
+    /// The parts do not add up to a Duration that has parts.
+    @Test(arguments: [
+        "[9223372036854775807, 9223372036854775807]", "[-9223372036854775808, -9223372036854775808]",
+        "[0, 1000000000000000000]",
+    ])
+    func refreshWindowThatCannotBeEncodedIsIgnored(window: String) async throws {
+        let session = try await decoded(#"{"accessToken":"a","refreshWindow":\#(window)}"#)
+        #expect(session.refreshWindow == nil)
+        #expect(try !JSONEncoder().encode(session).isEmpty)
+    }
+
+    @Test(arguments: [
+        (#"["chat:read"]"#, "chat:read"), (#"["a", "b"]"#, "a b"), (#""a b""#, "a b"), ("null", nil), ("[]", ""),
+        ("7", nil), (#"{"a":1}"#, nil), (#"["a",1]"#, nil),
+    ])
+    func scopeIsAStringOrAList(scope: String, expected: String?) async throws {
+        #expect(try await decoded(#"{"accessToken":"a","scope":\#(scope)}"#).scope == expected)
+    }
+
     // MARK: Storage
 
     @Test func encodedSessionsDecodeToEqualOnes() throws {
@@ -130,6 +149,7 @@ struct SessionCodingTests {
             ),
             Session(accessToken: "a", refreshWindow: Duration.seconds(1) / 3),
             Session(accessToken: "a", refreshWindow: .zero),
+            Session(accessToken: "a", refreshWindow: .seconds(Int64.max)),
         ]
         for session in sessions {
             #expect(try JSONDecoder().decode(Session.self, from: JSONEncoder().encode(session)) == session)

@@ -128,6 +128,21 @@ struct HostileDownloadTests {
         }
     }
 
+    /// A strong validator names one content, so one of the two lengths is wrong and the bytes cannot be trusted.
+    @Test func otherLengthWithTheSameValidatorIsAnotherFile() async throws {
+        try await withPartialFile { place, origin in
+            origin.ignoreRanges()
+            origin.change(Self.changed, [.eTag: "\"1\""])
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.download(request, to: place, options: DownloadOptions(changedFile: .fail))
+            }
+            #expect(error?.kind == .representationChanged)
+            try expectUntouched(place)
+            let file = try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.changed && file.resumedByteCount == 0)
+        }
+    }
+
     @Test func refusedRangeRestartsTheDownload() async throws {
         try await withPartialFile { place, origin in
             let head = HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */100"])
