@@ -215,7 +215,9 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 return try await sendAlone(request, upstream: upstream)
             }
             return response
-        } catch let error as NetworkingError where isForAnotherUser(error.response, error.principal, key, request) {
+        } catch let error as NetworkingError 
+            where isForAnotherUser(error.response, error.response?.principal, key, request)
+        {
             try request.checkCancellation()
             return try await sendAlone(request, upstream: upstream)
         } catch let error where waitersRetryOnFailure && !isLast && !(error is CancellationError) {
