@@ -60,7 +60,7 @@ extension HAR.Content {
             comment = HAR.redactedBody
             return
         }
-        (text, encoding) = HAR.encoded(shown)
+        (text, encoding) = HAR.encoded(shown, mimeType: shown == data ? mimeType : nil)
     }
 
     /// Creates a body that is not stored.
@@ -123,7 +123,7 @@ extension HAR.PostData {
             (text, encoding, comment) = (nil, nil, HAR.redactedBody)
             return
         }
-        (text, encoding) = HAR.encoded(shown)
+        (text, encoding) = HAR.encoded(shown, mimeType: shown == data ? mimeType : nil)
     }
 
     /// The bytes; `nil` if they are not stored.
@@ -171,10 +171,48 @@ extension HAR {
     package static let redactedBody =
         "not shown: it may contain secrets, which cannot be removed from this format"
 
-    /// Returns a body as text, or in base64 if it is not text.
-    package static func encoded(_ data: Data) -> (text: String, encoding: String?) {
-        if !data.contains(0), let text = String(validating: data, as: UTF8.self) { return (text, nil) }
+    /// Returns a body as text, or in base64 if it is not text in UTF-8.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - mimeType: The media type of the body, whose charset applies to the bytes; `nil` for text in UTF-8.
+    /// - Returns: The text, and its encoding if there is one.
+    package static func encoded(_ data: Data, mimeType: String?) -> (text: String, encoding: String?) {
+        if !data.contains(0), data.allSatisfy({ $0 < 128 }) || isUTF8(BodyType(mimeType).charset),
+            let text = String(validating: data, as: UTF8.self)
+        {
+            return (text, nil)
+        }
         return (data.base64EncodedString(), "base64")
+    }
+
+    private static func isUTF8(_ charset: String?) -> Bool {
+        ["utf-8", "utf8", ""].contains(charset?.lowercased() ?? "")
+    }
+
+    /// Returns the Content-Type for the bytes of a text in an archive, which are UTF-8 whatever the charset was.
+    ///
+    /// - Parameters:
+    ///   - contentType: The recorded Content-Type.
+    ///   - text: The recorded text.
+    ///   - encoding: The encoding of the text; a body in base64 still has its charset.
+    /// - Returns: The Content-Type.
+    package static func contentType(_ contentType: String, ofText text: String?, encoding: String?) -> String {
+        guard let text, encoding?.lowercased() != "base64", let charset = BodyType(contentType).charset,
+            !isUTF8(charset)
+        else { return contentType }
+        // All supported charsets but the wide ones have the same bytes for ASCII.
+        let isWide = charset.lowercased().hasPrefix("utf-") || charset.lowercased().hasPrefix("ucs")
+        guard isWide || !text.utf8.allSatisfy({ $0 < 128 }) else { return contentType }
+        return withoutCharset(contentType) + "; charset=utf-8"
+    }
+
+    /// Removes the charset from a media type, because text in an archive is Unicode whatever its original encoding.
+    static func withoutCharset(_ mimeType: String) -> String {
+        mimeType.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+            .filter { !$0.lowercased().contains("charset=") }
+            .joined(separator: ";")
     }
 
     static func decoded(_ text: String?, _ encoding: String?) -> Data? {

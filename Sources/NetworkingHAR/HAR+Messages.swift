@@ -1,3 +1,5 @@
+import NetworkingCore
+
 extension HAR {
     package struct Request: Sendable, Hashable {
         package var method: String
@@ -40,6 +42,15 @@ extension HAR {
         package init(name: String, value: String) {
             self.name = name
             self.value = value
+        }
+
+        /// Returns one field for each line of a value: browsers join the values of repeated fields with line breaks.
+        static func separated(_ fields: [Field]) -> [Field] {
+            fields.flatMap { field in
+                guard field.value.utf8.contains(where: { $0 == 10 || $0 == 13 }) else { return [field] }
+                return field.value.utf8.split { $0 == 10 || $0 == 13 }
+                    .map { Field(name: field.name, value: String(Substring($0.trimmed))) }
+            }
         }
     }
 
@@ -112,7 +123,7 @@ extension HAR.Request: Codable {
         container.read(container.text, [.httpVersion: \.httpVersion], into: &self)
         container.read(container.integer, [.headersSize: \.headersSize, .bodySize: \.bodySize], into: &self)
         cookies = container.list(.cookies)
-        headers = container.list(.headers)
+        headers = HAR.Field.separated(container.list(.headers))
         queryString = container.list(.queryString)
         postData = container.object(.postData)
     }
@@ -133,7 +144,7 @@ extension HAR.Response: Codable {
             into: &self
         )
         cookies = container.list(.cookies)
-        headers = container.list(.headers)
+        headers = HAR.Field.separated(container.list(.headers))
         content = container.object(.content) ?? HAR.Content()
     }
 }

@@ -67,8 +67,8 @@ extension HAR.Failure {
 
 extension HAR.Request {
     package mutating func redact(_ redaction: Redaction) {
-        redactHead(redaction)
         postData?.redact(redaction)
+        redactHead(redaction)
     }
 
     mutating func redactHead(_ redaction: Redaction) {
@@ -79,13 +79,23 @@ extension HAR.Request {
         // Derived from the redacted URL, because the listed items contain no more than that.
         queryString = HAR.queryItems(of: url)
         cookies = cookies.map { redaction.cookie($0, of: "cookie") }
+        headers.describe(text: postData?.text, encoding: postData?.encoding)
+    }
+}
+
+extension [HAR.Field] {
+    /// Updates the charset of Content-Type for a body that has become text, whose bytes are UTF-8.
+    fileprivate mutating func describe(text: String?, encoding: String?) {
+        for index in indices where self[index].name.lowercased() == "content-type" {
+            self[index].value = HAR.contentType(self[index].value, ofText: text, encoding: encoding)
+        }
     }
 }
 
 extension HAR.Response {
     mutating func redact(_ redaction: Redaction) {
-        redactHead(redaction)
         content.redact(redaction.forBody(ofStatus: Int(clamping: status)))
+        redactHead(redaction)
     }
 
     mutating func redactHead(_ redaction: Redaction) {
@@ -94,6 +104,7 @@ extension HAR.Response {
         headers = headers.map(redaction.field)
         redirectURL = redaction.url(redirectURL)
         cookies = cookies.map { redaction.cookie($0, of: "set-cookie") }
+        headers.describe(text: content.text, encoding: content.encoding)
     }
 }
 
@@ -139,16 +150,6 @@ extension HAR.PostData {
         }
         if encoding == nil { self.mimeType = HAR.withoutCharset(self.mimeType) }
         set(data, redaction)
-    }
-}
-
-extension HAR {
-    /// Removes the charset from a media type, because text in an archive is Unicode whatever its original encoding.
-    fileprivate static func withoutCharset(_ mimeType: String) -> String {
-        mimeType.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-            .map { String(Substring($0)) }
-            .filter { !$0.lowercased().contains("charset=") }
-            .joined(separator: ";")
     }
 }
 

@@ -71,7 +71,26 @@ func requests(text: String, id: Int, cursor: String?, tags: [String], date: Date
     _ = HTTPRequestData.get("\(raw: text)/\(id)")
     _ = HTTPRequestData.post("users", body: .json(["name": text]))
     _ = HTTPRequestData.post("users", body: .json(user, encoder: .json(keys: .convertToSnakeCase)))
+    _ = HTTPRequestData.post("users", body: .json(["page": 1, "username": text, "cursor": cursor, "none": nil]))
+    _ = HTTPRequestData.post(
+        "users",
+        body: .json(["user": user, "tags": tags, "since": date, "half": 0.5, "all": true])
+    )
+    _ = HTTPRequestData.post(
+        "users",
+        body: .json(["filter": ["role": "admin", "age": id] as JSONObject, "ids": [1, 2]])
+    )
+    _ = HTTPRequestData.post("users", body: .json(["a": ["b": 1], "c": ["d", "e"]]))
+    _ = HTTPRequestData.post("users", body: .json([["id": id, "name": text] as JSONObject]))
+    _ = HTTPRequestData.post("users", body: .json(["id": id, "name": text], encoder: .json(dates: .iso8601)))
     _ = HTTPRequestData.post("login", body: .form(["user": text, "password": text]))
+    _ = HTTPRequestData.post(
+        "login",
+        body: .form(["user": text, "page": 1, "tags": tags, "cursor": cursor, "none": nil])
+    )
+    _ = HTTPRequestData.post("login", body: .form(["page": 1]))
+    _ = HTTPRequestData.post("login", body: .form(Dictionary(uniqueKeysWithValues: tags.map { ($0, id) })))
+    _ = HTTPRequestData.post("login", body: .form(["tag": tags, "id": id], format: QueryFormat(arrays: .brackets)))
     _ = HTTPRequestData.delete("users/\(id)").with(\.timeout, .seconds(5)).with(\.cacheMode, .reload)
     _ = Request<User>.get("users/\(id)")
     _ = Request<[User]>.get("users", query: ["page": id])

@@ -36,7 +36,7 @@ public import NetworkingCore
 ///
 /// let user = try await network.request(GitHub.user("octocat"), as: User.self)
 /// ```
-public protocol Endpoint<Response>: Sendable {
+public protocol Endpoint<Response>: _EndpointDeclarations, Sendable {
     /// The type of the decoded response.
     associatedtype Response: Sendable
 

@@ -34,7 +34,7 @@ package struct BodyType {
     }
 
     /// The charset as written; `nil` if there is none.
-    var charset: String? {
+    package var charset: String? {
         Self.parameter("charset", in: parameters)
     }
 
@@ -42,8 +42,8 @@ package struct BodyType {
     ///
     /// A byte order mark takes precedence over the charset, as in browsers (WHATWG Encoding Standard, section 6.1).
     package func text(of bytes: some Collection<UInt8>) -> String? {
-        guard let named = Encoding(charset) else { return nil }
-        switch Encoding(markOf: bytes) ?? named {
+        guard let encoding = Encoding(markOf: bytes) ?? Encoding(charset) else { return nil }
+        switch encoding {
         case .utf8:
             let isMarked = bytes.starts(with: Encoding.utf8Mark)
             return String(validating: bytes.dropFirst(isMarked ? Encoding.utf8Mark.count : 0), as: UTF8.self)

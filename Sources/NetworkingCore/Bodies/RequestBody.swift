@@ -56,6 +56,10 @@ public struct RequestBody: Sendable {
     /// - Parameter value: The value to encode. Use ``json(_:encoder:)`` for a value that is not `Sendable`.
     /// - Returns: A body of type `application/json`.
     public static func json(_ value: some Encodable & Sendable) -> RequestBody {
+        encodedAsJSON(value)
+    }
+
+    static func encodedAsJSON(_ value: some Encodable & Sendable) -> RequestBody {
         RequestBody(EncodableValue(isJSON: true) { try $0.encode(value) })
     }
 
@@ -109,27 +113,6 @@ public struct RequestBody: Sendable {
         contentType: String
     ) -> RequestBody {
         RequestBody(Content { try encoder.encode(value) }, contentType: contentType)
-    }
-
-    /// Creates a body of names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
-    ///
-    /// - Parameter fields: The fields in order; a name may occur more than once.
-    /// - Returns: A body of type `application/x-www-form-urlencoded`.
-    public static func form(_ fields: KeyValuePairs<String, String>) -> RequestBody {
-        form(fields.map { URLQueryItem(name: $0.key, value: $0.value) })
-    }
-
-    /// Creates a body of names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
-    ///
-    /// - Parameter items: The fields in order; a field without a value is sent with an empty one.
-    /// - Returns: A body of type `application/x-www-form-urlencoded`.
-    public static func form(_ items: [URLQueryItem]) -> RequestBody {
-        let encoding = QueryEncoding.form
-        let encoded = items.map { "\(encoding.encode($0.name))=\(encoding.encode($0.value ?? ""))" }
-        return RequestBody(
-            .data(Data(encoded.joined(separator: "&").utf8)),
-            contentType: "application/x-www-form-urlencoded"
-        )
     }
 
     /// The media type, for the Content-Type field; `nil` only for a body that cannot be sent.

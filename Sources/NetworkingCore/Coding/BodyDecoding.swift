@@ -50,6 +50,9 @@ extension Optional: BodyReadable where Wrapped: Decodable {
             self = nil
         } else if Wrapped.self is any BodyReadable.Type {
             self = try decoder.decodeBody(as: Wrapped.self, of: response)
+        } else if response.data.allSatisfy(JSONTokenizer.isSpace) {
+            // Some servers send a space or a line break as an empty body.
+            self = nil
         } else {
             // The decoder recognises other empty values, such as `null`.
             self = try decoder.decode(Self.self, from: response.data)

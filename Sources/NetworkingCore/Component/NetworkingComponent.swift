@@ -18,7 +18,7 @@
 ///
 /// Conform to this protocol to write a transport of your own. Conform to ``NetworkingModifier`` for a component that
 /// passes requests on.
-public protocol NetworkingComponent: RequestOptionReader, Sendable {
+public protocol NetworkingComponent: RequestOptionReader, _ComponentDeclarations, Sendable {
     /// Sends a request and returns its response when the exchange is complete.
     ///
     /// When this method returns, the whole body has arrived, either in ``HTTPResponseData/body`` or in the request's

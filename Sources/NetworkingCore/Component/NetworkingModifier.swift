@@ -24,7 +24,7 @@
 ///
 /// Pass on the request that the modifier receives, changed as needed, instead of a new one. The received request is
 /// marked as rewritten by the chain. The components upstream rewrite a request without that mark.
-public protocol NetworkingModifier: RequestOptionReader, Sendable {
+public protocol NetworkingModifier: RequestOptionReader, _ModifierDeclarations, Sendable {
     /// Sends a request upstream and returns its response, with actions before, after or instead of sending it.
     ///
     /// The default sends the request as it is.

@@ -227,17 +227,33 @@ extension RequestQuery: ExpressibleByDictionaryLiteral {
 
     private init(items: [(String, (any QueryValue)?)], format: QueryFormat) {
         self.init(encoded: nil)
-        for (name, value) in items {
-            guard let value else { continue }
-            let texts = value.queryTexts(in: format)
+        append(encoded: format.items(of: items, encodedWith: .standard, elementsWith: .strict))
+    }
+}
+
+extension QueryFormat {
+    /// Returns encoded items, in order: `name=value`.
+    ///
+    /// - Parameters:
+    ///   - fields: The names and values; a value that is `nil` is left out.
+    ///   - encoding: The encoding of names and values.
+    ///   - elementEncoding: The encoding of the elements between commas, which encodes a comma.
+    /// - Returns: The items.
+    func items(
+        of fields: [(String, (any QueryValue)?)],
+        encodedWith encoding: QueryEncoding,
+        elementsWith elementEncoding: QueryEncoding
+    ) -> [String] {
+        fields.flatMap { name, value in
+            guard let value else { return [String]() }
+            let texts = value.queryTexts(in: self)
             let isList = value is any QueryList
-            switch format.arrays {
-            case .brackets where isList:
-                append(texts.map { (name + "[]", $0) })
+            switch arrays {
             case .commaSeparated where isList && !texts.isEmpty:
-                append(commaSeparated: texts, name: name)
+                return ["\(encoding.encode(name))=\(texts.map(elementEncoding.encode).joined(separator: ","))"]
             case .repeated, .brackets, .commaSeparated:
-                append(texts.map { (name, $0) })
+                let name = encoding.encode(arrays == .brackets && isList ? name + "[]" : name)
+                return texts.map { "\(name)=\(encoding.encode($0))" }
             }
         }
     }

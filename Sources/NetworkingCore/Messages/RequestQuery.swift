@@ -38,17 +38,10 @@ public struct RequestQuery: Sendable, Hashable {
         encodedItems = (isEmpty ? [] : encodedItems ?? []) + (query.encodedItems ?? [])
     }
 
-    /// Adds items after the existing ones.
-    mutating func append(_ items: [(name: String, value: String)]) {
+    /// Adds encoded items after the existing ones.
+    mutating func append(encoded items: [String]) {
         guard !items.isEmpty else { return }
-        encodedItems =
-            (encodedItems ?? []) + items.map { Item(name: $0.name, value: $0.value).encoded(with: .standard) }
-    }
-
-    /// Adds one item with commas between its texts; commas in the texts are percent-encoded.
-    mutating func append(commaSeparated texts: [String], name: String) {
-        let value = texts.map { QueryEncoding.strict.encode($0) }.joined(separator: ",")
-        encodedItems = (encodedItems ?? []) + ["\(QueryEncoding.standard.encode(name))=\(value)"[...]]
+        encodedItems = (encodedItems ?? []) + items.map { $0[...] }
     }
 
     /// The value of the first item with this name; setting it removes the others, and `nil` removes all.

@@ -13,6 +13,7 @@ struct JSONRedactor {
     private var tokens: JSONTokenizer
     private let layout: Layout
     private let isRedacted: (String) -> Bool
+    private let redactedText: (String) -> String?
 
     private var output: [UInt8] = []
     /// The number of containers around the value that is not written; `nil` if everything is written.
@@ -25,10 +26,16 @@ struct JSONRedactor {
     /// A deeper indentation would make a large text of a small document.
     private static let maximumIndentation = 16
 
-    private init(_ source: [UInt8], layout: Layout, isRedacted: @escaping (String) -> Bool) {
+    private init(
+        _ source: [UInt8],
+        layout: Layout,
+        isRedacted: @escaping (String) -> Bool,
+        redactedText: @escaping (String) -> String?
+    ) {
         tokens = JSONTokenizer(source)
         self.layout = layout
         self.isRedacted = isRedacted
+        self.redactedText = redactedText
     }
 
     /// Returns a document with its redacted fields replaced.
@@ -37,19 +44,28 @@ struct JSONRedactor {
     ///   - source: The document.
     ///   - layout: The layout of the result.
     ///   - isRedacted: Returns whether the field with a name is redacted.
-    /// - Returns: The document and whether any field was redacted; `nil` if the source is not JSON (RFC 8259) in UTF-8,
+    ///   - redactedText: Returns the text of a string with the redacted values in it replaced; `nil` if it has none.
+    /// - Returns: The document and whether anything was redacted; `nil` if the source is not JSON (RFC 8259) in UTF-8,
     ///   so that its fields are not known.
     static func redact(
         _ source: [UInt8],
         layout: Layout = .compact,
-        isRedacted: (String) -> Bool
+        isRedacted: (String) -> Bool,
+        redactedText: (String) -> String? = { _ in nil }
     ) -> (text: String, hasRedacted: Bool)? {
         withoutActuallyEscaping(isRedacted) { isRedacted in
-            var redactor = JSONRedactor(source, layout: layout, isRedacted: isRedacted)
-            guard redactor.run(), let text = String(validating: redactor.output, as: UTF8.self) else { return nil }
-            // The redacted values are not in the text, but must be valid UTF-8 too.
-            guard !redactor.hasRedacted || String(validating: source, as: UTF8.self) != nil else { return nil }
-            return (text, redactor.hasRedacted)
+            withoutActuallyEscaping(redactedText) { redactedText in
+                var redactor = JSONRedactor(
+                    source,
+                    layout: layout,
+                    isRedacted: isRedacted,
+                    redactedText: redactedText
+                )
+                guard redactor.run(), let text = String(validating: redactor.output, as: UTF8.self) else { return nil }
+                // The redacted values are not in the text, but must be valid UTF-8 too.
+                guard !redactor.hasRedacted || String(validating: source, as: UTF8.self) != nil else { return nil }
+                return (text, redactor.hasRedacted)
+            }
         }
     }
 
@@ -85,7 +101,7 @@ struct JSONRedactor {
             writeName(range)
             return
         case .end(let container): write(UInt8(ascii: container == .object ? "}" : "]"))
-        case .string(let range): writeString(range)
+        case .string(let range): writeValue(range)
         case .number(let range): write(tokens.source[range])
         case .boolean(let value): write((value ? "true" : "false").utf8)
         case .null: write("null".utf8)
@@ -120,6 +136,26 @@ struct JSONRedactor {
         silentDepth = tokens.depth
     }
 
+    /// Writes a string, which may itself contain a document or a form with redacted fields.
+    private mutating func writeValue(_ range: Range<Int>) {
+        // Each of the formats has a delimiter after a name; an escape may stand for one.
+        guard silentDepth == nil, tokens.source[range].contains(where: { #"=:<\"#.utf8.contains($0) }),
+            let redacted = redactedText(tokens.text(of: range))
+        else {
+            writeString(range)
+            return
+        }
+        hasRedacted = true
+        output.append(UInt8(ascii: "\""))
+        for scalar in redacted.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": output += [UInt8(ascii: "\\"), UInt8(truncatingIfNeeded: scalar.value)]
+            default: write(printable: scalar)
+            }
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+
     /// Copies a string and escapes the unprintable characters in it.
     private mutating func writeString(_ range: Range<Int>) {
         guard silentDepth == nil else { return }
@@ -134,12 +170,16 @@ struct JSONRedactor {
             return
         }
         for scalar in text.unicodeScalars {
-            if PrintableText.isUnprintable(scalar) {
-                // All unprintable characters are below 2 to the power of 16.
-                output += "\\u\(UInt16(truncatingIfNeeded: scalar.value).hexadecimal)".utf8
-            } else {
-                output += UTF8.encode(scalar)!
-            }
+            write(printable: scalar)
+        }
+    }
+
+    private mutating func write(printable scalar: Unicode.Scalar) {
+        if PrintableText.isUnprintable(scalar) {
+            // All unprintable characters are below 2 to the power of 16.
+            output += "\\u\(UInt16(truncatingIfNeeded: scalar.value).hexadecimal)".utf8
+        } else {
+            output += UTF8.encode(scalar)!
         }
     }
 

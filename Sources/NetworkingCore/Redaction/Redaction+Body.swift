@@ -71,7 +71,7 @@ extension Redaction {
     // MARK: JSON
 
     private func json(_ text: String, isPretty: Bool) -> String? {
-        JSONRedactor.redact(Array(text.utf8), layout: isPretty ? .pretty : .compact, isRedacted: redactsBodyField)?.text
+        document(Array(text.utf8), layout: isPretty ? .pretty : .compact)?.text
     }
 
     /// Returns one document per line; a record separator may precede a document (RFC 7464).
@@ -88,7 +88,15 @@ extension Redaction {
     // MARK: Text
 
     private func plainText(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
-        if let json = unnamedJSON(data, type, style) { return json }
+        if Self.mayBeJSON(data) {
+            // An excerpt of a document that is not parsed to its end could contain any of its secrets.
+            guard data.count <= style.parsingLimit, let text = type.text(of: data),
+                let json = document(Array(text.utf8), layout: style.isPretty ? .pretty : .compact)
+            else { return nil }
+            if json.hasRedacted {
+                return PrintableText.cut(redactingValues(in: json.text), to: style.limit, of: data.count)
+            }
+        }
         // Only the excerpt is decoded, unless there are marked secrets, which could begin in it and end after it.
         var bytes = data[...]
         if secretValues.isEmpty, bytes.count > style.limit {
@@ -99,24 +107,10 @@ extension Redaction {
             }
         }
         guard !bytes.contains(0), let text = type.text(of: bytes) else { return nil }
-        let shown = redactingValues(in: text)
+        let shown = redactingValues(in: Self.mayBeJSON(data) ? text : redactedText(text) ?? text)
         let line = style.isPretty ? PrintableText.indentedLines(shown) : PrintableText.escapedLine(shown)
         guard bytes.count < data.count else { return PrintableText.cut(line, to: style.limit, of: data.count) }
         return "\(line)… (\(data.count) bytes)"
-    }
-
-    /// Returns JSON without a JSON media type, if something in it is redacted.
-    private func unnamedJSON(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
-        guard data.count <= style.parsingLimit,
-            let first = data.first(where: { $0 > 32 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "["),
-            let text = type.text(of: data),
-            let json = JSONRedactor.redact(
-                Array(text.utf8),
-                layout: style.isPretty ? .pretty : .compact,
-                isRedacted: redactsBodyField
-            ), json.hasRedacted
-        else { return nil }
-        return PrintableText.cut(redactingValues(in: json.text), to: style.limit, of: data.count)
     }
 
     // MARK: Parts
@@ -187,20 +181,22 @@ extension Redaction {
             case .form: type.text(of: data).map { Data(pairs($0[...], redacting: redactsBodyField).utf8) }
             case .multipart: hasRedactedPart(data, type) ? nil : data
             case .events: sendableEvents(data, type)
-            // A body without a JSON media type may contain JSON.
-            case .bytes, .text: type.text(of: data).flatMap { redactedJSON($0) } ?? data
+            case .bytes, .text: sendableText(data, type)
             }
         guard let body, !secretValues.isEmpty else { return body }
         return secretValues.redacted(in: Array(body)).map { Data($0) } ?? body
     }
 
-    private func redactedJSON(_ text: String) -> Data? {
-        let json = JSONRedactor.redact(Array(text.utf8), isRedacted: redactsBodyField)
-        return json?.hasRedacted == true ? json.map { Data($0.text.utf8) } : nil
+    /// Returns a body of a type without fields, which may still contain JSON, a form or markup.
+    private func sendableText(_ data: Data, _ type: BodyType) -> Data? {
+        let text = type.text(of: data)
+        guard !Self.mayBeJSON(data) else { return text.flatMap { sendableJSON($0, data) } }
+        guard let text else { return data }
+        return FreeTextRedactor.redact(Array(text.utf8), isSendable: true, by: self).map { Data($0) } ?? data
     }
 
     private func sendableJSON(_ text: String, _ data: Data) -> Data? {
-        guard let json = JSONRedactor.redact(Array(text.utf8), isRedacted: redactsBodyField) else { return nil }
+        guard let json = document(Array(text.utf8)) else { return nil }
         return json.hasRedacted ? Data(json.text.utf8) : data
     }
 
@@ -213,7 +209,7 @@ extension Redaction {
                 lines.append(line)
                 continue
             }
-            guard let json = JSONRedactor.redact(Array(bytes), isRedacted: redactsBodyField) else { return nil }
+            guard let json = document(Array(bytes)) else { return nil }
             lines.append(json.hasRedacted ? json.text : line)
         }
         return Data(lines.joined(separator: "\n").utf8)

@@ -34,14 +34,14 @@ extension Redaction {
     /// The kind of an event's data.
     private enum EventData {
         case json(String, hasRedacted: Bool)
-        case text
+        case text([UInt8], hasRedacted: Bool)
         /// Possibly the start of a truncated document with unknown content.
         case unreadable
     }
 
     private func eventData(_ lines: [ArraySlice<UInt8>]) -> EventData {
         let document = Array(lines.joined(separator: [10]))
-        if let json = JSONRedactor.redact(document, isRedacted: redactsBodyField) {
+        if let json = self.document(document) {
             return .json(json.text, hasRedacted: json.hasRedacted)
         }
         // Only objects have names: a bare [DONE], with which many streams end, redacts nothing.
@@ -49,7 +49,9 @@ extension Redaction {
         let mayBeJSON = lines.contains { line in
             line.first { $0 != 32 && $0 != 9 }.map(brackets.contains) ?? false
         }
-        return mayBeJSON && document.contains(brackets[0]) ? .unreadable : .text
+        if mayBeJSON && document.contains(brackets[0]) { return .unreadable }
+        let redacted = FreeTextRedactor.redact(document, by: self)
+        return .text(redacted ?? document, hasRedacted: redacted != nil)
     }
 
     /// Returns server-sent events for a log, each with its data, which is often JSON.
@@ -82,7 +84,7 @@ extension Redaction {
         let bytes = Array(lines.joined(separator: [10]))
         return switch eventData(lines) {
         case .json(let json, _): json
-        case .text: PrintableText.escapedLine(String(decoding: bytes, as: UTF8.self))
+        case .text(let text, _): PrintableText.escapedLine(String(decoding: text, as: UTF8.self))
         case .unreadable: "\(bytes.count) bytes"
         }
     }
@@ -111,7 +113,7 @@ extension Redaction {
         // Some servers send an error between the events, as bare JSON.
         for line in event where line.data == nil {
             switch eventData([line.content]) {
-            case .json(_, hasRedacted: true), .unreadable: return nil
+            case .json(_, hasRedacted: true), .text(_, hasRedacted: true), .unreadable: return nil
             case .json, .text: break
             }
         }
@@ -119,7 +121,7 @@ extension Redaction {
         let values = event.compactMap(\.data)
         guard !values.isEmpty, let last = event.lastIndex(where: { $0.data != nil }) else { return asItIs }
         switch eventData(values) {
-        case .unreadable: return nil
+        case .unreadable, .text(_, hasRedacted: true): return nil
         case .text, .json(_, hasRedacted: false): return asItIs
         case .json(let json, hasRedacted: true):
             // A document may be on several lines; the redacted one is on a single line.
@@ -152,9 +154,7 @@ extension Redaction {
         case .jsonLines:
             return Data(bytes[..<(bytes.lastIndex(of: 10).map { $0 + 1 } ?? 0)])
         case .json, .text, .bytes:
-            let first = bytes.first { $0 > 32 }
-            let mayBeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
-            return mayBeJSON && JSONTokenizer.fault(in: bytes) != nil ? nil : body
+            return mayBeJSON(bytes) && JSONTokenizer.fault(in: bytes) != nil ? nil : body
         case .form, .multipart:
             return body
         }

@@ -30,11 +30,17 @@ extension Redaction {
     package func value(of field: HTTPField) -> String {
         switch field.name.canonicalName {
         case "location", "content-location", "referer", "destination": redactingValues(in: reference(field.value))
-        // A URL with parameters after it.
-        case "link", "refresh":
-            redactingValues(in: redactingUserinfo(in: pairs(field.value[...], redacting: redactsQueryItem)))
-        default: redactingValues(in: field.value)
+        default: redactingValues(in: value(ofAnyField: field.value))
         }
+    }
+
+    /// Returns the value of a field that may be a URL, contain one, or contain JSON.
+    private func value(ofAnyField value: String) -> String {
+        if Self.mayBeJSON(value.utf8) { return redactedText(value, depth: 1) ?? value }
+        // Only a pair has a name, and only an authority has a userinfo.
+        guard value.utf8.contains(UInt8(ascii: "=")) || value.utf8.firstRange(of: "//".utf8) != nil
+        else { return value }
+        return redactingUserinfo(in: pairs(value[...], redacting: redactsQueryItem))
     }
 
     /// Returns an absolute or relative URL with its userinfo redacted, and the secrets of its query and fragment.
@@ -98,12 +104,23 @@ extension Redaction {
                 {
                     return "\(part[..<index])=\(Self.placeholder)"
                 }
+                if isFirst, hasSecretDocument(part[index...].dropFirst()) {
+                    return "\(part[..<index])=\(Self.placeholder)"
+                }
                 if isFirst, let mask { return "\(part[..<index])=\(mask)" }
             default: continue
             }
         }
         // Without a name, the text could be a value.
         return hasEquals || part.isEmpty ? part : mask.map { $0[...] } ?? part
+    }
+
+    /// Returns whether the value of a pair is a JSON or XML document with redacted values, encoded or not.
+    private func hasSecretDocument(_ value: Substring) -> Bool {
+        guard value.utf8.contains(where: { "\"<%".utf8.contains($0) }) else { return false }
+        let text = PercentEncoding.decode(value)
+        guard let first = text.utf8.first(where: { $0 > 32 }), "{[<\"".utf8.contains(first) else { return false }
+        return redactedText(text, depth: 1) != nil
     }
 
     /// The maximum number of bytes of a name that is compared with the rules.

@@ -215,7 +215,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 return try await sendAlone(request, upstream: upstream)
             }
             return response
-        } catch let error as NetworkingError 
+        } catch let error as NetworkingError
             where isForAnotherUser(error.response, error.response?.principal, key, request)
         {
             try request.checkCancellation()

@@ -70,7 +70,7 @@ extension NetworkingComponent {
 ///
 /// It resembles the interceptors of other libraries. A ``NetworkingModifier`` can do the same and more, because it has
 /// access to the components upstream.
-public protocol RequestInterceptor: RequestOptionReader, Sendable {
+public protocol RequestInterceptor: RequestOptionReader, _InterceptorDeclarations, Sendable {
     /// Changes a request before an attempt; by default it returns the request unchanged.
     ///
     /// - Parameter request: The request, as changed by the interceptors before this one.

@@ -67,6 +67,7 @@ extension Cassette.Interaction.Request {
         method = HTTPRequest.Method(har.method) ?? HTTPRequest.Method("UNKNOWN")!
         url = har.url
         headerFields = HTTPFields(har.headers)
+        headerFields.describe(text: har.postData?.text, encoding: har.postData?.encoding)
         body = har.postData?.data ?? Data()
         if let postData = har.postData, postData.data == nil, postData.params != nil || postData.comment != nil {
             missingBody = postData.comment ?? "the archive has only its parts"
@@ -93,7 +94,7 @@ extension Cassette.Interaction.Request {
             postData.comment = missingBody
             har.bodySize = -1
         } else {
-            (postData.text, postData.encoding) = HAR.encoded(body)
+            (postData.text, postData.encoding) = HAR.encoded(body, mimeType: headerFields[.contentType])
         }
         har.postData = postData
         return har
@@ -107,6 +108,7 @@ extension Cassette.Interaction.Response {
             reasonPhrase: har.reason
         )
         headerFields = HTTPFields(har.headers)
+        headerFields.describe(text: har.content.text, encoding: har.content.encoding)
         body = har.content.data ?? Data()
         if har.status < 100 || har.status > 999 {
             missingBody = "there was no response"
@@ -136,7 +138,7 @@ extension Cassette.Interaction.Response {
         if let missingBody {
             har.content.comment = missingBody
         } else if !body.isEmpty {
-            (har.content.text, har.content.encoding) = HAR.encoded(body)
+            (har.content.text, har.content.encoding) = HAR.encoded(body, mimeType: headerFields[.contentType])
         }
         har.bodySize = har.content.size
         return har
@@ -158,6 +160,13 @@ extension HTTPFields {
             guard let name = HTTPField.Name(field.name), HTTPField.isValidValue(field.value) else { continue }
             append(HTTPField(name: name, value: field.value))
         }
+    }
+
+    /// Updates the charset of Content-Type, because the bytes of a text in an archive are UTF-8.
+    fileprivate mutating func describe(text: String?, encoding: String?) {
+        guard let contentType = self[.contentType] else { return }
+        let described = HAR.contentType(contentType, ofText: text, encoding: encoding)
+        if described != contentType { self[.contentType] = described }
     }
 
     fileprivate func har(redacting redaction: Redaction?) -> [HAR.Field] {

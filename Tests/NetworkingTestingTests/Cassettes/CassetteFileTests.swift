@@ -542,4 +542,79 @@ struct CassetteFileTests {
             )
         }
     }
+
+    /// An archive of a browser has text in Unicode, whatever the charset of the response was.
+    @Test(arguments: [
+        ("text/plain; charset=ISO-8859-1", "Zoë", "text/plain; charset=utf-8"),
+        (#"text/plain;charset=\"windows-1252\""#, "€", "text/plain; charset=utf-8"),
+        ("text/plain; charset=utf-16", "Zoe", "text/plain; charset=utf-8"),
+        ("text/plain; charset=shift_jis; x=y", "ゾエ", "text/plain; x=y; charset=utf-8"),
+        ("text/plain; charset=UTF-8", "Zoë", "text/plain; charset=UTF-8"),
+        ("text/plain; charset=iso-8859-1", "Zoe", "text/plain; charset=iso-8859-1"),
+        ("text/plain", "Zoë", "text/plain"),
+    ])
+    func textOfABrowserIsReplayedAsText(contentType: String, text: String, replayed: String) async throws {
+        try await withCassetteFolder { folder in
+            try folder.write(
+                """
+                {"log": {"version": "1.2", "creator": {"name": "Browser", "version": "1"}, "entries": [
+                {"startedDateTime": "2024-01-01T00:00:00Z", "time": 1,
+                "request": {"method": "GET", "url": "https://api.example/a"},
+                "response": {"status": 200, "headers": [{"name": "Content-Type", "value": "\(contentType)"}],
+                "content": {"mimeType": "\(contentType)", "text": "\(text)"}}}]}}
+                """
+            )
+            try await folder.replay { network in
+                let response = try await network.data(.init(path: "a"))
+                #expect(response.text == text)
+                #expect(response.headerFields[.contentType] == replayed)
+            }
+        }
+    }
+
+    /// The bytes of a recorded body stay the same, and a redacted one stays readable.
+    @Test(arguments: [
+        ("text/plain; charset=iso-8859-1", [0x5A, 0x6F, 0xEB] as [UInt8], "Zoë"),
+        ("text/plain; charset=iso-8859-1", [0xC3, 0xAB], "Ã«"),
+        ("text/plain; charset=utf-16", [0xFE, 0xFF, 0x00, 0xEB], "ë"),
+        ("text/plain; charset=iso-8859-1", [0xEB] + Array(" token=hunter2".utf8), "ë token=<redacted>"),
+    ])
+    func recordedTextOfAnyCharsetIsReplayed(contentType: String, bytes: [UInt8], text: String) async throws {
+        try await withCassetteFolder { folder in
+            let transport = MockTransport { _ in .ok(Data(bytes), headerFields: [.contentType: contentType]) }
+            try await folder.record(from: transport) { _ = try await $0.data(.init(path: "a")) }
+            #expect(!folder.text.contains("hunter2"))
+            try await folder.replay { network in
+                let response = try await network.data(.init(path: "a"))
+                #expect(response.text == text)
+                if !text.contains("redacted") {
+                    #expect(response.data == Data(bytes))
+                    #expect(response.headerFields[.contentType] == contentType)
+                }
+            }
+        }
+    }
+
+    /// Browsers join the values of repeated fields with line breaks.
+    @Test func fieldsJoinedWithLineBreaksAreSeparateFields() async throws {
+        try await withCassetteFolder { folder in
+            try folder.write(
+                #"""
+                {"log": {"version": "1.2", "creator": {"name": "Browser", "version": "1"}, "entries": [
+                {"startedDateTime": "2024-01-01T00:00:00Z", "time": 1,
+                "request": {"method": "GET", "url": "https://api.example/a"},
+                "response": {"status": 200, "headers": [{"name": "set-cookie", "value": "a=1; Path=/\nb=2\r\n c=3 "},
+                {"name": "vary", "value": "a\nb"}, {"name": "x-empty", "value": ""}, {"name": "x-broken", "value": "c\n"}],
+                "content": {"text": "x"}}}]}}
+                """#
+            )
+            try await folder.replay { network in
+                let response = try await network.data(.init(path: "a"))
+                #expect(response.headerFields[values: .setCookie] == ["a=1; Path=/", "b=2", "c=3"])
+                #expect(response.headerFields[values: .vary] == ["a", "b"])
+                #expect(response.headerFields[values: .init("x-empty")!] == [""])
+                #expect(response.headerFields[values: .init("x-broken")!] == ["c"])
+            }
+        }
+    }
 }

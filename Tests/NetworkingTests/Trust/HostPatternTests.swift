@@ -1,6 +1,8 @@
 import Networking
 import Testing
 
+@testable import NetworkingTrust
+
 @Suite struct HostPatternTests {
     @Test(arguments: [
         ("api.example.com", "API.example.com.", true), ("api.example.com", "example.com", false),
@@ -25,6 +27,20 @@ import Testing
     ])
     func refusesTextThatIsNoHost(text: String) {
         #expect(HostPattern(text) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (["**.example.com", "**.a.example.com"], "x.a.example.com", 1),
+            (["**.a.example.com", "**.example.com"], "x.a.example.com", 0),
+            (["**.a.example.com", "*.a.example.com"], "x.a.example.com", 1),
+            (["*.a.example.com", "x.a.example.com"], "x.a.example.com", 1),
+            (["**.a.example.com", "**.example.com"], "b.example.com", 1),
+            (["**.a.example.com"], "b.example.com", nil),
+        ] as [([HostPattern], String, Int?)]
+    )
+    func mostSpecificPatternIsTheBestMatch(patterns: [HostPattern], host: String, best: Int?) {
+        #expect(HostPattern.bestMatch(for: host, in: patterns) { [$0] } == best)
     }
 
     @Test func describesItself() {

@@ -23,6 +23,9 @@ struct CharsetTests {
             ([0xFF, 0xFE, 0x61, 0x00], "utf-8", "a"), ([0xFE, 0xFF, 0x00, 0x61], nil, "a"),
             ([0xEF, 0xBB, 0xBF, 0xC3, 0xBC], "utf-16", "ü"), ([0xEF, 0xBB, 0xBF, 0xC3, 0xBC], "iso-8859-1", "ü"),
             ([0xFF, 0xFE, 0x61, 0x00], "windows-1252", "a"),
+            // Also over a charset that is not supported.
+            ([0xEF, 0xBB, 0xBF, 0xC3, 0xBC], "shift_jis", "ü"), ([0xFF, 0xFE, 0x61, 0x00], "x-unknown", "a"),
+            ([0xFE, 0xFF, 0x00, 0x61], "utf-7", "a"), ([0xFF, 0xFE, 0x00, 0x00], "utf-32", "\0"),
         ] as [([UInt8], String?, String)]
     )
     func byteOrderMarkTakesPrecedenceOverTheCharset(bytes: [UInt8], charset: String?, expected: String) async throws {
@@ -46,7 +49,7 @@ struct CharsetTests {
             ([0xFF, 0xFE, 0x00, 0xD8], "utf-8", nil), ([0xED, 0xA0, 0x80], "utf-8", nil), ([0xC3], "utf-8", nil),
             ([0xC0, 0x80], "utf-8", nil), ([0xF4, 0x90, 0x80, 0x80], "utf-8", nil),
             // Unknown charsets.
-            ([], "utf-32", nil), ([0xFF, 0xFE, 0x00, 0x00], "utf-32", nil), ([0x61], "utf-7", nil), ([0x61], "x", nil),
+            ([], "utf-32", nil), ([0x61], "utf-7", nil), ([0x61], "x", nil),
             ([0x61], "名前", nil), ([0x61], String(repeating: "x", count: 100_000), nil),
         ] as [([UInt8], String?, String?)]
     )

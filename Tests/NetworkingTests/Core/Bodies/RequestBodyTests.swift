@@ -101,6 +101,82 @@ struct RequestBodyTests {
         #expect(RequestBody.form([:]).data == Data())
     }
 
+    @Test func formHasValuesOfSeveralTypes() {
+        let cursor: String? = nil
+        let body = RequestBody.form(
+            [
+                "user": "Zoë", "page": 1, "all": true, "tag": ["a b", "c"], "cursor": cursor, "none": nil,
+                "none": [String](),
+            ]
+        )
+        #expect(body.data == Data("user=Zo%C3%AB&page=1&all=true&tag=a+b&tag=c".utf8))
+        #expect(body.contentType == "application/x-www-form-urlencoded")
+    }
+
+    @Test func formFollowsItsFormat() {
+        let format = QueryFormat(arrays: .brackets, booleans: .digits)
+        #expect(
+            RequestBody.form(["t": ["a", "b"], "x": true], format: format).data == Data("t%5B%5D=a&t%5B%5D=b&x=1".utf8)
+        )
+        let commas = QueryFormat(arrays: .commaSeparated)
+        #expect(RequestBody.form(["t": ["a,b", "c d"]], format: commas).data == Data("t=a%2Cb,c+d".utf8))
+    }
+
+    @Test func formOfADictionaryIsSortedByName() {
+        let fields = Dictionary(uniqueKeysWithValues: ["b", "a", "c"].map { ($0, "\($0) 1") })
+        #expect(RequestBody.form(fields).data == Data("a=a+1&b=b+1&c=c+1".utf8))
+    }
+
+    @Test func formOfPairsKeepsTheirOrder() {
+        let fields: KeyValuePairs<String, Int> = ["b": 1, "a": 2, "b": 3]
+        #expect(RequestBody.form(fields).data == Data("b=1&a=2&b=3".utf8))
+    }
+
+    // MARK: JSON objects
+
+    @Test func objectHasValuesOfSeveralTypes() {
+        let cursor: String? = nil
+        let name = "Zoë"
+        let body = RequestBody.json(
+            [
+                "page": 1, "username": name, "tags": ["a"], "cursor": cursor, "all": true,
+                "in": ["x": 1, "y": name] as JSONObject,
+            ]
+        )
+        let json = #"{"all":true,"cursor":null,"in":{"x":1,"y":"Zoë"},"page":1,"tags":["a"],"username":"Zoë"}"#
+        #expect(body.data == Data(json.utf8))
+        #expect(body.contentType == "application/json")
+    }
+
+    @Test func objectKeepsItsNamesAndFollowsTheEncoder() throws {
+        struct Product: Encodable, Sendable {
+            let unitPrice = 3
+        }
+        let date = Date(timeIntervalSince1970: 0)
+        let encoder = JSONEncoder.json(keys: .convertToSnakeCase, dates: .iso8601)
+        let body = RequestBody.json(["createdAt": date, "firstItem": Product()], encoder: encoder)
+        let json = #"{"createdAt":"1970-01-01T00:00:00Z","firstItem":{"unit_price":3}}"#
+        #expect(body.data == Data(json.utf8))
+        let network = MockTransport { _ in .ok() }.encoder(encoder)
+        let request = network.resolved(.post("a", body: .json(["createdAt": date, "firstItem": Product()])))
+        #expect(request.body?.data == Data(json.utf8))
+    }
+
+    @Test func lastValueOfARepeatedNameApplies() {
+        #expect(RequestBody.json(["a": 1, "a": "b"]).data == Data(#"{"a":"b"}"#.utf8))
+    }
+
+    @Test func objectWithAValueThatCannotBeEncodedFailsTheSend() async {
+        let transport = MockTransport { _ in .ok() }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await transport.data(
+                HTTPRequestData(method: .post, authority: "example.com", body: .json(["a": Double.nan, "b": "c"]))
+            )
+        }
+        #expect(error?.kind == .unencodableBody)
+        #expect(transport.requests.isEmpty)
+    }
+
     // MARK: Content-Type
 
     @Test func setsItsContentType() async throws {

@@ -103,6 +103,16 @@ struct BodyDecodingTests {
         #expect(try await transport.value(request, as: [Int]?.self).body == nil)
     }
 
+    @Test(arguments: [" ", "\n", "\r\n\t ", String(repeating: " ", count: 10_000)])
+    func optionalIsNilForABodyOfWhiteSpace(body: String) async throws {
+        let transport = transport(Data(body.utf8), type: "application/json")
+        #expect(try await transport.request(Request<User?>(request)) == nil)
+        #expect(try await transport.value(request, as: [Int]?.self).body == nil)
+        #expect(try await transport.request(request, as: String?.self) == body)
+        #expect(try await transport.request(request, as: Data?.self) == Data(body.utf8))
+        #expect(await failure(transport, as: User.self)?.kind == .decoding)
+    }
+
     @Test func optionalIsTheDecodedValue() async throws {
         let json = transport(Data(#"{"name":"Emily","tags":[]}"#.utf8))
         #expect(try await json.request(request, as: User?.self) == User(name: "Emily"))

@@ -29,6 +29,13 @@ struct JSONRedactorTests {
         #expect(redact(text) == shown)
     }
 
+    /// 0xEF may start an unprintable character; 0xFF never starts a character.
+    @Test(arguments: [[0xEF], [0xEF, 0xBB], [0xC2], [0xFF], [0x61, 0xE2, 0x80]] as [[UInt8]])
+    func stringThatIsNotUTF8IsNoJSON(bytes: [UInt8]) {
+        let document = Array(#"{"a":""#.utf8) + bytes + Array(#""}"#.utf8)
+        #expect(JSONRedactor.redact(document) { _ in false } == nil)
+    }
+
     @Test(arguments: [
         "", " ", "{", "}", "[", "]", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
         "{\"a\":1", "{\"a\" 1}", "[1}", "{\"a\":1]", "1 2", "nul", "nulll", "tru", "01", "-", "1.", ".5", "1e", "+1",

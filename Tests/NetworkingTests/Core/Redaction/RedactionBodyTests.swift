@@ -136,6 +136,132 @@ struct RedactionBodyTests {
         )
     }
 
+    // MARK: Other types
+
+    private static let textTypes = ["text/plain", "text/html", "application/javascript", "application/xml"]
+
+    @Test(arguments: [
+        #"{"user":"emily","password":"hunter2"#, #"{"password":"hunter2"} trailing"#, #"[{"password":"hunter2"},"#,
+        #"{"password":"hunter2","x":01}"#, "\u{FEFF} \n{\"password\":\"hunter2\"", #"{password:"hunter2"}"#,
+        #"{"password":"hunter2"}{"password":"hunter2"}"#, "{'password':'hunter2'}",
+        "{" + String(repeating: " ", count: 1 << 20) + #""password":"hunter2"}"#,
+    ])
+    func showsNothingOfJSONOfAnotherTypeThatIsNotParsedToItsEnd(body: String) {
+        for type in Self.textTypes {
+            #expect(text(body, type) == "\(body.utf8.count) bytes of \(type)")
+        }
+        for type in Self.textTypes + ["application/octet-stream", "application/vnd.example"]
+        where body.utf8.count < 1 << 20 {
+            #expect(Redaction.standard.body(Data(body.utf8), contentType: type) == nil)
+        }
+    }
+
+    @Test func storesNothingOfJSONInAnUnknownCharset() {
+        let body = Data([0xFE, 0xFF] + "{\"password\":\"hunter2\"}".utf16.flatMap { [UInt8(0), UInt8($0)] })
+        #expect(Redaction.standard.body(body, contentType: "text/plain; charset=utf-32") != body)
+        #expect(Redaction.standard.body(body.dropFirst(2), contentType: "application/octet-stream") == nil)
+        #expect(Redaction.standard.body(Data(#"{"password":"é"}"#.utf8.dropLast(3)), contentType: nil) == nil)
+    }
+
+    @Test(arguments: [
+        (#")]}',"# + "\n" + #"{"password":"hunter2"}"#, #")]}',\n{"password":<redacted>"#),
+        (#"callback({"a":1,"password" : "hunter2"});"#, #"callback({"a":1,"password" : <redacted>"#),
+        (#"at 12:00 {\"token\":\"hunter2\"}"#, #"at 12:00 {\"token\":<redacted>"#),
+        (#"x {'password': 'hunter2'}"#, #"x {'password': <redacted>"#),
+        (#"x {"pass\u0077ord": ["hunter2"]}"#, #"x {"pass\u0077ord": <redacted>"#),
+        ("user=emily&password=hunter2", "user=emily&password=<redacted>"),
+        ("user=emily\r\npassword=hunter2 hunter2\r\nx=1", #"user=emily\npassword=<redacted>\nx=1"#),
+        ("pass%77ord = \"hunter2\" x", "pass%77ord = \"<redacted>\" x"),
+        ("see https://a.example/?key=hunter2&x=1", "see https://a.example/?key=<redacted>&x=1"),
+        ("Authorization: Bearer hunter2\nAccept: a", #"Authorization: <redacted>\nAccept: a"#),
+        ("user: emily\n  password: hunter2\n", #"user: emily\n  password: <redacted>\n"#),
+        ("password: |\n  hunter2\n", "password: <redacted>"),
+        ("the code = 7 and the key: value of a monkey", "the code = <redacted>"),
+        ("max_tokens=5, monkey=7, secretary: x", "max_tokens=5, monkey=7, secretary: x"),
+        ("no names: a < b, c = d, e : f", "no names: a < b, c = d, e : f"),
+    ])
+    func redactsNamedValuesInAnyText(body: String, shown: String) {
+        #expect(text(body, "text/plain") == shown)
+    }
+
+    @Test(arguments: [
+        ("<a><password>hunter2</password><b>x</b></a>", "<a><password><redacted></password><b>x</b></a>"),
+        ("<x:Password type='y'>hunter2</x:Password>", "<x:Password type='<redacted>'><redacted></x:Password>"),
+        ("<token><token>hunter2</token>hunter2</token>!", "<token><redacted></token>!"),
+        ("<token><![CDATA[</token>hunter2]]></token>!", "<token><redacted></token>!"),
+        ("<token><!--</token>-->hunter2</token >!", "<token><redacted></token >!"),
+        ("<token>hunter2", "<token><redacted>"),
+        ("<token>hunter2</tokens>hunter2", "<token><redacted>"),
+        (#"<user name="emily" password="hunter2"/>"#, #"<user name="emily" password="<redacted>"/>"#),
+        (#"<token value="hunter2"/><a/>"#, #"<token value="<redacted>"/><a/>"#),
+        (#"<input name="password" value="hunter2"><p>x</p>"#, #"<input name="<redacted>" value="<redacted>"><p>x</p>"#),
+        ("<input name='pin' value=hunter2><p>x", "<input name='<redacted>' value=<redacted>><p>x"),
+        ("<entry key='api_key'>hunter2</entry>", "<entry key='<redacted>'><redacted></entry>"),
+        (
+            "<dict><key>password</key><string>hunter2</string><key>a</key><string>b</string></dict>",
+            "<dict><key>password</key><string><redacted></string><key>a</key><string>b</string></dict>"
+        ),
+        ("<name> pin </name>\n<value>hunter2</value>", #"<name> pin </name>\n<value><redacted></value>"#),
+        ("<a href='?token=hunter2'>x</a>", "<a href='?token=<redacted>"),
+        ("<a><b c='d'>e</b></a>", "<a><b c='d'>e</b></a>"),
+    ])
+    func redactsElementsAndAttributesOfXML(body: String, shown: String) {
+        #expect(text(body, "application/xml") == shown)
+        for limit in 0..<body.utf8.count {
+            #expect(!text(body, "text/xml", limit: limit).contains("hunter2"))
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"a":"{\"password\":\"hunter2\",\"b\":1}"}"#, #"{"a":"{\"password\":\"<redacted>\",\"b\":1}"}"#),
+        (#"["[{\"token\": 1}]"]"#, #"["[{\"token\":\"<redacted>\"}]"]"#),
+        (#"{"a":"{\u0022pin\u0022:1}"}"#, #"{"a":"{\"pin\":\"<redacted>\"}"}"#),
+        (#"{"a":"{\"b\":\"{\\\"pin\\\":1}\"}"}"#, #"{"a":"{\"b\":\"{\\\"pin\\\":\\\"<redacted>\\\"}\"}"}"#),
+        (#"{"a":"{\"pin\":\"hunter2"}"#, #"{"a":"{\"pin\":<redacted>"}"#),
+        (#"{"a":"user=x&password=hunter2"}"#, #"{"a":"user=x&password=<redacted>"}"#),
+        (#"{"a":"<pin>hunter2</pin>"}"#, #"{"a":"<pin><redacted></pin>"}"#),
+        (#"{"next":"https:\/\/a.example\/?token=hunter2"}"#, #"{"next":"https://a.example/?token=<redacted>"}"#),
+        (#"{"a":"x: y = z\\","b":"{c}"}"#, #"{"a":"x: y = z\\","b":"{c}"}"#),
+    ])
+    func redactsDocumentsInStringsOfJSON(body: String, shown: String) {
+        #expect(text(body, "application/json") == shown)
+        #expect(text(body, "text/plain") == shown)
+    }
+
+    /// Each level adds a few bytes only, so a small document could have many.
+    @Test func documentsInStringsAreReadToALimitedDepth() throws {
+        var body = #"{"password":"hunter2"}"#
+        for _ in 0..<12 {
+            body = "[\(String(decoding: try JSONEncoder().encode(body), as: UTF8.self))]"
+        }
+        let shown = text(body, "application/json", limit: 1 << 20)
+        #expect(!shown.contains("hunter2"))
+        #expect(shown.contains("<redacted>"))
+    }
+
+    @Test(arguments: [
+        #"payload={"password":"hunter2"}"#, "payload=%7B%22password%22%3A%22hunter2%22%7D&x=1", "a=<pin>hunter2</pin>",
+    ])
+    func redactsDocumentsInForms(body: String) {
+        let shown = text(body, "application/x-www-form-urlencoded")
+        #expect(!shown.contains("hunter2"))
+        #expect(shown.contains("=<redacted>"))
+    }
+
+    /// A hostile body must not take quadratic time; 1 MiB of each of these takes minutes if it does.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            "<", "<a", "<a ", "<a/x=y", "<a '", #"<a "'"#, #"="'"#, #"":"#, "a:", "<name>", "<!--", #"\"#, "=",
+            "key=\"", "<a =",
+        ]
+    )
+    func hostileTextTakesLinearTime(pattern: String) {
+        let body = String(repeating: pattern, count: (1 << 17) / pattern.utf8.count)
+        #expect(!text(body, "text/xml", limit: 1 << 20).isEmpty)
+        #expect(Redaction.standard.body(Data(body.utf8), contentType: "text/plain") != nil)
+    }
+
     // MARK: Lines and events
 
     @Test(arguments: [
@@ -304,6 +430,15 @@ struct RedactionBodyTests {
             ("text/event-stream", "{\"token\":\"s3cr3t\"}\n\n", nil),
             ("text/event-stream", "{\"token\":\"s3cr3t\n\n", nil),
             ("text/event-stream; charset=utf-16", "data: a\n\n", nil),
+            ("text/event-stream", "data: user=emily&password=s3cr3t\n\n", nil),
+            ("text/plain", "user=emily&password=hunter2&x=1", "user=emily&password=<redacted>&x=1"),
+            ("text/plain", "a = b", "a = b"),
+            ("image/png", "\u{89}PNG token", "\u{89}PNG token"),
+            (
+                "application/xml", "<a><pin>hunter2</pin><b pin='hunter2'/></a>",
+                "<a><pin>&lt;redacted&gt;</pin><b pin='&lt;redacted&gt;'/></a>"
+            ),
+            ("text/plain", #"x({"password":"hunter2"})"#, #"x({"password":<redacted>"#),
         ] as [(String, String, String?)]
     )
     func bodyToStoreIsRedactedOrOmitted(contentType: String, body: String, sent: String?) {

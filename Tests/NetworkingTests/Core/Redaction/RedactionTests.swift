@@ -14,6 +14,23 @@ struct RedactionTests {
     // MARK: Header fields
 
     @Test(arguments: [
+        ("X-Original-URL", "https://a.example/reset?token=hunter2&x=1", "https://a.example/reset?token=<redacted>&x=1"),
+        ("X-Forwarded-Uri", "/reset?token=hunter2", "/reset?token=<redacted>"),
+        ("Origin", "https://emily:hunter2@a.example", "https://<redacted>@a.example"),
+        ("SourceMap", "//emily:hunter2@a.example/x", "//<redacted>@a.example/x"),
+        ("HX-Redirect", "/home#access_token=hunter2", "/home#access_token=<redacted>"),
+        ("X-Report", "seen at https://a.example/?api_key=hunter2", "seen at https://a.example/?api_key=<redacted>"),
+        ("X-Event", #"{"user":"emily","password":"hunter2"}"#, #"{"user":"emily","password":"<redacted>"}"#),
+        ("Cache-Control", "max-age=60, must-revalidate", "max-age=60, must-revalidate"),
+        ("Content-Type", "multipart/form-data; boundary=x", "multipart/form-data; boundary=x"),
+        ("Via", "1.1 a//b", "1.1 a//b"),
+    ])
+    func redactsSecretsOfURLsAndJSONInAnyHeaderField(name: String, value: String, shown: String) throws {
+        let field = HTTPField(name: try #require(HTTPField.Name(name)), value: value)
+        #expect(redaction.value(of: field) == shown)
+    }
+
+    @Test(arguments: [
         "Authorization", "authorization", "AUTHORIZATION", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key",
         "Api-Key", "X-Auth-Token", "X-CSRF-Token", "X-XSRF-Token", "X-Amz-Security-Token", "X-Goog-Api-Key",
         "Authentication-Info", "Proxy-Authentication-Info", "DPoP",

@@ -6,6 +6,8 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingCore
+
 @Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct SecretValuesTests {
     private func redacted(_ text: String, _ values: String...) -> String {
@@ -46,6 +48,18 @@ struct SecretValuesTests {
     @Test func longestValueIsRedactedFirst() {
         #expect(redacted("tokentail token", "token", "tokentail") == "<redacted> <redacted>")
         #expect(redacted("text", "") == "text")
+    }
+
+    /// A call has the secrets of all its requests.
+    @Test(arguments: [["token", "tokentail"], ["tokentail", "token"]])
+    func longestValueOfSeveralRequestsIsRedactedFirst(values: [String]) {
+        var secrets = SecretValues()
+        for value in values {
+            var others = SecretValues()
+            others.insert(value)
+            secrets.formUnion(others)
+        }
+        #expect(secrets.redacted(in: "tokentail token") == "<redacted> <redacted>")
     }
 
     // MARK: Requests

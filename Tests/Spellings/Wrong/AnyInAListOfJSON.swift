@@ -1,0 +1,6 @@
+// error: Pass an array of encodable elements of one type
+import Networking
+
+func wrong(elements: [Any]) -> HTTPRequestData {
+    .post("users", body: .json(elements))
+}

@@ -1,0 +1,6 @@
+// error: Declare 'func resolve(_ request: inout HTTPRequestData)'.
+import Networking
+
+struct Branded: NetworkingModifier {
+    func resolve(request: inout HTTPRequestData) {}
+}
