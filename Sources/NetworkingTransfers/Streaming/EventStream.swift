@@ -41,7 +41,7 @@ extension NetworkingComponent {
         maximumEventBytes: Int = 16 << 20
     ) async throws -> EventStream {
         let parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventBytes: maximumEventBytes)
-        let source = EventSource(request) { try await stream($0) }
+        let source = EventSource(request, in: environmentOfStack) { try await stream($0) }
         let first = try await source.connect(after: lastEventID)
         return EventStream(first: first, source: source, parser: parser, terminator: terminator)
     }
@@ -266,9 +266,16 @@ struct EventSource: Sendable {
     private static let maximumReconnectionTime = Duration.seconds(3_600)
 
     let request: HTTPRequestData
+    /// The environment of the waits between two connections.
+    private let environment: NetworkEnvironment
     private let send: @Sendable (HTTPRequestData) async throws -> ResponseStream
 
-    init(_ request: HTTPRequestData, send: @escaping @Sendable (HTTPRequestData) async throws -> ResponseStream) {
+    init(
+        _ request: HTTPRequestData,
+        in environment: NetworkEnvironment,
+        send: @escaping @Sendable (HTTPRequestData) async throws -> ResponseStream
+    ) {
+        self.environment = environment
         var request = request
         if !request.headerFields.contains(.accept) {
             request.headerFields[.accept] = "text/event-stream"
@@ -304,9 +311,9 @@ struct EventSource: Sendable {
             // and from all clients at the same moment.
             let maximum = max(time, Self.maximumBackoff)
             let growing = min(maximum, max(time, Self.minimumBackoff) * (1 << min(count - 1, 10)))
-            time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
+            time = max(time, growing * environment.random.halfToOne())
         }
-        try await request.wait(.reconnection, for: time, on: NetworkEnvironment.current.clock)
+        try await request.wait(.reconnection, for: time, on: environment.clock)
     }
 
     func connect(after lastEventID: String) async throws -> Connection {
