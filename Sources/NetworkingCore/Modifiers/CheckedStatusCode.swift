@@ -7,16 +7,17 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// Without this modifier, `data` returns any response, while `value` always checks the status. Place it outside of
-    /// `retry`, which decides by responses. If it is inside, `retry` reads the response from a ``NetworkingError``, and
-    /// does not retry after a custom error by default.
+    /// Without this modifier, `data` returns any response, while `value` always checks the status. Other parts of the
+    /// stack find the response of a custom error with ``HTTPRequestData/response(of:)``, so `retry`, `authenticated`,
+    /// `cached` and an outbox decide by what the server said, whichever error is thrown. Place it outside of
+    /// `authenticated` and `retry` nevertheless, so that an error keeps the attempts before it.
     ///
-    /// - Parameter error: Creates a custom error for a refused response; `nil` uses the library's.
+    /// - Parameter error: Creates a custom error for a refused response; `nil`, or a result of `nil`, uses the library's.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` for 401
     ///   and of kind ``NetworkingError/Kind/status`` for any other status outside ``HTTPRequestData/acceptedStatuses``,
     ///   or the error of `error`.
     public func checkedStatusCode(
-        _ error: @escaping @Sendable (HTTPResponseData) -> (any Error)? = { _ in nil }
+        _ error: (@Sendable (HTTPResponseData) -> (any Error)?)? = nil
     ) -> some NetworkingComponent {
         modified(CheckedStatusCode(error: error))
     }
@@ -39,8 +40,8 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// Place it outside of `retry`, `authenticated` and `cached`, which decide by responses. A body that does not
-    /// decode is reported as ``checkedStatusCode(_:)`` reports it, so that the response is not lost.
+    /// Place it as ``checkedStatusCode(_:)``. A body that does not decode is reported as that modifier reports it, so
+    /// that the response is not lost.
     ///
     /// - Parameters:
     ///   - type: The type of the errors.
@@ -80,12 +81,22 @@ extension NetworkingComponent {
 }
 
 struct CheckedStatusCode: UpstreamLimited, CustomStringConvertible {
-    let error: @Sendable (HTTPResponseData) -> (any Error)?
+    let error: (@Sendable (HTTPResponseData) -> (any Error)?)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        request.refusedResponse?.clear()
         let response = try await upstream.send(request)
         guard !request.acceptedStatuses.contains(response.status) else { return response }
-        throw error(response) ?? NetworkingError.refusedStatus(of: response)
+        guard let error = error?(response) else { throw NetworkingError.refusedStatus(of: response) }
+        request.refusedResponse?.record(response, as: error)
+        throw error
+    }
+
+    func resolve(_ request: inout HTTPRequestData) {
+        // Set here, because the parts further out look for the response when they receive the error.
+        if error != nil, request.refusedResponse == nil {
+            request.refusedResponse = RefusedResponse()
+        }
     }
 
     var description: String {
