@@ -52,6 +52,7 @@ extension HTTPRequestData {
         NetworkingError(
             .rejected,
             request: self,
+            underlying: RefusedUse(textOf: .unimplemented),
             reason: "This transport has been shut down. Shut it down after the last request, or create another one."
         )
     }
@@ -64,6 +65,8 @@ extension HTTPRequestData {
     /// - Returns: The error.
     func error(for error: any Error, after head: HTTPResponse?) -> NetworkingError {
         if let error = error as? NetworkingError { return error }
+        // The app may have shut down a client of its own.
+        if error as? HTTPClientError == .alreadyShutdown { return transportIsShutDown }
         if let refused = error as? RefusedPins { return NetworkingError(refused.mismatch, request: self) }
         let fault = ClientFault(error, hasHead: head != nil)
         return NetworkingError(
@@ -103,8 +106,8 @@ private struct ClientFault {
         case let error as Silence:
             self.init(
                 .timeout,
-                "No data was transferred for \(error.limit), the limit of this transport. Try again, or allow more "
-                    + "time with the stack's timeout."
+                "No data was transferred for \(error.limit.roundedText), the limit of this transport. Try again, or "
+                    + "allow more time with the stack's timeout."
             )
         case let error as HTTPClientError:
             self.init(error)
@@ -160,8 +163,6 @@ private struct ClientFault {
                 .connection,
                 "The proxy refused to connect (\(error.shortDescription)). Check the configuration's proxy."
             )
-        case .alreadyShutdown:
-            self.init(.rejected, "The client has been shut down and accepts no requests.")
         case .cancelled:
             self.init(
                 .connectionLost,

@@ -41,11 +41,11 @@ enum RefreshFailure: Error {
     fileprivate var explanation: String {
         switch self {
         case .timeout(let limit):
-            return "The refresh took longer than \(limit). Try again, or allow the store more time."
+            return "The refresh took longer than \(limit.roundedText). Try again, or allow the store more time."
         case .lockTimeout(let limit):
             return
-                "Another process, or another store, has held the lock of the stored session for \(limit). Try again, "
-                + "or end that process if it hangs."
+                "Another process, or another store, has held the lock of the stored session for "
+                + "\(limit.roundedText). Try again, or end that process if it hangs."
         case .delegate(let error as any ReasonedError):
             return error.failedRequest.map { "\($0) failed. \(error.reason)" } ?? error.reason
         case .delegate(let error):
@@ -98,8 +98,8 @@ extension HTTPRequestData {
             request: self,
             response: response,
             reason:
-                "The credentials were refreshed \(limit.count) times within \(limit.interval), and the server accepted "
-                + "no request with them. Check the session that the delegate returns, and the clocks.",
+                "The credentials were refreshed \(limit.count) times within \(limit.interval.roundedText), and the "
+                + "server accepted no request with them. Check the session that the delegate returns, and the clocks.",
             retryAfter: refusal.delay
         )
     }
@@ -116,7 +116,7 @@ extension HTTPRequestData {
             response == nil
             ? "The refresh of the credentials failed, so the request was not sent"
             : "The server refused the credentials, and their refresh failed"
-        let further = retryAfter.map { " The next refresh may start in \($0)." } ?? ""
+        let further = retryAfter.map { " The next refresh may start in \($0.roundedText)." } ?? ""
         var error = NetworkingError(
             kind,
             request: self,

@@ -99,9 +99,9 @@ final class CallCapture: NetworkEventObserver {
         end(.success(CapturedResponse(response, rules)), isCancelled: false, metrics)
     }
 
-    func end(with error: any Error, _ metrics: CallMetrics) {
-        let rules = rules(with: (error as? NetworkingError)?.request)
-        end(.failure(CapturedFailure(error, rules)), isCancelled: error is CancellationError, metrics)
+    func end(with error: any Error, about response: HTTPResponseData?, _ metrics: CallMetrics) {
+        let rules = rules(with: (error as? NetworkingError)?.request ?? response?.sentRequest)
+        end(.failure(CapturedFailure(error, about: response, rules)), isCancelled: error is CancellationError, metrics)
     }
 
     private func rules(with request: HTTPRequestData?) -> CaptureRules {
@@ -295,7 +295,7 @@ extension CallCapture.Exchange {
         case .ended(let sent, _): (sentBytes, end) = (sent, now)
         case .failed(let error):
             // The event of a limit may have been recorded first.
-            failure = failure ?? CapturedFailure(error, rules)
+            failure = failure ?? CapturedFailure(error, about: (error as? NetworkingError)?.response, rules)
             end = end ?? now
         default: return false
         }

@@ -145,15 +145,14 @@ struct CapturedFailure: Error {
         (self.kind, self.reason, response) = (kind, reason, nil)
     }
 
-    init(_ error: any Error, _ rules: CaptureRules) {
+    init(_ error: any Error, about failedResponse: HTTPResponseData?, _ rules: CaptureRules) {
         guard !(error is CancellationError) else {
             (kind, reason, response) = (Self.cancelled, "It was cancelled.", nil)
             return
         }
-        let failure = error as? NetworkingError
-        kind = failure.map { "\($0.kind)" } ?? "failed"
+        kind = (error as? NetworkingError).map { "\($0.kind)" } ?? "failed"
         reason = rules.redaction.reason(of: error)
-        response = failure?.response.map { CapturedResponse($0, rules) }
+        response = failedResponse.map { CapturedResponse($0, rules) }
     }
 }
 

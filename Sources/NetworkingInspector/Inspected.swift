@@ -49,7 +49,7 @@ struct Inspected: UpstreamLimited, CustomStringConvertible {
             capture.end(with: response, measurement.end(of: request, with: response))
             return response
         } catch {
-            capture.end(with: error, measurement.end(of: request, with: error))
+            capture.end(with: error, about: request.response(of: error), measurement.end(of: request, with: error))
             throw error
         }
     }

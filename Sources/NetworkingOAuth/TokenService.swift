@@ -106,7 +106,7 @@ final class TokenService: Sendable {
             with: .failure(
                 OAuthError(
                     .expired,
-                    "The user did not sign in within \(signInTimeout). Sign in again, or allow more time."
+                    "The user did not sign in within \(signInTimeout.roundedText). Sign in again, or allow more time."
                 )
             )
         )

@@ -23,8 +23,9 @@ extension NetworkingComponent {
 
     /// Sends a request with a time limit for the whole call, and returns its response.
     ///
-    /// The limit covers everything that the stack does: all attempts, all waits and the body. It replaces the limit of
-    /// the stack's `deadline`, and components upstream see it as ``NetworkEnvironment/deadline``.
+    /// The limit covers everything that the stack does: all attempts, all waits and the body. It is measured on the
+    /// stack's clock, wherever in the stack that is set. It replaces the limit of the stack's `deadline`, and
+    /// components upstream see it as ``NetworkEnvironment/deadline``.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -43,7 +44,8 @@ extension NetworkingComponent {
         precondition(timeout > .zero, "timeout must be greater than zero (is \(timeout))")
         var request = request
         request.deadline = timeout
-        return try await modified(Deadline(limit: timeout, kind: .timeout)).data(request, progress: progress)
+        let deadline = Deadline(limit: timeout, kind: .timeout, clock: environmentOfStack.clock)
+        return try await modified(deadline).data(request, progress: progress)
     }
 }
 
@@ -61,14 +63,14 @@ public enum DeadlineEvent: NetworkEvent {
     /// Returns the time limit: `deadline of 60.0 seconds exceeded`.
     public func logMessage(redactedBy redaction: Redaction) -> String? {
         switch self {
-        case .exceeded(let limit): "deadline of \(limit) exceeded"
+        case .exceeded(let limit): "deadline of \(limit.roundedText) exceeded"
         }
     }
 
     /// The event: `deadlineExceeded(after: 60.0 seconds)`.
     public var description: String {
         switch self {
-        case .exceeded(let limit): "deadlineExceeded(after: \(limit))"
+        case .exceeded(let limit): "deadlineExceeded(after: \(limit.roundedText))"
         }
     }
 }
@@ -77,24 +79,37 @@ struct Deadline: DeadlineProviding, UpstreamLimited, CustomStringConvertible {
     let limit: Duration
     /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline
+    /// The clock that measures the limit; `nil` for the environment's.
+    var clock: NetworkClock?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let limit = request.deadline ?? limit
         var environment = NetworkEnvironment.current
-        let clock = environment.clock
+        let clock = clock ?? environment.clock
         let deadline = request.deadline(after: limit, on: clock)
-        environment.limit(to: deadline)
+        // The environment counts on its own clock. Where the stack sets another one, the remaining time is the same.
+        environment.limit(to: environment.clock.now + (deadline - clock.now))
         // A limit that was computed from another time may be zero or negative.
-        guard limit > .zero else { throw timeIsUp(for: request) }
-        return try await withEnvironment(environment) {
-            try await upstream.send(request, until: deadline, on: clock) { timeIsUp(for: request, underlying: $0) }
+        guard limit > .zero else { throw timeIsUp(for: request, in: environment) }
+        return try await withEnvironment(environment) { [environment] in
+            try await upstream.send(request, until: deadline, on: clock) {
+                timeIsUp(for: request, in: environment, underlying: $0)
+            }
         }
     }
 
-    private func timeIsUp(for request: HTTPRequestData, underlying: (any Error)? = nil) -> any Error {
+    private func timeIsUp(
+        for request: HTTPRequestData,
+        in environment: NetworkEnvironment,
+        underlying: (any Error)? = nil
+    ) -> any Error {
         let limit = request.deadline ?? limit
         request.emit(DeadlineEvent.exceeded(after: limit))
-        return NetworkingError.deadlineExceeded(limit, kind: kind, by: request, underlying: underlying)
+        var error = NetworkingError.deadlineExceeded(limit, kind: kind, by: request, underlying: underlying)
+        if let unfinished = environment.leftForDeadline as? UnfinishedAttempts {
+            unfinished.complete(&error)
+        }
+        return error
     }
 
     var roles: Set<StackRole> { [.deadline] }

@@ -133,18 +133,17 @@ final class CallTelemetry: NetworkEventObserver {
     }
 
     /// Ends the call, and its remaining exchanges and waits.
-    func end(with result: Result<HTTPResponseData, any Error>) {
+    ///
+    /// - Parameters:
+    ///   - result: The result of the call.
+    ///   - status: The status of the response, or of that which the error is about.
+    func end(with result: Result<HTTPResponseData, any Error>, status: Int?) {
         settle("cancelled")
-        var status: Int?
-        var type: String?
-        switch result {
-        case .success(let response):
-            status = response.status.code
-            type = subject.errorType(of: response.status.code)
-        case .failure(let error):
-            status = (error as? NetworkingError)?.response?.status.code
-            type = error.telemetryType
-        }
+        let type: String? =
+            switch result {
+            case .success(let response): subject.errorType(of: response.status.code)
+            case .failure(let error): error.telemetryType
+            }
         let (attempts, waits, count) = state.withLock { $0.end() }
         for attempt in attempts {
             // Such an exchange never started because its request was invalid, or it continues for other callers.

@@ -56,10 +56,10 @@ struct Telemetry: UpstreamLimited, CustomStringConvertible {
         call.take(&observed)
         do {
             let response = try await call.run { try await upstream.send(observed) }
-            call.end(with: .success(response))
+            call.end(with: .success(response), status: response.status.code)
             return response
         } catch {
-            call.end(with: .failure(error))
+            call.end(with: .failure(error), status: request.response(of: error)?.status.code)
             throw error
         }
     }

@@ -28,7 +28,7 @@ struct SpooledBody: BodySource {
     }
 }
 
-private struct SpooledReader: BodyReaderNow {
+private struct SpooledReader: DiskReader {
     let file: TemporaryFile
     private var position: Int64 = 0
 

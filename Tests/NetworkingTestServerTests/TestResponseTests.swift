@@ -83,6 +83,19 @@ struct TestResponseTests {
         }
     }
 
+    @Test func encodesJSONWithAGivenEncoder() async throws {
+        struct User: Encodable {
+            let firstName: String
+        }
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        try await withTestServer { server in
+            server.enqueue(try .json(User(firstName: "Zoë"), encoder: encoder))
+            let received = try await response(of: server, to: get("/"))
+            #expect(received.hasSuffix(#"{"first_name":"Zoë"}"#))
+        }
+    }
+
     @Test func keepsOrderSpellingAndRepetitionOfFields() async throws {
         try await withTestServer { server in
             var fields = HTTPFields()

@@ -1,6 +1,9 @@
 public import NetworkingCore
 
 /// The way to handle a request while there is no network that it may use.
+///
+/// Until the first status of the network is known, a request waits for it: with ``wait(upTo:)`` within its limit, and
+/// otherwise for up to two seconds. After that, the network counts as missing.
 public enum OfflinePolicy: Sendable, Hashable {
     /// Sends the request as if there were a network.
     case send

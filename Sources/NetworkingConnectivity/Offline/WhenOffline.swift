@@ -59,8 +59,15 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
         _ upstream: some NetworkingComponent
     ) async throws -> HTTPRequestData {
         let policy = request.offlinePolicy ?? policy
-        guard policy != .send, !request.isLoopback,
-            let reason = try await connectivity.refusal(of: request.networkAccess)
+        guard policy != .send, !request.isLoopback else { return request }
+        let clock = environment.clock
+        let start = clock.now
+        guard
+            let reason = try await connectivity.refusal(
+                of: request.networkAccess,
+                until: policy.maximumWaitForStatus.map { start + $0 },
+                on: clock
+            )
         else { return request }
         try Task.checkCancellation()
         switch policy {
@@ -69,7 +76,7 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
         case .fail:
             throw refused(request, reason)
         case .wait(let limit):
-            try await wait(for: connectivity, request, upTo: limit, reason, on: environment.clock)
+            try await wait(for: connectivity, request, upTo: limit, since: start, reason, on: clock)
             return request
         case .cached:
             guard upstream.modifiers.contains(where: { $0.roles.contains(.caching) }) else {
@@ -86,18 +93,19 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
         for connectivity: any Connectivity,
         _ request: HTTPRequestData,
         upTo limit: Duration?,
+        since start: Duration,
         _ reason: String,
         on clock: NetworkClock
     ) async throws {
         let isOnline = try await request.waiting(.connectivity, upTo: limit, on: clock) {
             try await connectivity.waitUntilOnline(
                 for: request.networkAccess,
-                until: limit.map { clock.now + $0 },
+                until: limit.map { start + $0 },
                 on: clock
             )
         }
         guard isOnline else {
-            throw refused(request, "\(reason) It was not available again within \(limit ?? .zero).")
+            throw refused(request, "\(reason) None was available within \((limit ?? .zero).roundedText).")
         }
         try Task.checkCancellation()
     }
@@ -142,11 +150,32 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
     }
 }
 
+extension OfflinePolicy {
+    /// The maximum time until the status of the network is known; `nil` for no limit.
+    fileprivate var maximumWaitForStatus: Duration? {
+        switch self {
+        case .send: .zero
+        // The operating system reports the first status within milliseconds.
+        case .fail, .cached: .seconds(2)
+        case .wait(let limit): limit
+        }
+    }
+}
+
 extension Connectivity {
     /// Returns the reason why a request may not be sent over the current network; `nil` if it may.
-    fileprivate func refusal(of access: NetworkAccess) async throws -> String? {
+    ///
+    /// A source that ends without any status does not know the network, so the request is sent. A source that stays
+    /// silent for too long counts as a missing network.
+    fileprivate func refusal(
+        of access: NetworkAccess,
+        until deadline: Duration?,
+        on clock: NetworkClock
+    ) async throws -> String? {
         if let status { return access.refusal(over: status) }
-        // A source that ends without any status does not know the network.
-        return try await firstStatus { _ in true }.flatMap { access.refusal(over: $0) }
+        guard let first = try await firstStatus(until: deadline, on: clock, where: { _ in true }) else {
+            return "It is not known whether there is a network."
+        }
+        return first.flatMap { access.refusal(over: $0) }
     }
 }

@@ -40,6 +40,28 @@ extension BodyReaderNow {
     }
 }
 
+/// A single pass over a body on disk.
+///
+/// A task does not wait for the disk on its own thread: it would block the threads on which all tasks run.
+package protocol DiskReader: BodyReaderNow, Sendable {}
+
+extension DiskReader {
+    package mutating func next() async throws -> Data? {
+        let current = self
+        let (reader, chunk) =
+            try await DiskQueue.run {
+                Result {
+                    var reader = current
+                    let chunk = try reader.nextNow()
+                    return (reader, chunk)
+                }
+            }
+            .get()
+        self = reader
+        return chunk
+    }
+}
+
 /// A reader of bytes in memory.
 struct DataReader: BodyReaderNow {
     private var data: Data?
@@ -70,8 +92,8 @@ struct FileBody: BodySource {
         path
     }
 
-    func open() throws -> any BodyReader {
-        try reader()
+    func open() async throws -> any BodyReader {
+        try await DiskQueue.run { Result { try reader() } }.get()
     }
 
     func openNow() throws -> (any BodyReaderNow)? {
@@ -87,7 +109,7 @@ struct FileBody: BodySource {
     }
 }
 
-private struct FileReader: BodyReaderNow {
+private struct FileReader: DiskReader {
     private static let chunkSize: Int64 = 128 << 10
 
     private let file: OpenFile

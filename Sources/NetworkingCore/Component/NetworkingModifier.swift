@@ -11,7 +11,7 @@
 ///         upstream: some NetworkingComponent
 ///     ) async throws -> HTTPResponseData {
 ///         var request = request
-///         request.headerFields[.requestID] = "\(request.id)"
+///         request.headerFields[.requestID] = UUID().uuidString
 ///         return try await upstream.send(request)
 ///     }
 /// }

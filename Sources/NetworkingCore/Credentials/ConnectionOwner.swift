@@ -84,14 +84,17 @@ extension HTTPRequestData {
         ownedCredentials = owned
     }
 
-    /// Removes the signatures of the request, and the header fields that they set.
-    mutating func removeSignatures() {
-        let signatures = signatures
-        guard !signatures.signers.isEmpty else { return }
-        for name in signatures.fields {
+    /// Removes the header fields and query items that parts of the stack have recorded as credentials.
+    mutating func removeOwnedCredentials() {
+        let owned = ownedCredentials
+        guard !owned.principals.isEmpty else { return }
+        for name in owned.fields {
             headerFields[name] = nil
         }
-        self.signatures = Signatures()
+        for name in owned.queryItems {
+            query[name] = nil
+        }
+        ownedCredentials = OwnedCredentials()
     }
 
     /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has

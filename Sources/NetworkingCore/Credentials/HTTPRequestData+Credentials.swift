@@ -187,7 +187,7 @@ extension HTTPRequestData {
                 }
             }
         }
-        removeSignatures()
+        removeOwnedCredentials()
     }
 
     /// The fields and query items with credentials that parts of the stack have set on the way, in addition to an

@@ -6,9 +6,13 @@ import Synchronization
 /// A task per timeout would cost three times as much as the rest of a stack, and nearly every timeout is cancelled.
 /// Setting an alarm is a heap insertion and cancelling it is a dictionary removal. One task sleeps until the earliest
 /// alarm. Cancelling that alarm does not wake the task, which finds nothing to do when it wakes.
+///
+/// The task only finds the alarms that are due. Their actions run on another thread, because an action may run code of
+/// an app, such as a cancellation handler that blocks.
 final class AlarmHeap: AlarmOwner {
     private let now: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async throws -> Void
+    private let thread = ActionThread(label: "Networking.Alarms")
     private let state = Mutex(State())
 
     init(now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void) {
@@ -39,22 +43,49 @@ final class AlarmHeap: AlarmOwner {
 
     private func sleeper(generation: UInt64, until deadline: Duration) -> OwnedTask<Void> {
         // The task must not keep the heap alive, or a clock that has been released would wait for its last alarm.
-        .detached { [weak self, sleep] in
+        .detached { [weak self, now, sleep] in
             var next: Duration? = deadline
             while let deadline = next {
-                try await sleep(deadline)
+                try await Self.sleep(until: deadline, now, sleep)
                 next = self?.ring(generation: generation)
             }
         }
     }
 
-    /// Runs the alarms that are due and returns the next deadline, or `nil` if a newer sleeper has replaced this one.
+    /// Sleeps until a deadline, also on a clock of an app whose own sleep fails or returns at once.
+    ///
+    /// The system's clock replaces such a sleep, for the time that is left on the other clock.
+    private static func sleep(
+        until deadline: Duration,
+        _ now: @Sendable () -> Duration,
+        _ sleep: @Sendable (Duration) async throws -> Void
+    ) async throws {
+        var time = now()
+        while time < deadline {
+            let start = time
+            var hasFailed = false
+            do {
+                try await sleep(deadline)
+            } catch {
+                // The sleeper itself is cancelled when another one replaces it.
+                try Task.checkCancellation()
+                hasFailed = true
+            }
+            time = now()
+            guard time < deadline, hasFailed || time - start < shortestSleep else { continue }
+            try await ContinuousClock().sleep(for: min(max(deadline - time, shortestSleep), longestSleep))
+            time = now()
+        }
+    }
+
+    private static let (shortestSleep, longestSleep) = (Duration.milliseconds(1), Duration.seconds(60))
+
+    /// Hands over the alarms that are due, and returns the next deadline, or `nil` if a newer sleeper has replaced this
+    /// one.
     private func ring(generation: UInt64) -> Duration? {
         let now = now()
         let (actions, next) = state.withLock { $0.ring(at: now, generation: generation) }
-        for action in actions {
-            action()
-        }
+        thread.run(actions)
         return next
     }
 

@@ -32,7 +32,7 @@ public final class ExchangeLimit: Sendable {
 
     /// Cancels an exchange at the limit, and records that the limit was reached.
     ///
-    /// - Parameter cancel: Ends the exchange. It runs on a thread of the clock and must not block.
+    /// - Parameter cancel: Ends the exchange. It runs on a thread of the clock and should not block.
     /// - Returns: The alarm, which must be cancelled when the exchange has ended.
     public func alarm(_ cancel: @escaping @Sendable () -> Void) -> Alarm {
         clock.alarm(at: deadline) { [self] in

@@ -43,8 +43,13 @@ public struct NetworkClock: Sendable {
     }
 
     /// Whether two values are the same clock, so that their moments can be compared.
-    static func === (lhs: NetworkClock, rhs: NetworkClock) -> Bool {
+    package static func === (lhs: NetworkClock, rhs: NetworkClock) -> Bool {
         lhs.engine === rhs.engine
+    }
+
+    /// Whether two values are different clocks.
+    package static func !== (lhs: NetworkClock, rhs: NetworkClock) -> Bool {
+        lhs.engine !== rhs.engine
     }
 
     /// The current date, which may jump.
@@ -82,7 +87,8 @@ public struct NetworkClock: Sendable {
     ///
     /// - Parameters:
     ///   - deadline: The moment, on this clock.
-    ///   - action: Runs on a thread of the clock and must not block.
+    ///   - action: Runs on a thread of the clock. It should not block. If it does, it delays the other alarms of the
+    ///     clock by a few milliseconds.
     /// - Returns: The alarm.
     public func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
         engine.alarm(at: deadline, action)

@@ -34,7 +34,7 @@ extension NetworkingError {
             kind,
             request: request,
             underlying: underlying,
-            reason: "The call was not complete within \(limit), including all attempts and waits."
+            reason: "The call was not complete within \(limit.roundedText), including all attempts and waits."
         )
     }
 }

@@ -32,8 +32,9 @@ extension NetworkingError: LocalizedError, ErrorWithUserText {
         userText.localized(.suggestion)
     }
 
-    /// The texts of the status if it has its own, and those of the kind otherwise.
+    /// The texts of the status or of the cause if it has its own, and those of the kind otherwise.
     package var userText: UserText {
+        if let cause = underlying as? RefusedUse { return cause.userText }
         guard kind == .status, let status else { return kind.text }
         return UserText.status(status.code) ?? kind.text
     }

@@ -14,18 +14,18 @@ public enum WaitEvent: NetworkEvent {
     /// Returns the message with the duration; `nil` for the end of a wait with ``Wait/isTimed``.
     public func logMessage(redactedBy redaction: Redaction) -> String? {
         switch self {
-        case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
+        case .waiting(let wait, let duration): "waiting\(duration.map { " \($0.roundedText)" } ?? "") (\(wait))"
         // The line at the start of the wait already has the duration.
         case .waited(let wait, _) where wait.isTimed: nil
-        case .waited(let wait, let duration): "waited \(duration) (\(wait))"
+        case .waited(let wait, let duration): "waited \(duration.roundedText) (\(wait))"
         }
     }
 
     /// The event: `waiting(backoff, 0.2 seconds)`.
     public var description: String {
         switch self {
-        case .waiting(let wait, let duration): "waiting(\(wait)\(duration.map { ", \($0)" } ?? ""))"
-        case .waited(let wait, let duration): "waited(\(wait), \(duration))"
+        case .waiting(let wait, let duration): "waiting(\(wait)\(duration.map { ", \($0.roundedText)" } ?? ""))"
+        case .waited(let wait, let duration): "waited(\(wait), \(duration.roundedText))"
         }
     }
 }

@@ -37,4 +37,12 @@ extension HTTPResponse {
     package var contentRange: ContentRange? {
         status.code == 206 ? headerFields[.contentRange].flatMap { ContentRange($0) } : nil
     }
+
+    /// Whether the response states a part of a representation, although its status promises the whole.
+    package var isUnannouncedPart: Bool {
+        guard status.code != 206, let content = headerFields[.contentRange].flatMap({ ContentRange($0) }) else {
+            return false
+        }
+        return content.range.lowerBound > 0 || content.length.map { content.range.upperBound < $0 } ?? false
+    }
 }

@@ -20,7 +20,8 @@ import Synchronization
 public struct HTTPRequestData: Sendable, Identifiable {
     /// An identifier that is unique in this process, for logs and to distinguish requests.
     ///
-    /// It is not part of equality.
+    /// It is the same each time that a stored request is sent, and another process may have the same one. A header
+    /// field that identifies a request to a server needs a `UUID` for each send instead. It is not part of equality.
     public struct ID: Sendable, Hashable, CustomStringConvertible {
         let number: UInt64
 

@@ -107,14 +107,18 @@ public struct HeaderFields: Sendable {
         httpFields.append(field)
     }
 
-    /// Sets the fields of another collection, and remembers its invalid ones.
+    /// Sets the fields of another collection in their order, and remembers its invalid ones.
     ///
     /// - Parameters:
     ///   - other: The fields to set.
     ///   - overriding: Whether they replace fields with the same names.
-    /// - Returns: The names that were set.
-    mutating func merge(_ other: HeaderFields, overriding: Bool) -> Set<HTTPField.Name> {
-        let names = Set(other.httpFields.map(\.name)).filter { overriding || !contains($0) }
+    /// - Returns: The names that were set, in the same order.
+    mutating func merge(_ other: HeaderFields, overriding: Bool) -> [HTTPField.Name] {
+        // An array, because the order of a set differs from run to run, and the fields would be sent in that order.
+        var names: [HTTPField.Name] = []
+        for field in other.httpFields where !names.contains(field.name) && (overriding || !contains(field.name)) {
+            names.append(field.name)
+        }
         for name in names {
             self[fields: name] = other[fields: name]
         }

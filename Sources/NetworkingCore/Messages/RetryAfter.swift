@@ -5,20 +5,31 @@ extension HTTPResponse {
     /// The time that the server asks clients to wait (RFC 9110 section 10.2.3); `nil` if there is no valid
     /// `Retry-After`.
     ///
-    /// The field has seconds, or a date in any of HTTP's three forms. A date is compared with the response's own
-    /// `Date`, so that a wrong clock does no harm. A date in the past returns zero.
+    /// The field has seconds, or a date in any of HTTP's three forms. A fraction of a second, which HTTP does not allow
+    /// and servers send, is rounded up. A date is compared with the response's own `Date`, so that a wrong clock does
+    /// no harm. A date in the past returns zero.
     ///
     /// - Parameter now: The current date, for a response without `Date`.
     /// - Returns: The time to wait.
     package func retryAfter(now: Date) -> Duration? {
         guard let value = headerFields[.retryAfter]?.trimmed, !value.isEmpty else { return nil }
-        let digits = value.hasPrefix("-") ? value.dropFirst() : value
-        // The limit is a million years.
-        if let seconds = DecimalDigits.number(digits.utf8, limit: 1 << 45) {
-            return digits.count == value.count ? .seconds(seconds) : .zero
+        let isNegative = value.hasPrefix("-")
+        if let seconds = Self.seconds(isNegative ? value.dropFirst() : value[...]) {
+            return isNegative ? .zero : .seconds(seconds)
         }
         guard let date = Date(httpDate: value, now: now) else { return nil }
         let reference = headerFields[.date].flatMap { Date(httpDate: $0.trimmed, now: now) } ?? now
         return .seconds(max(0, date.timeIntervalSince(reference).rounded(.up)))
+    }
+
+    /// Returns whole seconds, rounded up; `nil` if the text is no decimal number.
+    private static func seconds(_ text: Substring) -> Int64? {
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        // The limit is a million years.
+        guard let whole = DecimalDigits.number(parts[0].utf8, limit: 1 << 45) else { return nil }
+        guard parts.count == 2 else { return whole }
+        let fraction = parts[1].utf8
+        guard !fraction.isEmpty, fraction.allSatisfy({ DecimalDigits.contains($0) }) else { return nil }
+        return fraction.allSatisfy { $0 == UInt8(ascii: "0") } ? whole : whole + 1
     }
 }

@@ -61,7 +61,7 @@ extension HTTPRequestData {
     ///
     /// ```swift
     /// request.addProgressHandler { progress in
-    ///     print(progress.received.fractionCompleted ?? 0)
+    ///     print(progress.fraction)
     /// }
     /// ```
     ///
@@ -93,5 +93,19 @@ public struct TransferProgress: Sendable, Hashable {
     public init(sent: BytesSent = BytesSent(), received: BytesReceived = BytesReceived()) {
         self.sent = sent
         self.received = received
+    }
+
+    /// The completed fraction for a progress bar, from 0 to 1; 0 as long as the total is unknown.
+    ///
+    /// It is the fraction of the request's body if there is one, as for an upload, and otherwise the fraction of the
+    /// response's body. ``BytesTransferred/fractionCompleted`` of ``sent`` and ``received`` tells the two apart, and
+    /// tells an unknown total from the start of a transfer.
+    ///
+    /// ```swift
+    /// let response = try await network.data(request) { print($0.fraction) }
+    /// ```
+    public var fraction: Double {
+        let sendsBody = sent.count > 0 || sent.expected ?? 0 > 0
+        return (sendsBody ? sent.fractionCompleted : nil) ?? received.fractionCompleted ?? 0
     }
 }

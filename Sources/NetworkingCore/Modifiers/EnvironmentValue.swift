@@ -23,6 +23,17 @@ extension NetworkingComponent {
 }
 
 extension NetworkingComponent {
+    /// The environment of work that belongs to a call and is done outside of the stack, such as a wait between two
+    /// requests: the caller's environment with the values that the stack sets.
+    ///
+    /// If the stack sets a value at several places, the outermost one counts.
+    package var environmentOfStack: NetworkEnvironment {
+        modifiers.reversed()
+            .reduce(.current) { environment, part in
+                (part as? any EnvironmentSetting).map { environment.merging($0.environment) } ?? environment
+            }
+    }
+
     /// The environment of the stack's `authenticated` modifier.
     ///
     /// Code that signs in through the stack, without one of its requests, runs in this environment.

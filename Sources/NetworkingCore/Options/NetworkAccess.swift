@@ -80,16 +80,36 @@ extension Connectivity {
         until deadline: Duration?,
         on clock: NetworkClock
     ) async throws -> Bool {
-        guard let deadline else {
-            return try await firstStatus { access.refusal(over: $0) == nil } != nil
+        guard deadline.map({ $0 > clock.now }) ?? true else {
+            return status.map { access.refusal(over: $0) == nil } ?? false
         }
-        guard deadline > clock.now else { return status.map { access.refusal(over: $0) == nil } ?? false }
+        let status = try await firstStatus(until: deadline, on: clock) { access.refusal(over: $0) == nil }
+        return status.flatMap { $0 } != nil
+    }
+
+    /// Waits for a status that fulfils a condition.
+    ///
+    /// - Parameters:
+    ///   - deadline: The moment, on `clock`, at which the wait ends; `nil` for none.
+    ///   - clock: The clock that measures the deadline.
+    ///   - condition: Returns whether the wait is over.
+    /// - Returns: The status, which is `nil` if the sequence of changes ends without one; `nil` if the wait has ended
+    ///   at the deadline.
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    package func firstStatus(
+        until deadline: Duration?,
+        on clock: NetworkClock,
+        where condition: @escaping @Sendable (ConnectivityStatus) -> Bool
+    ) async throws -> ConnectivityStatus?? {
+        guard let deadline else { return .some(try await firstStatus(where: condition)) }
         do {
-            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: WaitIsOver.init) {
-                try await firstStatus { access.refusal(over: $0) == nil } != nil
-            }
+            return .some(
+                try await withTimeLimit(until: deadline, on: clock, timeIsUp: WaitIsOver.init) {
+                    try await firstStatus(where: condition)
+                }
+            )
         } catch is WaitIsOver {
-            return false
+            return nil
         }
     }
 }

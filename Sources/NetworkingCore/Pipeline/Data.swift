@@ -3,7 +3,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let response = try await network.data(HTTPRequestData(path: "hello")) { progress in
-    ///     print(progress.received.fractionCompleted ?? 0)
+    ///     print(progress.fraction)
     /// }
     /// ```
     ///

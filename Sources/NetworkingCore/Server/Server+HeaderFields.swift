@@ -77,7 +77,7 @@ extension NetworkingComponent {
 
 extension Server {
     fileprivate init(headerFields fields: HeaderFields, overriding: Bool) {
-        let credentials = Set(fields.httpFields.filter(\.isCredential).map(\.name))
+        let credentials = fields.httpFields.filter(\.isCredential).map(\.name)
         let names = fields.httpFields.map(\.name.rawName).joined(separator: ", ")
         self.init(
             "headerFields: \(names)\(overriding.setting)",

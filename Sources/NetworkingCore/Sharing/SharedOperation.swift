@@ -222,6 +222,11 @@ package final class SharedOperation<Success: Sendable>: Sendable {
             guard hasCreator else { return deadlines }
             return creatorsDeadline.map { deadlines + [$0] }
         }
+
+        /// The deadlines of the waiters that have one.
+        var presentDeadlines: [CallDeadline] {
+            waiters.presentDeadlines + (hasCreator ? [creatorsDeadline].compactMap { $0 } : [])
+        }
     }
 
     /// The waiters, each with its deadline.
@@ -248,6 +253,11 @@ package final class SharedOperation<Success: Sendable>: Sendable {
                 deadlines.append(deadline)
             }
             return deadlines
+        }
+
+        /// The deadlines of the waiters that have one.
+        var presentDeadlines: [CallDeadline] {
+            ([first].compactMap { $0 } + others.values).compactMap(\.deadline)
         }
 
         mutating func add(_ waiter: Waiter, until deadline: CallDeadline?) {
@@ -286,6 +296,13 @@ extension SharedOperation: DeadlineSource {
             latest = max(moment, latest ?? moment)
         }
         return latest
+    }
+
+    func leave(_ record: (any Sendable)?) {
+        // Outside of the lock, like the deadlines above.
+        for deadline in state.withLock({ $0.presentDeadlines }) {
+            deadline.leave(record)
+        }
     }
 }
 

@@ -9,11 +9,14 @@ package final class OrderedReports: Sendable {
         var last = 0
         var next: TransferProgress?
         var isReporting = false
+        var waiter: Suspension<Void>?
 
-        mutating func takeNext() -> TransferProgress? {
+        mutating func takeNext() -> (report: TransferProgress?, waiter: Suspension<Void>?) {
             defer { next = nil }
             isReporting = next != nil
-            return next
+            guard !isReporting else { return (next, nil) }
+            defer { waiter = nil }
+            return (nil, waiter)
         }
     }
 
@@ -29,7 +32,8 @@ package final class OrderedReports: Sendable {
     /// - Parameters:
     ///   - progress: The progress of the transfer.
     ///   - number: The number of the report. A report is dropped if its number is not greater than all before.
-    package func report(_ progress: TransferProgress, _ number: Int) {
+    ///   - thread: The thread that runs the handler; `nil` for the calling thread, which then waits for the handler.
+    package func report(_ progress: TransferProgress, _ number: Int, on thread: ActionThread? = nil) {
         let isFree = state.withLock { state in
             guard number > state.last else { return false }
             state.last = number
@@ -39,9 +43,39 @@ package final class OrderedReports: Sendable {
             return true
         }
         guard isFree else { return }
-        while let next = state.withLock({ $0.takeNext() }) {
-            handler(next)
+        if let thread {
+            let action: @Sendable () -> Void = { [self] in deliver() }
+            thread.run(CollectionOfOne(action))
+        } else {
+            deliver()
         }
+    }
+
+    private func deliver() {
+        while true {
+            let (report, waiter) = state.withLock { $0.takeNext() }
+            waiter?.resume()
+            guard let report else { return }
+            handler(report)
+        }
+    }
+
+    /// Waits until the handler has received all reports.
+    ///
+    /// Only one caller may wait.
+    ///
+    /// - Parameter limit: The time limit of the wait.
+    package func settle(limit: ExchangeLimit?) async {
+        let wait = Suspension<Void>()
+        let isReporting = state.withLock { state in
+            if state.isReporting { state.waiter = wait }
+            return state.isReporting
+        }
+        guard isReporting else { return }
+        let alarm = limit?.alarm { wait.resume() }
+        defer { alarm?.cancel() }
+        // The response is there, so neither a cancellation nor the limit is a failure.
+        try? await wait.value()
     }
 
     /// Drops all later reports.

@@ -6,7 +6,7 @@ import Synchronization
 /// let tracker = ProgressTracker()
 /// async let first = network.data(.get("one"), trackedBy: tracker)
 /// async let second = network.data(.get("two"), trackedBy: tracker)
-/// // … meanwhile: tracker.progress.received.fractionCompleted
+/// // … meanwhile: tracker.progress.fraction
 /// ```
 ///
 /// A tracked call counts while it is in progress. If it succeeds, it continues to count for as long as the tracker
@@ -38,7 +38,8 @@ public final class ProgressTracker: Sendable {
 
     /// Removes a request that is complete, and keeps counting its bytes.
     ///
-    /// If its total is unknown, the number of transferred bytes becomes the total.
+    /// The number of transferred bytes becomes its total, so that it counts as complete even if its total was unknown
+    /// or its body was not transferred to the end.
     ///
     /// - Parameter id: The identifier of the request.
     public func finish(_ id: HTTPRequestData.ID) {
@@ -121,8 +122,8 @@ public final class ProgressTracker: Sendable {
         mutating func finish(_ id: HTTPRequestData.ID) {
             guard var progress = transfers[id] else { return }
             remove(id)
-            progress.sent.expected = progress.sent.expected ?? progress.sent.count
-            progress.received.expected = progress.received.expected ?? progress.received.count
+            progress.sent.expected = progress.sent.count
+            progress.received.expected = progress.received.count
             add(progress)
             hasFinished = true
         }

@@ -29,22 +29,30 @@ package struct CallMeasurement: Sendable {
 
     /// Returns the metrics of a call that returned a response.
     package func end(of request: HTTPRequestData, with response: HTTPResponseData) -> CallMetrics {
-        metrics(of: request, outcome: .response(response.status.code), bodyLength: response.body.count)
+        metrics(of: request, outcome: .response(response.status.code), response, bodyLength: response.body.count)
     }
 
     /// Returns the metrics of a call that failed or was cancelled.
     package func end(of request: HTTPRequestData, with error: any Error) -> CallMetrics {
         let isCancelled = error is CancellationError
         let outcome = isCancelled ? .cancelled : CallMetrics.Outcome.failure((error as? NetworkingError)?.kind)
-        return metrics(of: request, outcome: outcome, bodyLength: 0)
+        return metrics(of: request, outcome: outcome, request.response(of: error), bodyLength: 0)
     }
 
     private func metrics(
         of request: HTTPRequestData,
         outcome: CallMetrics.Outcome,
+        _ response: HTTPResponseData?,
         bodyLength: Int64
     ) -> CallMetrics {
         let log = position.map { recorder.finish(from: $0) } ?? recorder.finish()
-        return CallMetrics(log, of: request, at: date, outcome: outcome, bodyLength: bodyLength)
+        return CallMetrics(
+            log,
+            of: request,
+            at: date,
+            outcome: outcome,
+            statusCode: response?.status.code,
+            bodyLength: bodyLength
+        )
     }
 }

@@ -39,6 +39,8 @@ public struct CallMetrics: Sendable {
     public var duration: Duration { .nanoseconds(log.end - log.start) }
     /// The result of the call.
     public var outcome: Outcome { content.outcome }
+    /// The status code of the response that the call returned or that its error is about; `nil` if there was none.
+    public var statusCode: Int? { content.statusCode }
     /// The number of exchanges that transports made, including redirects and exchanges after a refresh.
     public var attempts: Int { log.tally.attempts }
     /// The number of body bytes sent in successful exchanges.
@@ -57,8 +59,22 @@ public struct CallMetrics: Sendable {
         return isFromCache || isShared ? max(0, content.bodyLength - receivedBytes) : 0
     }
 
-    init(_ log: CallLog, of request: HTTPRequestData, at date: Date, outcome: Outcome, bodyLength: Int64) {
-        content = Content(log: log, request: request.compact, date: date, outcome: outcome, bodyLength: bodyLength)
+    init(
+        _ log: CallLog,
+        of request: HTTPRequestData,
+        at date: Date,
+        outcome: Outcome,
+        statusCode: Int?,
+        bodyLength: Int64
+    ) {
+        content = Content(
+            log: log,
+            request: request.compact,
+            date: date,
+            outcome: outcome,
+            statusCode: statusCode,
+            bodyLength: bodyLength
+        )
     }
 
     var log: CallLog { content.log }
@@ -72,13 +88,22 @@ public struct CallMetrics: Sendable {
         let request: HTTPRequestData
         let date: Date
         let outcome: Outcome
+        let statusCode: Int?
         let bodyLength: Int64
 
-        init(log: CallLog, request: HTTPRequestData, date: Date, outcome: Outcome, bodyLength: Int64) {
+        init(
+            log: CallLog,
+            request: HTTPRequestData,
+            date: Date,
+            outcome: Outcome,
+            statusCode: Int?,
+            bodyLength: Int64
+        ) {
             self.log = log
             self.request = request
             self.date = date
             self.outcome = outcome
+            self.statusCode = statusCode
             self.bodyLength = bodyLength
         }
     }

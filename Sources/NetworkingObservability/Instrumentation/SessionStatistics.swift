@@ -27,7 +27,7 @@ public struct SessionStatistics: Sendable {
     public private(set) var failures: [NetworkingError.Kind: Int] = [:]
     /// The number of failures with an error of another type.
     public private(set) var otherFailures = 0
-    /// The number of responses by status code.
+    /// The number of responses by status code, including those that the errors of failed calls are about.
     public private(set) var statuses: [Int: Int] = [:]
     /// The number of exchanges that transports made.
     public private(set) var attempts = 0
@@ -114,9 +114,9 @@ public struct SessionStatistics: Sendable {
         refreshes += tally.refreshes
         shared += metrics.isShared ? 1 : 0
         if let result = tally.cache { add(result) }
+        if let code = metrics.statusCode { statuses[code, default: 0] += 1 }
         switch metrics.outcome {
         case .response(let code):
-            statuses[code, default: 0] += 1
             if code < 400 { successes += 1 } else { failures[.status, default: 0] += 1 }
         case .failure(let kind?): failures[kind, default: 0] += 1
         case .failure(nil): otherFailures += 1

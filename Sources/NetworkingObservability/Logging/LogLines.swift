@@ -54,6 +54,7 @@ struct LogLines: Sendable {
             of: request,
             headers: headers(request.headerFields.httpFields, redaction),
             body: request.body.flatMap { body in
+                guard body.length != 0 else { return nil }
                 let type = request.headerFields[.contentType] ?? body.contentType
                 return detail.bodyStyle.map { redaction.text(for: body, contentType: type, style: $0) }
             }
@@ -63,10 +64,7 @@ struct LogLines: Sendable {
     func success(_ request: HTTPRequestData, _ response: HTTPResponseData, elapsed: Duration) {
         guard shows(level) else { return }
         let redaction = redaction.redactingSecrets(of: request)
-        let status = PrintableText.cut(
-            PrintableText.singleLine(redaction.redactingValues(in: response.status.text)),
-            to: 256
-        )
+        let status = status(of: response, redaction)
         let target = target(of: request, redaction)
         let outcome = LogRecord.Segment(", \(response.body.count) bytes in \(elapsed.milliseconds)")
         write(
@@ -75,11 +73,7 @@ struct LogLines: Sendable {
             [LogRecord.Segment("← \(status) ")] + target + [outcome],
             of: request,
             headers: headers(response.headerFields, redaction),
-            body: response.body.data.flatMap { data in
-                let type = response.headerFields[.contentType]
-                let redaction = redaction.forBody(ofStatus: response.status.code)
-                return detail.bodyStyle.map { redaction.text(for: data, contentType: type, style: $0) }
-            }
+            body: body(of: response, redaction)
         )
     }
 
@@ -89,11 +83,21 @@ struct LogLines: Sendable {
         guard shows(level) else { return }
         let redaction = redaction.redactingSecrets(of: request)
         let target = target(of: request, redaction)
+        // An error of the app says nothing about the response that it is about.
+        let response = isCancelled ? nil : request.response(of: error)
+        let status = error is NetworkingError ? nil : response.map { "\(self.status(of: $0, redaction)), " }
         let outcome =
             isCancelled
             ? " was cancelled after \(elapsed().milliseconds)"
-            : " failed after \(elapsed().milliseconds): \(redaction.reason(of: error))"
-        write(.failure, level, [LogRecord.Segment("✗ ")] + target + [LogRecord.Segment(outcome)], of: request)
+            : " failed after \(elapsed().milliseconds): \(status ?? "")\(redaction.reason(of: error))"
+        write(
+            .failure,
+            level,
+            [LogRecord.Segment("✗ ")] + target + [LogRecord.Segment(outcome)],
+            of: request,
+            headers: response.flatMap { headers($0.headerFields, redaction) },
+            body: response.flatMap { body(of: $0, redaction) }
+        )
     }
 
     /// Writes a line about an event, without private values.
@@ -108,6 +112,16 @@ struct LogLines: Sendable {
         let (open, query) = redaction.target(of: request)
         let segment = LogRecord.Segment(open)
         return query.isEmpty ? [segment] : [segment, LogRecord.Segment(query, privacy: privacy.segmentPrivacy)]
+    }
+
+    private func status(of response: HTTPResponseData, _ redaction: Redaction) -> String {
+        PrintableText.cut(PrintableText.singleLine(redaction.redactingValues(in: response.status.text)), to: 256)
+    }
+
+    private func body(of response: HTTPResponseData, _ redaction: Redaction) -> String? {
+        guard let style = detail.bodyStyle, let data = response.body.data, !data.isEmpty else { return nil }
+        let type = response.headerFields[.contentType]
+        return redaction.forBody(ofStatus: response.status.code).text(for: data, contentType: type, style: style)
     }
 
     private func headers(_ fields: HTTPFields, _ redaction: Redaction) -> [String]? {

@@ -139,7 +139,9 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             }
         }
         if let waiter {
-            return try await wait(waiter, for: exchange, key, of: request, upstream: upstream, isLast: isLast)
+            let response = try await wait(waiter, for: exchange, key, of: request, upstream: upstream, isLast: isLast)
+            await listener?.settle()
+            return response
         }
         let branch = request.recorder?.branch()
         defer {
@@ -148,7 +150,10 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             }
         }
         start(exchange, key, of: request, recordingInto: branch, upstream: upstream)
-        return try await exchange.work.valueForCreator(limit: request.exchangeLimit)
+        let response = try await exchange.work.valueForCreator(limit: request.exchangeLimit)
+        // The caller receives the last report before its response.
+        await listener?.settle()
+        return response
     }
 
     // Only the wait for a shared exchange has to end at the limit. The exchange itself may serve other callers.

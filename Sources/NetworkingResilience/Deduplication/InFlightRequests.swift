@@ -86,6 +86,7 @@ final class Audience: NetworkEventObserver {
         let request: HTTPRequestData
         let order: Int
         private let reports: OrderedReports?
+        private let thread: ActionThread?
 
         init(_ request: HTTPRequestData, order: Int) {
             // A recorder measures a single call, so it does not receive the events of the shared exchange.
@@ -94,6 +95,7 @@ final class Audience: NetworkEventObserver {
             self.request = request
             self.order = order
             reports = request.progressHandler.map { OrderedReports(to: $0) }
+            thread = reports.map { _ in ActionThread(label: "Networking.Progress") }
         }
 
         /// Emits an event of the shared exchange as an event of the listener's own request.
@@ -114,9 +116,15 @@ final class Audience: NetworkEventObserver {
 
         /// Reports progress, unless a newer report was made.
         ///
-        /// Two threads may report to a request that has just joined.
+        /// Two threads may report to a request that has just joined. The handler runs on a thread of its own, because
+        /// one that takes long must not hold back the exchange of other callers.
         func report(_ progress: TransferProgress, _ number: Int) {
-            reports?.report(progress, number)
+            reports?.report(progress, number, on: thread)
+        }
+
+        /// Waits until the progress handler has received all reports.
+        func settle() async {
+            await reports?.settle(limit: request.exchangeLimit)
         }
     }
 

@@ -35,6 +35,24 @@ struct RetriedCall {
         _ outcome: inout RetryBudget.Outcome
     ) async throws -> HTTPResponseData {
         defer { outcome = self.outcome }
+        do {
+            let response = try await finish(over: upstream, after: first, since: start)
+            environment.leaveForDeadline(nil)
+            return response
+        } catch {
+            // At the deadline, only a cancellation is thrown, and the attempts so far belong to the deadline's error.
+            if !(error is CancellationError) {
+                environment.leaveForDeadline(nil)
+            }
+            throw error
+        }
+    }
+
+    private mutating func finish(
+        over upstream: some NetworkingComponent,
+        after first: Result<HTTPResponseData, any Error>?,
+        since start: Duration
+    ) async throws -> HTTPResponseData {
         var start = start
         var result = first
         var previous: Result<HTTPResponseData, any Error>?
@@ -186,6 +204,7 @@ struct RetriedCall {
         outcome.retries += 1
         outcome.lastFailure = attempt.budgetFailure
         history.replaceLast(by: attempt.trimmed(backoff: delay))
+        environment.leaveForDeadline(UnfinishedAttempts(history.attempts, of: request))
         return nil
     }
 

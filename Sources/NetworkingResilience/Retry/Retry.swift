@@ -97,7 +97,7 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let shared = request.retryPolicy.map { SharedPolicy($0) } ?? shared
-        guard shared.policy.maximumRetries > 0 else { return try await upstream.send(request) }
+        guard !shared.policy.isInert else { return try await upstream.send(request) }
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
         budget.begin(request.authorityKey, at: start)

@@ -3,6 +3,11 @@ import HTTPTypes
 import NetworkingCore
 
 extension RetryPolicy {
+    /// Whether the policy changes nothing about a call: it neither retries it nor asks, marks or throws anything.
+    var isInert: Bool {
+        maximumRetries == 0 && !throwsOnExhaustion && !addsIdempotencyKeys && strategy == nil
+    }
+
     /// Whether a response needs a decision.
     func concerns(_ status: HTTPResponse.Status) -> Bool {
         statuses.contains(status) || Self.onceStatuses.contains(status)

@@ -6,9 +6,10 @@ import Synchronization
 /// Share one instance between stacks to share the limit.
 public final class ConcurrencyLimiter: Sendable {
     let held = HeldLimits()
+    let order = LimiterOrder()
     private let limit: Int
     private let queue: Int
-    private let isPerHost: Bool
+    let isPerHost: Bool
     private let state: Mutex<State>
 
     /// Creates a limiter for all requests together.

@@ -26,7 +26,8 @@ extension NetworkingComponent {
     ///   - burst: The number of requests that may be sent at once after a quiet time; the same as `count` by default.
     ///   - maximumWait: The maximum time that a request of any priority waits. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
-    ///   - key: The rule that groups requests; by default all requests are counted together.
+    ///   - key: The rule that groups requests; by default all requests are counted together. With any other rule, each
+    ///     hop of a redirect counts, in its own group.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
     ///   that it refuses.
     /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000
@@ -86,8 +87,16 @@ struct RateLimited: LimitingModifier {
     let maximumWait: Duration?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
+        guard limiter.key.mayDifferByHop else { return try await exchange(request, upstream: upstream) }
+        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
+    }
+
+    private func exchange(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         let environment = NetworkEnvironment.current
-        guard request.needsPermit(of: limiter.held, in: environment) else { return try await upstream.send(request) }
         let clock = environment.clock
         let start = clock.now
         let key = limiter.key.value(for: request, upstream.principal(for: request))
@@ -120,8 +129,9 @@ struct RateLimited: LimitingModifier {
             throw NetworkingError(
                 .rejected,
                 request: request,
-                reason: "The rate limit of \(limiter) is reached; the next request may be sent in \(wait). Send fewer "
-                    + "requests, or raise maximumWait.",
+                reason:
+                    "The rate limit of \(limiter) is reached; the next request may be sent in \(wait.roundedText). "
+                    + "Send fewer requests, or raise maximumWait.",
                 retryAfter: wait
             )
         case .impossible:

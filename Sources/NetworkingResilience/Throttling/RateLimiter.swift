@@ -3,15 +3,17 @@ import Synchronization
 
 /// A limit on requests per interval, for ``NetworkingComponent/rateLimited(by:maximumWait:)``.
 ///
-/// Share one instance between stacks to share the limit. It implements the generic cell rate algorithm: a single moment
-/// records when the bucket will be empty, so no timer has to refill it.
+/// Share one instance between stacks to share the limit, also between stacks with different clocks. It implements the
+/// generic cell rate algorithm: a single moment records when the bucket will be empty, so no timer has to refill it.
 public final class RateLimiter: Sendable {
     /// The rule that groups requests: requests with the same key share one limit.
     public struct Key: Sendable {
         private let make: @Sendable (HTTPRequestData, Principal?) -> String
+        /// Whether the hops of a redirect may belong to different groups.
+        let mayDifferByHop: Bool
 
         /// One group for all requests.
-        public static let everything = Key { _, _ in "" }
+        public static let everything = Key(mayDifferByHop: false) { _, _ in "" }
 
         /// One group for each authority.
         ///
@@ -31,7 +33,11 @@ public final class RateLimiter: Sendable {
             Key { request, _ in name(request) }
         }
 
-        private init(make: @escaping @Sendable (HTTPRequestData, Principal?) -> String) {
+        private init(
+            mayDifferByHop: Bool = true,
+            make: @escaping @Sendable (HTTPRequestData, Principal?) -> String
+        ) {
+            self.mayDifferByHop = mayDifferByHop
             self.make = make
         }
 
@@ -113,19 +119,16 @@ public final class RateLimiter: Sendable {
         on clock: NetworkClock
     ) -> Decision {
         guard weight <= burst else { return .impossible }
-        let now = clock.now
-        let (decision, alarm) = state.withLock { state -> (Decision, Duration?) in
-            state.withCell(key, at: now, interval, burst) { cell, numbers in
-                if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
-                // The time until all requests that wait already are served, whatever their priority, and then this one.
-                let wait = cell.wait(for: weight + cell.queue.weight, at: now)
-                if let maximumWait, wait > maximumWait { return (.refused(wait), nil) }
-                // In the order of arrival, every maximum wait is respected; this is the weight that may be served out
-                // of order.
-                let slack = maximumWait.map { Int(min(($0 - wait) / interval, 1e15)) }
-                let place = cell.queue.enter(priority, weight: weight, slack: slack, numbered: &numbers)
-                return (.wait(place, wait), cell.planAlarm(at: now))
-            }
+        let (decision, alarm) = withCell(of: key, on: clock) { cell, numbers, now -> (Decision, Duration?) in
+            if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
+            // The time until all requests that wait already are served, whatever their priority, and then this one.
+            let wait = cell.wait(for: weight + cell.queue.weight, at: now)
+            if let maximumWait, wait > maximumWait { return (.refused(wait), cell.planAlarm(at: now)) }
+            // In the order of arrival, every maximum wait is respected; this is the weight that may be served out of
+            // order.
+            let slack = maximumWait.map { Int(min(($0 - wait) / interval, 1e15)) }
+            let place = cell.queue.enter(priority, weight: weight, slack: slack, numbered: &numbers)
+            return (.wait(place, wait), cell.planAlarm(at: now))
         }
         set(alarm, key, on: clock)
         return decision
@@ -149,20 +152,17 @@ public final class RateLimiter: Sendable {
     }
 
     private func release(_ place: WaitPlace, _ key: String, isPermit: Bool, on clock: NetworkClock) {
-        let now = clock.now
-        let alarm = state.withLock { state in
-            state.withExistingCell(key, interval, burst) { cell -> Duration? in
-                // The cell in which the request waited may have been removed since, and its key may have a new cell.
-                guard place.number > cell.lastNumberBefore else { return nil }
-                if isPermit {
-                    cell.giveBack(place.weight)
-                } else {
-                    cell.queue.leave(place)
-                }
-                return cell.planAlarm(at: now)
+        let alarm = withCell(of: key, on: clock, ifMissing: .some(nil)) { cell, _, now -> Duration? in
+            // The cell in which the request waited may have been removed since, and its key may have a new cell.
+            guard place.number > cell.lastNumberBefore else { return nil }
+            if isPermit {
+                cell.giveBack(place.weight)
+            } else {
+                cell.queue.leave(place)
             }
+            return cell.planAlarm(at: now)
         }
-        set(alarm ?? nil, key, on: clock)
+        set(alarm, key, on: clock)
     }
 
     private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
@@ -173,19 +173,20 @@ public final class RateLimiter: Sendable {
 
     /// Resumes the requests that are next in line.
     private func serve(_ key: String, plannedFor moment: Duration, on clock: NetworkClock) {
-        let now = clock.now
-        let (due, alarm) = state.withLock { state -> ([WaitPlace], Duration?) in
-            state.withExistingCell(key, interval, burst) { cell -> ([WaitPlace], Duration?) in
-                // Another alarm has replaced this one.
-                guard cell.alarm == moment else { return ([], nil) }
-                cell.alarm = nil
-                var due: [WaitPlace] = []
-                while let first = cell.queue.first(), cell.take(first.weight, at: now) {
-                    _ = cell.queue.serve()
-                    due.append(first)
-                }
-                return (due, cell.planAlarm(at: now))
-            } ?? ([], nil)
+        let nothing: ([WaitPlace], Duration?) = ([], nil)
+        let (due, alarm) = withCell(of: key, on: clock, ifMissing: nothing) {
+            cell,
+            _,
+            now -> ([WaitPlace], Duration?) in
+            // Another alarm has replaced this one. A cell that was on another clock until now has no alarm.
+            guard cell.alarm == nil || cell.alarm == moment else { return nothing }
+            cell.alarm = nil
+            var due: [WaitPlace] = []
+            while let first = cell.queue.first(), cell.take(first.weight, at: now) {
+                _ = cell.queue.serve()
+                due.append(first)
+            }
+            return (due, cell.planAlarm(at: now))
         }
         for place in due where !place.wait.resume(with: .success(())) {
             // The caller was cancelled just before.
@@ -194,75 +195,122 @@ public final class RateLimiter: Sendable {
         set(alarm, key, on: clock)
     }
 
+    /// Runs a closure with the cell of a key, which is moved to the caller's clock first.
+    ///
+    /// A clock may be code of the app, so it is read outside of the lock.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - clock: The clock of the caller.
+    ///   - missing: The result if the key has no cell; `nil` adds a cell.
+    ///   - body: Receives the cell, the counter of places and the time on the clock.
+    /// - Returns: The result of the closure.
+    private func withCell<Result: Sendable>(
+        of key: String,
+        on clock: NetworkClock,
+        ifMissing missing: Result? = nil,
+        _ body: @Sendable (inout Cell, inout WaitNumbers, _ now: Duration) -> Result
+    ) -> Result {
+        var former: (clock: NetworkClock, now: Duration)?
+        while true {
+            let now = clock.now
+            let access = state.withLock { [former] state -> Access<Result> in
+                state.withCell(of: key, at: now, isAdded: missing == nil, on: clock, interval, burst) { cell, numbers in
+                    if cell.clock !== clock {
+                        guard let former, former.clock === cell.clock else { return .other(cell.clock) }
+                        cell.move(from: former.now, to: clock, at: now)
+                    }
+                    return .completed(body(&cell, &numbers, now))
+                } ?? .missing
+            }
+            switch access {
+            case .completed(let result): return result
+            case .other(let clock): former = (clock, clock.now)
+            case .missing: if let missing { return missing }
+            }
+        }
+    }
+
+    /// The result of an access to a cell.
+    private enum Access<Result: Sendable>: Sendable {
+        case completed(Result)
+        /// The cell is on another clock, which must be read first.
+        case other(NetworkClock)
+        case missing
+    }
+
     private struct State {
         var cells = RateCells<Cell>()
         private var numbers = WaitNumbers()
 
+        /// Runs a closure with the cell of a key; returns `nil` if there is none and none is added.
         mutating func withCell<Result>(
-            _ key: String,
+            of key: String,
             at now: Duration,
+            isAdded: Bool,
+            on clock: NetworkClock,
             _ interval: Duration,
             _ burst: Int,
             _ body: (inout Cell, inout WaitNumbers) -> Result
-        ) -> Result {
-            cells.withValue(for: key, at: now, default: Cell(lastNumberBefore: numbers.last)) { cell in
-                cell.withRules(interval, burst) { body(&$0, &numbers) }
-            }
-        }
-
-        mutating func withExistingCell<Result>(
-            _ key: String,
-            _ interval: Duration,
-            _ burst: Int,
-            _ body: (inout Cell) -> Result
         ) -> Result? {
-            cells.withExistingValue(for: key) { $0.withRules(interval, burst, body) }
+            guard isAdded else { return cells.withExistingValue(for: key) { body(&$0, &numbers) } }
+            return cells.withValue(
+                for: key,
+                at: now,
+                default: Cell(lastNumberBefore: numbers.last, on: clock, interval, burst)
+            ) { body(&$0, &numbers) }
         }
     }
 
     private struct Cell: RateCell {
         /// The number of the last place before this cell was created; a place with a higher number waits in this cell.
         let lastNumberBefore: UInt64
-        /// The moment at which all permits that were taken are available again.
+        /// The moment at which all permits that were taken are available again, on ``clock``.
         var emptyAt = Duration.zero
         var queue = WaitQueue()
-        /// The moment of the next alarm.
+        /// The moment of the next alarm, on ``clock``.
         var alarm: Duration?
 
-        private var interval = Duration.zero
-        private var tolerance = Duration.zero
+        /// The clock of the stack that used the cell last.
+        private(set) var clock: NetworkClock
+        private let interval: Duration
+        private let tolerance: Duration
 
-        init(lastNumberBefore: UInt64) {
+        init(lastNumberBefore: UInt64, on clock: NetworkClock, _ interval: Duration, _ burst: Int) {
             self.lastNumberBefore = lastNumberBefore
+            self.clock = clock
+            self.interval = interval
+            tolerance = interval.multiplied(by: burst - 1)
         }
 
         var waiting: Int {
             queue.count
         }
 
-        mutating func withRules<Result>(
-            _ interval: Duration,
-            _ burst: Int,
-            _ body: (inout Cell) -> Result
-        ) -> Result {
-            self.interval = interval
-            tolerance = interval * (burst - 1)
-            return body(&self)
+        /// Continues on another clock, on which the permits that were taken become available after the same time.
+        ///
+        /// A moment has no meaning on another clock, but the remaining time does. The alarm on the former clock still
+        /// rings, and moves the cell back.
+        mutating func move(from formerNow: Duration, to clock: NetworkClock, at now: Duration) {
+            emptyAt = now + (emptyAt - formerNow)
+            self.clock = clock
+            alarm = nil
         }
 
         /// Returns the time until this many permits are available.
         func wait(for weight: Int, at now: Duration) -> Duration {
-            max(.zero, max(emptyAt, now) + interval * (weight - 1) - tolerance - now)
+            let wait = max(emptyAt, now) + interval.multiplied(by: weight - 1) - tolerance - now
+            return min(max(.zero, wait), .longestWait)
         }
 
         mutating func take(_ weight: Int, at now: Duration) -> Bool {
             guard wait(for: weight, at: now) == .zero else { return false }
-            emptyAt = max(emptyAt, now) + interval * weight
+            emptyAt = max(emptyAt, now) + interval.multiplied(by: weight)
             return true
         }
 
         mutating func giveBack(_ weight: Int) {
-            emptyAt -= interval * weight
+            emptyAt -= interval.multiplied(by: weight)
         }
 
         /// Returns the moment of the alarm for the next place in the queue, or `nil` if an alarm rings by then.
@@ -273,6 +321,20 @@ public final class RateLimiter: Sendable {
             alarm = moment
             return moment
         }
+    }
+}
+
+extension Duration {
+    /// A billion years, which every clock can add to its time, and which can be printed.
+    fileprivate static let longestWait = Duration.seconds(31_556_952_000_000_000 as Int64)
+
+    /// Returns the product, limited to a value to which a few others can be added without overflow.
+    ///
+    /// The burst of the largest limit, a billion requests in 1,000 years each, stays below the limit.
+    fileprivate func multiplied(by count: Int) -> Duration {
+        let limit = Int128.max / 2
+        let (product, overflows) = attoseconds.multipliedReportingOverflow(by: Int128(count))
+        return Duration(attoseconds: overflows ? limit : min(product, limit))
     }
 }
 

@@ -7,6 +7,18 @@ protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
     var limiter: Limiter { get }
 }
 
+extension HTTPRequestData {
+    /// Makes each hop of a redirect a separate exchange, for limits that may apply to the hops separately.
+    ///
+    /// A transport would follow the redirect within one exchange, under the limit of the first host.
+    func exchangingHops(
+        over upstream: some NetworkingComponent,
+        _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        try await takingOverRedirects(for: { upstream.principal(for: $0) }, over: upstream, exchange)
+    }
+}
+
 /// Returns the maximum wait of a limit, which must not be negative.
 func checked(maximumWait: Duration?) -> Duration? {
     precondition(maximumWait ?? .zero >= .zero, "maximumWait must not be negative (is \(maximumWait ?? .zero))")

@@ -31,6 +31,7 @@ extension NetworkingComponent {
 
     /// Limits how many requests are in flight to each host, so that a slow host does not delay requests to the others.
     ///
+    /// Each hop of a redirect takes a permit of its own host, after the permit of the hop before it was released.
     /// Otherwise it works like ``throttled(max:queue:maximumWait:)``.
     ///
     /// - Parameters:
@@ -59,13 +60,19 @@ extension NetworkingComponent {
     /// Otherwise it works like ``throttled(max:queue:maximumWait:)``. If a stack contains the same limiter twice, a
     /// request takes one permit, at the outer position, and ``NetworkingComponent/diagnostics`` reports the duplicate.
     ///
+    /// Stacks that share two limiters must contain them in the same order. In opposite orders, a request of each stack
+    /// could hold the permit that the other one waits for, without end. The diagnostics report that too.
+    ///
     /// - Parameters:
     ///   - limiter: The limiter.
     ///   - maximumWait: The maximum time that a request waits; `nil` for no limit.
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
     public func throttled(by limiter: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
-        modified(Throttled(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
+        for inner in modifiers.lazy.compactMap({ ($0 as? Throttled)?.limiter }) {
+            limiter.order.note(inner.order)
+        }
+        return modified(Throttled(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
     }
 }
 
@@ -80,6 +87,14 @@ struct Throttled: LimitingModifier {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
+        guard limiter.isPerHost else { return try await exchange(request, upstream: upstream) }
+        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
+    }
+
+    private func exchange(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         let host = limiter.key(for: request)
         if !limiter.takeIfFree(host) {
             try await wait(for: request, host)
@@ -141,8 +156,9 @@ struct Throttled: LimitingModifier {
         NetworkingError(
             .rejected,
             request: request,
-            reason: "No permit became free within \(maximumWait ?? .zero). Send fewer requests at a time, or raise "
-                + "maximumWait."
+            reason:
+                "No permit became free within \((maximumWait ?? .zero).roundedText). Send fewer requests at a time, "
+                + "or raise maximumWait."
         )
     }
 
@@ -158,7 +174,20 @@ struct Throttled: LimitingModifier {
     var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled] }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        stack.diagnostics(of: self, outsideRetry: "so a request holds its permit between attempts")
+        let reversed = stack.outer.contains { outer in
+            (outer as? Throttled).map { limiter.order.contains($0.limiter.order) } ?? false
+        }
+        let order =
+            reversed
+            ? [
+                StackDiagnostic(
+                    "\(self) and the throttled outside of it have limiters that another stack contains in the opposite "
+                        + "order, so requests of the two stacks can wait for each other without end. Use one order in "
+                        + "all stacks.",
+                    about: self
+                )
+            ] : []
+        return stack.diagnostics(of: self, outsideRetry: "so a request holds its permit between attempts") + order
     }
 
     var description: String {

@@ -61,7 +61,7 @@ struct TimeLimits: Sendable, CustomStringConvertible {
     }
 
     func reason(for name: Name) -> String {
-        let limit = self[name]
+        let limit = self[name].roundedText
         return switch name {
         case .whole:
             "No complete response within \(limit). Try again, or allow more time with request.timeout."

@@ -14,14 +14,14 @@ public enum TimeoutEvent: NetworkEvent {
     /// Returns the time limit: `timed out after 30.0 seconds`.
     public func logMessage(redactedBy redaction: Redaction) -> String? {
         switch self {
-        case .expired(let limit): "timed out after \(limit)"
+        case .expired(let limit): "timed out after \(limit.roundedText)"
         }
     }
 
     /// The event: `timedOut(after: 30.0 seconds)`.
     public var description: String {
         switch self {
-        case .expired(let limit): "timedOut(after: \(limit))"
+        case .expired(let limit): "timedOut(after: \(limit.roundedText))"
         }
     }
 }

@@ -1,5 +1,5 @@
 #if TestServer
-private import FoundationForNetworking
+public import FoundationForNetworking
 public import HTTPTypes
 
 extension TestResponse {
@@ -62,21 +62,29 @@ extension TestResponse {
 
     /// Returns a response with a value as JSON.
     ///
-    /// The keys are sorted, so the bytes are the same each time.
-    ///
     /// - Parameters:
     ///   - value: The value.
     ///   - status: The status.
+    ///   - encoder: The encoder, for example with a strategy for keys or dates; `nil` sorts the keys, so the bytes are
+    ///     the same each time.
     /// - Returns: The response.
     /// - Throws: The `EncodingError` of a value that JSON cannot represent.
-    public static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> TestResponse {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return TestResponse(
+    public static func json(
+        _ value: some Encodable,
+        status: HTTPResponse.Status = .ok,
+        encoder: JSONEncoder? = nil
+    ) throws -> TestResponse {
+        TestResponse(
             status: status,
             headerFields: [.contentType: "application/json"],
-            body: .data(try encoder.encode(value))
+            body: .data(try (encoder ?? sortingEncoder).encode(value))
         )
+    }
+
+    private static var sortingEncoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
     }
 
     /// Returns a redirect.

@@ -124,8 +124,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         if let flaw = options.checksum?.flaw {
             throw failure(.invalidRequest, flaw)
         }
-        try checkDestination()
-        let part = try storing { try PartialFile(at: partPath, for: resource, options.partialFile) }
+        try await DiskQueue.run { Result { try checkDestination() } }.get()
+        let part = try await openPart()
         var request = request
         if let progress {
             request.addProgressHandler(progress)
@@ -155,7 +155,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             return try await finish(part, sink, response)
         } catch {
             sink.close()
-            part.close(isKept: sink.isKept && (error as? NetworkingError)?.kind != .checksumMismatch)
+            await part.close(isKept: sink.isKept && (error as? NetworkingError)?.kind != .checksumMismatch)
             throw error
         }
     }
@@ -278,9 +278,9 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
     }
 
-    private func storing<Value>(_ work: () throws -> Value) throws -> Value {
+    private func openPart() async throws -> PartialFile {
         do {
-            return try work()
+            return try await PartialFile.open(at: partPath, for: resource, options.partialFile)
         } catch let fault as FileFault {
             throw failure(.storage, fault.reason)
         } catch let error as DownloadStateError {

@@ -165,7 +165,7 @@ final class DownloadSink: ResponseSink {
             let rest = start > 0 ? " The first \(start) bytes are kept." : ""
             throw failure(.invalidResponse, "The server sent more bytes than it announced.\(rest)")
         }
-        try await storing { () throws(FileFault) in try part.write(chunk, at: position) }
+        try await storing { () throws(FileFault) in try await part.write(chunk, at: position) }
         let (received, record) = state.withLock { state in
             state.position += Int64(chunk.count)
             state.count = max(state.count, state.position)
@@ -207,6 +207,16 @@ extension DownloadSink {
                 head
             )
         }
+        // HTTP gives the field no meaning here. Saving the body would make a part pass for the whole file.
+        guard !mayResume || !head.isUnannouncedPart else {
+            let range = PrintableText.singleLine(head.headerFields[.contentRange] ?? "")
+            throw failure(
+                .invalidResponse,
+                "The server responded with \(head.status.text), but only with the part \(range) of the file."
+                    + (count > 0 ? " \(Self.wayOut)" : ""),
+                head
+            )
+        }
         var record = DownloadRecord(
             resource: resource,
             validator: mayResume ? DownloadRecord.Validator(head) : nil,
@@ -220,7 +230,7 @@ extension DownloadSink {
             try checkChange(head)
         }
         // The space of the kept bytes is reused.
-        try checkSpace(for: (record.length ?? 0) - count)
+        try await checkSpace(for: (record.length ?? 0) - count)
         let begun = record
         if isSame {
             record = try await storing { () throws(FileFault) in try await part.resume(with: begun, after: count) }
@@ -264,7 +274,7 @@ extension DownloadSink {
                     + "\(head.bodyLength.map { "\($0)" } ?? "unknown") bytes. \(Self.wayOut)"
             )
         }
-        try checkSpace(for: length - count)
+        try await checkSpace(for: length - count)
         // Bytes after the count were not received, or are not known to be valid.
         let resumed = try await storing { () throws(FileFault) in try await part.resume(with: record, after: count) }
         state.withLock { state in
@@ -296,8 +306,8 @@ extension DownloadSink {
     }
 
     /// Throws before anything is written if there is not enough space for the rest.
-    private func checkSpace(for missing: Int64) throws {
-        guard missing > 0, let free = part.freeBytes, free < missing else { return }
+    private func checkSpace(for missing: Int64) async throws {
+        guard missing > 0, let free = await part.freeBytes(), free < missing else { return }
         throw failure(
             .storage,
             "The download needs \(missing) more bytes, but only \(free) are free on the volume of "

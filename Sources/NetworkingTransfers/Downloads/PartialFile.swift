@@ -26,8 +26,17 @@ final class PartialFile: Sendable {
     ///   - path: The file.
     ///   - resource: The resource to download. Bytes of any other resource are not used.
     ///   - policy: Whether to resume from kept bytes.
+    /// - Returns: The file.
     /// - Throws: A `FileFault`, or a ``DownloadStateError`` if the kept bytes cannot be read or are in use.
-    init(at path: String, for resource: String, _ policy: DownloadOptions.PartialFile) throws {
+    static func open(
+        at path: String,
+        for resource: String,
+        _ policy: DownloadOptions.PartialFile
+    ) async throws -> PartialFile {
+        try await DiskQueue.run { Result { try PartialFile(at: path, for: resource, policy) } }.get()
+    }
+
+    private init(at path: String, for resource: String, _ policy: DownloadOptions.PartialFile) throws {
         self.path = path
         file = try Self.open(path)
         let size = try file.snapshot().size
@@ -135,7 +144,11 @@ final class PartialFile: Sendable {
         }
     }
 
-    func write(_ data: Data, at position: Int64) throws(FileFault) {
+    func write(_ data: Data, at position: Int64) async throws(FileFault) {
+        try await DiskQueue.run { [self] () throws(FileFault) in try writeNow(data, at: position) }
+    }
+
+    private func writeNow(_ data: Data, at position: Int64) throws(FileFault) {
         try file.write(data, at: position)
         // The disk writes while the network receives, so that the final synchronization has little left to do.
         let end = position + Int64(data.count)
@@ -167,9 +180,9 @@ final class PartialFile: Sendable {
         return record
     }
 
-    /// The free space on the volume, in bytes; `nil` if it is not known.
-    var freeBytes: Int64? {
-        file.freeBytes
+    /// Returns the free space on the volume, in bytes; `nil` if it is not known.
+    func freeBytes() async -> Int64? {
+        (try? await DiskQueue.run { [self] () throws(FileFault) in file.freeBytes }) ?? nil
     }
 
     /// Waits for the disk, if enough was written since the last wait.
@@ -194,12 +207,12 @@ final class PartialFile: Sendable {
         var position: Int64 = 0
         while true {
             try Task.checkCancellation()
-            let bytes = try file.read(upTo: 1 << 20, at: position)
+            let bytes = try await DiskQueue.run { [self, position] () throws(FileFault) in
+                try file.read(upTo: 1 << 20, at: position)
+            }
             guard !bytes.isEmpty else { return function.finish() }
             function.update(bytes)
             position += Int64(bytes.count)
-            // The checksum of a large file takes long to compute, and other tasks need to run too.
-            await Task.yield()
         }
     }
 
@@ -234,7 +247,11 @@ final class PartialFile: Sendable {
     }
 
     /// Releases the lock, and removes the file unless it is kept.
-    func close(isKept: Bool) {
+    func close(isKept: Bool) async {
+        try? await DiskQueue.run { [self] () throws(FileFault) in closeNow(isKept: isKept) }
+    }
+
+    private func closeNow(isKept: Bool) {
         if !isKept {
             try? Self.remove(file, at: path)
         }

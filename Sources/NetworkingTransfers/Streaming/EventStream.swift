@@ -47,6 +47,7 @@ extension NetworkingComponent {
         // Later connections belong to the same user as the first, like the id of the last event.
         let source = EventSource(
             notingUsers(of: request),
+            in: environmentOfStack,
             resolving: { resolved($0) },
             sending: { try await stream($0) }
         )
@@ -276,14 +277,18 @@ struct EventSource: Sendable {
     let request: HTTPRequestData
     /// The request as the stack has resolved it for all connections.
     private let resolved: HTTPRequestData
+    /// The environment of the waits between two connections.
+    private let environment: NetworkEnvironment
     private let deadline = SpanningDeadline()
     private let send: @Sendable (HTTPRequestData) async throws -> ResponseStream
 
     init(
         _ request: HTTPRequestData,
+        in environment: NetworkEnvironment,
         resolving resolve: (HTTPRequestData) -> HTTPRequestData,
         sending send: @escaping @Sendable (HTTPRequestData) async throws -> ResponseStream
     ) {
+        self.environment = environment
         var request = request
         if !request.headerFields.contains(.accept) {
             request.headerFields[.accept] = "text/event-stream"
@@ -324,14 +329,13 @@ struct EventSource: Sendable {
             // and from all clients at the same moment.
             let maximum = max(time, Self.maximumBackoff)
             let growing = min(maximum, max(time, Self.minimumBackoff) * (1 << min(count - 1, 10)))
-            time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
+            time = max(time, growing * environment.random.halfToOne())
         }
-        let clock = NetworkEnvironment.current.clock
         guard let next = deadline.next, next.timeLeft <= time else {
-            return try await request.wait(.reconnection, for: time, on: clock)
+            return try await request.wait(.reconnection, for: time, on: environment.clock)
         }
         if next.timeLeft > .zero {
-            try await request.wait(.reconnection, for: next.timeLeft, on: clock)
+            try await request.wait(.reconnection, for: next.timeLeft, on: environment.clock)
         }
         throw NetworkingError.deadlineExceeded(next.limit, by: request)
     }

@@ -145,6 +145,7 @@ final class StreamTransfer: Sendable {
             throw NetworkingError(
                 .rejected,
                 request: request,
+                underlying: RefusedUse(textOf: .invalidRequest),
                 reason:
                     "This response is already being read, and can be read only once. Iterate it in one place, or send "
                     + "another request."

@@ -110,6 +110,8 @@ extension Loopback {
                 }
                 #expect(error?.kind == .rejected)
                 #expect(error?.reason.contains("shut down") == true)
+                // The user cannot wait for this.
+                #expect(error?.localizedDescription == "The request could not be sent.")
                 gate.open()
                 let response = try await call.value
                 #expect(response.data == Data("half".utf8))

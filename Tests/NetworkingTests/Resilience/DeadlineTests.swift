@@ -1,5 +1,6 @@
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -180,6 +181,57 @@ struct DeadlineTests {
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
         #expect(transport.requests.isEmpty)
+    }
+
+    @Test func timeoutOfTheCallEndsOnTheClockOfTheStack() async throws {
+        let network = transport.logged().environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful, timeout: .seconds(2)) }
+        try await clock.advance(by: .seconds(2), afterSleepers: 1)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+    }
+
+    // MARK: Attempts
+
+    /// The places of `deadline` relative to the shared exchange.
+    private func failing(shares: Bool) -> AnyNetworkingComponent {
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.badGateway), .never])
+        let retried = transport.retry(.constant(.seconds(1)))
+        let network = shares ? AnyNetworkingComponent(retried.deduplicated()) : AnyNetworkingComponent(retried)
+        return AnyNetworkingComponent(network.deadline(.seconds(30)).environment(\.clock, .manual(clock)))
+    }
+
+    @Test(arguments: [false, true])
+    func errorHasTheAttemptsBeforeTheDeadline(shares: Bool) async throws {
+        let network = failing(shares: shares)
+        let call = Task { try await network.data(.lawful) }
+        for _ in 1...2 {
+            try await eventually("the retry waits") { clock.nextDeadline.map { $0.offset < .seconds(30) } ?? false }
+            clock.advanceToNextDeadline()
+        }
+        try await eventually("the last attempt is under way") { clock.sleepers == 1 }
+        clock.advance(by: .seconds(30))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.attempts.map { $0.response?.status.code } == [503, 502])
+    }
+
+    @Test func attemptsOfAnotherRequestAreNotReported() async throws {
+        let inner = MockTransport([.status(.serviceUnavailable), .never]).retry(.constant(.seconds(1)))
+            .deduplicated()
+        let network =
+            transport.modified(
+                Sending { _, _ in try await inner.data(HTTPRequestData(authority: "other.example", path: "token")) }
+            )
+            .deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+        clock.advanceToNextDeadline()
+        try await eventually("the second attempt is under way") { clock.sleepers == 1 }
+        clock.advance(by: .seconds(30))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.attempts.isEmpty == true)
     }
 
     /// The stack sets its clock inside the deadline that `data(_:timeout:)` adds.

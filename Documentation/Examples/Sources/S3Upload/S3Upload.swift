@@ -58,7 +58,7 @@ enum S3Upload {
                     credentials: AWSCredentials(accessKeyID: "AKIDEXAMPLE", secretAccessKey: secret)
                 )
                 try await bucket.upload(file, as: "Summer 2026.jpg") { progress in
-                    print("  \(Int((progress.sent.fractionCompleted ?? 0) * 100)) % sent")
+                    print("  \(Int(progress.fraction * 100)) % sent")
                 }
                 let copy = try await bucket.download("Summer 2026.jpg")
                 print("Uploaded \(photo.count) bytes and downloaded \(copy.count).")

@@ -29,14 +29,14 @@ enum Downloads {
                 .retry(.exponential(base: .milliseconds(20)))
                 .server(baseURL: server.url)
             let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { progress in
-                bar(progress.received.fractionCompleted ?? 0)
+                bar(progress.fraction)
             }
             """
         )
         let url = directory.appending(path: "film.mp4")
         let bar = Terminal.bar("film.mp4")
         let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { progress in
-            bar(progress.received.fractionCompleted ?? 0)
+            bar(progress.fraction)
         }
         let ranges = server.requests(for: .get, path: "/film.mp4").map { $0.headerFields[.range] }
         for attempt in film.response.attempts {
@@ -67,7 +67,7 @@ enum Downloads {
         )
         let copy = directory.appending(path: "copy.mp4")
         let transfer = network.transfer(downloading: HTTPRequestData(path: "film.mp4"), to: copy)
-        for await progress in transfer.progress where progress.received.fractionCompleted ?? 0 >= 0.5 { break }
+        for await progress in transfer.progress where progress.fraction >= 0.5 { break }
         await transfer.pause()
         let state = try DownloadState(at: copy)
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)

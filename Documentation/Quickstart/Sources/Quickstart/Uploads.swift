@@ -10,7 +10,7 @@ enum Uploads {
             """
             let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
             let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { progress in
-                bar(progress.sent.fractionCompleted ?? 0)
+                bar(progress.fraction)
             }
             """
         )
@@ -23,7 +23,7 @@ enum Uploads {
         let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
         let bar = Terminal.bar("film.mp4")
         let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { progress in
-            bar(progress.sent.fractionCompleted ?? 0)
+            bar(progress.fraction)
         }
         Terminal.say("The server got \(receipt.bytes) bytes, \(receipt.parts.prefix { $0 != ";" }).")
         try Tour.expect(Int64(receipt.bytes) == form.length, "the whole form arrives")

@@ -74,6 +74,41 @@ struct WhenOfflineTests {
         #expect(transport.requests.count == 1)
     }
 
+    /// The status stays unknown.
+    @Test(
+        arguments: [
+            (.fail, .seconds(2)), (.cached, .seconds(2)), (.wait(upTo: .seconds(30)), .seconds(30)),
+            (.wait(upTo: .milliseconds(1)), .milliseconds(1)),
+        ] as [(OfflinePolicy, Duration)]
+    )
+    func waitForAnUnknownStatusEnds(policy: OfflinePolicy, limit: Duration) async throws {
+        let connectivity = ManualConnectivity(nil)
+        let network = transport.cached().whenOffline(policy).environment(\.connectivity, connectivity)
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(request) }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == limit)
+        clock.advance(by: limit)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .offline)
+        #expect(transport.requests.isEmpty)
+        try await eventually("the reader has ended") { connectivity.readers == 0 }
+    }
+
+    @Test func waitForTheStatusAndForTheNetworkHaveOneLimit() async throws {
+        let connectivity = ManualConnectivity(nil)
+        let network = transport.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, connectivity)
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(request) }
+        try await clock.advance(by: .seconds(20), afterSleepers: 1)
+        connectivity.update(.offline)
+        try await eventually("the first wait has ended") { clock.nextDeadline?.offset == .seconds(30) }
+        try await clock.advance(by: .seconds(10), afterSleepers: 1)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .offline)
+        #expect(clock.now.offset == .seconds(30))
+    }
+
     @Test func sourceThatEndsWithoutAStatusCountsAsOnline() async throws {
         let network = transport.whenOffline(.fail).environment(\.connectivity, SilentConnectivity())
         try await network.data(request)

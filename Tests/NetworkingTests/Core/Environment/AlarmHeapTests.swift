@@ -1,3 +1,4 @@
+import Dispatch
 import Networking
 import NetworkingTesting
 import TestSupport
@@ -67,6 +68,91 @@ struct AlarmHeapTests {
 
         #expect(journal.entries == ["due"])
         #expect(clock.sleepers == 1)
+    }
+
+    /// An alarm may run a cancellation handler of an app, which may block.
+    @Test(arguments: [1, 20])
+    func actionThatBlocksDelaysNoOther(blocked: Int) async throws {
+        let release = DispatchSemaphore(value: 0)
+        let ended = Journal()
+        for number in 1...blocked {
+            _ = heap.set(at: .seconds(1)) {
+                // The limit ends the test if the other alarm waits for this action.
+                let isReleased = release.wait(timeout: .now() + 30) == .success
+                ended.note("\(number) \(isReleased)")
+            }
+        }
+        let rang = Suspension<Void>()
+        _ = heap.set(at: .seconds(1)) { rang.resume() }
+
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await rang.value()
+
+        #expect(ended.entries.isEmpty)
+        for _ in 1...blocked {
+            release.signal()
+        }
+        try await eventually("all actions have ended") { ended.entries.count == blocked }
+        #expect(ended.entries.allSatisfy { $0.hasSuffix("true") })
+    }
+
+    @Test func timeLimitHoldsWhileACancellationHandlerBlocks() async throws {
+        let release = DispatchSemaphore(value: 0)
+        let entered = Journal()
+        let blocking = Sending { _, _ in
+            try await withTaskCancellationHandler {
+                try await Suspension<Void>().value()
+                return HTTPResponseData(request: .lawful)
+            } onCancel: {
+                entered.note("blocks")
+                _ = release.wait(timeout: .now() + 30)
+            }
+        }
+        // A clock of its own, because the system's clock has the alarms of other tests.
+        let clock = NetworkClock(self.clock)
+        let network = MockTransport { _ in .never }
+        let blocked = network.modified(blocking).timeout(.seconds(1)).environment(\.clock, clock)
+        let other = network.timeout(.seconds(2)).environment(\.clock, clock)
+        let first = Task { try await blocked.data(.lawful) }
+        try await self.clock.waitForSleepers()
+        let second = Task { try await other.data(.lawful) }
+        try await eventually("the other request is sent") { network.requests.count == 1 }
+        self.clock.advance(by: .seconds(1))
+        try await eventually("the handler blocks") { !entered.entries.isEmpty }
+        try await self.clock.advance(by: .seconds(1), afterSleepers: 1)
+
+        let error = await #expect(throws: NetworkingError.self) { try await second.value }
+        #expect(error?.kind == .timeout)
+        release.signal()
+        await #expect(throws: NetworkingError.self) { try await first.value }
+    }
+
+    /// The sleep of a clock of an app.
+    private enum Sleep: CaseIterable {
+        case fails, returnsEarly, pretendsACancellation
+    }
+
+    @Test(arguments: Sleep.allCases)
+    private func clockThatCannotSleepStillRings(sleep: Sleep) async throws {
+        struct NoSleep: Error {}
+        let start = ContinuousClock.now
+        let heap = AlarmHeap(
+            now: { ContinuousClock.now - start },
+            sleep: { _ in
+                switch sleep {
+                case .fails: throw NoSleep()
+                case .returnsEarly: break
+                case .pretendsACancellation: throw CancellationError()
+                }
+            }
+        )
+        for _ in 1...2 {
+            let rang = Suspension<Void>()
+            let deadline = ContinuousClock.now - start + .milliseconds(5)
+            _ = heap.set(at: deadline) { rang.resume() }
+            try await rang.value()
+            #expect(ContinuousClock.now - start >= deadline)
+        }
     }
 
     @Test func cancelledAlarmDoesNotRing() async throws {

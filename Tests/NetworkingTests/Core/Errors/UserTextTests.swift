@@ -102,6 +102,14 @@ struct UserTextTests {
         #expect(decoding == "decoding.description")
     }
 
+    @Test func refusalThatIsNoLimitDoesNotAskTheUserToWait() {
+        let cause = RefusedUse(textOf: .unimplemented)
+        let error = NetworkingError(.rejected, request: request, underlying: cause)
+        #expect(error.localizedDescription == "The request could not be sent.")
+        #expect(error.recoverySuggestion?.contains("Wait") == false)
+        #expect(self.error(.rejected).localizedDescription == "There are too many requests.")
+    }
+
     @Test func appTranslatesTextsByKeyAndEnglishText() {
         let translations = ["offline.description": "Keine Verbindung."]
         func translated(_ part: NetworkingError.TextPart) -> String {

@@ -23,6 +23,25 @@ struct BytesTransferredTests {
 
     @Test(
         arguments: [
+            // No body to send: the response counts.
+            ((0, 0), (0, nil), 0), ((0, 0), (25, 100), 0.25), ((0, 0), (100, 100), 1), ((0, 0), (9, nil), 0),
+            ((0, nil), (25, 100), 0.25), ((0, 0), (0, 0), 1),
+            // A body to send counts instead of the response.
+            ((0, 10), (0, nil), 0), ((4, 10), (0, nil), 0.4), ((10, 10), (1, 100), 1),
+            // A body of unknown length.
+            ((5, nil), (0, nil), 0), ((5, nil), (50, 100), 0.5),
+        ] as [((Int64, Int64?), (Int64, Int64?), Double)]
+    )
+    func fractionIsThatOfTheBodyThatMatters(sent: (Int64, Int64?), received: (Int64, Int64?), fraction: Double) {
+        let progress = TransferProgress(
+            sent: BytesSent(count: sent.0, expected: sent.1),
+            received: BytesReceived(count: received.0, expected: received.1)
+        )
+        #expect(progress.fraction == fraction)
+    }
+
+    @Test(
+        arguments: [
             ((1, 2), (3, 4), (4, 6)),
             ((1, nil), (3, 4), (4, nil)),
             ((1, 2), (3, nil), (4, nil)),

@@ -31,6 +31,18 @@ struct ServerHeaderFieldsTests {
         #expect(transport.requests.map { $0.headerFields[values: custom] } == [expected])
     }
 
+    @Test(arguments: [false, true])
+    func fieldsKeepTheOrderInWhichTheyAreWritten(overriding: Bool) {
+        let names = (1...20).map { "X-Field-\($0)" }
+        var fields = HeaderFields()
+        for name in names + names.prefix(2) {
+            fields.append(RequestHeader(HeaderFields.Name(name), "value"))
+        }
+        let network = transport.server(headerFields: fields, overriding: overriding)
+        let sent = network.resolved(.lawful).headerFields.map(\.name.rawName).filter { $0.hasPrefix("X-Field") }
+        #expect(sent == [names[0], names[0], names[1], names[1]] + names.dropFirst(2))
+    }
+
     @Test func userAgentIsFilled() async throws {
         let network = transport.server(userAgent: "Shop/2.1")
 

@@ -55,6 +55,25 @@ struct ForwardingSinkTests {
         #expect(journal.entries == ["200", "abc", "finished", "failed: CancellationError"])
     }
 
+    @Test func watchedSinkShowsEachChunkBeforeTheSinkReceivesIt() async throws {
+        let journal = Journal()
+        let sink = WatchedSink(Customized(journal: journal)) { chunk in
+            journal.note("seen \(String(decoding: chunk, as: UTF8.self))")
+        } onEnd: { error in
+            journal.note("end \(error.map { "\(type(of: $0))" } ?? "complete")")
+        }
+        try await sink.receive(Data("a".utf8))
+        try await sink.receive(Data("b".utf8))
+        try await sink.finish()
+        sink.fail(CancellationError())
+        #expect(
+            journal.entries == [
+                "seen a", "a", "seen b", "b", "finished", "end complete", "end CancellationError",
+                "failed: CancellationError",
+            ]
+        )
+    }
+
     @Test func modifierThatWrapsSinksKeepsTheLaws() async throws {
         try await checkLaws(
             of: Sending { request, upstream in

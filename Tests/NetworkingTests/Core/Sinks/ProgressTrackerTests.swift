@@ -58,6 +58,29 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 3, expected: .max))
     }
 
+    /// A body may be refused by its sink, be answered early, or be reported without its last bytes.
+    @Test(
+        arguments: [
+            TransferProgress(sent: BytesSent(count: 3, expected: 10), received: BytesReceived(count: 5, expected: 100)),
+            TransferProgress(sent: BytesSent(count: 0, expected: 10), received: BytesReceived(count: 0, expected: nil)),
+            TransferProgress(sent: BytesSent(count: 7), received: BytesReceived(count: 9, expected: 9)),
+        ]
+    )
+    func successfulCallIsComplete(last: TransferProgress) async throws {
+        let tracker = ProgressTracker()
+        let network = MockTransport { request in
+            request.progressHandler?(last)
+            return .ok()
+        }
+        try await network.data(.lawful, trackedBy: tracker)
+        let id = HTTPRequestData().id
+        tracker.update(last, for: id)
+        tracker.finish(id)
+        #expect(tracker.progress.sent.fractionCompleted == 1)
+        #expect(tracker.progress.received.fractionCompleted == 1)
+        #expect(tracker.progress.fraction == 1)
+    }
+
     @Test func lateReportDoesNotRestoreAFinishedCall() async throws {
         struct Broken: Error {}
         let tracker = ProgressTracker()

@@ -12,4 +12,18 @@ struct DurationTextTests {
     func millisecondsHaveOneSign(duration: Duration, text: String) {
         #expect(duration.milliseconds == text)
     }
+
+    @Test(
+        arguments: [
+            (.zero, "0.0 seconds"), (.seconds(30), "30.0 seconds"), (.milliseconds(250), "0.25 seconds"),
+            (.nanoseconds(83_333_333), "0.083 seconds"), (.nanoseconds(3_999_999_123), "4.0 seconds"),
+            (.nanoseconds(1_999_400_000), "1.999 seconds"), (.microseconds(250), "0.00025 seconds"),
+            (.nanoseconds(999_999), "0.001 seconds"), (.nanoseconds(1), "0.0 seconds"),
+            (.milliseconds(-250), "-0.25 seconds"), (.seconds(Int64.max), "9223372036854775807.0 seconds"),
+            (Duration(attoseconds: .max), "170141183460469231731.687 seconds"),
+        ] as [(Duration, String)]
+    )
+    func errorsShowSecondsWithThreeDecimals(duration: Duration, text: String) {
+        #expect(duration.roundedText == text)
+    }
 }

@@ -250,7 +250,6 @@ struct LoggedTests {
             (.data(Data([0, 159, 146, 150]), contentType: "image/png"), "4 bytes of image/png"),
             (.data(Data([0xFF, 0xC0]), contentType: "text/plain"), "2 bytes of text/plain"),
             (.data(Data("{".utf8), contentType: "application/json"), "1 bytes of application/json"),
-            (.data(Data()), "empty"),
         ] as [(RequestBody, String)]
     )
     func textBodiesAreLoggedAsText(body: RequestBody, expected: String) async throws {
@@ -259,6 +258,16 @@ struct LoggedTests {
         try await network.data(HTTPRequestData(method: .post, authority: "a.example", body: body))
 
         #expect(log.lines.first?.metadata["body"] == "\(expected)")
+    }
+
+    @Test func emptyBodiesAreNotLogged() async throws {
+        let network = MockTransport { _ in .ok() }.logged(using: log.logger(), detail: .body())
+
+        try await network.data(HTTPRequestData(method: .post, authority: "a.example", body: .data(Data())))
+
+        #expect(log.lines.count == 2)
+        #expect(log.lines.allSatisfy { $0.metadata["body"] == nil })
+        #expect(log.lines.last?.message.contains(", 0 bytes in ") == true)
     }
 
     @Test func longBodiesAreTruncated() async throws {

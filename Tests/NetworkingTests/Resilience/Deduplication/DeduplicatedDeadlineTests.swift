@@ -135,6 +135,8 @@ struct DeduplicatedDeadlineTests {
         var latestDeadline: Duration? {
             value.withLock { $0 }
         }
+
+        func leave(_ record: (any Sendable)?) {}
     }
 
     @Test func sharedDeadlineChangesWithinItsLimit() {

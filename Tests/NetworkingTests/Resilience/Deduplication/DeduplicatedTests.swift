@@ -427,6 +427,46 @@ struct DeduplicatedTests {
         #expect(journals.map(\.entries.last) == ["5", "5"])
     }
 
+    @Test func slowProgressHandlerDelaysOnlyItsOwnCaller() async throws {
+        let release = DispatchSemaphore(value: 0)
+        let entered = Journal()
+        let network = network
+        let slow = Task {
+            try await network.data(.lawful) { _ in
+                entered.note("blocks")
+                _ = release.wait(timeout: .now() + 30)
+            }
+        }
+        try await eventually("the exchange has started") { inFlightRequests.waiting == 1 }
+        let other = Task { try await network.data(.lawful) { entered.note("other \($0.received.count)") } }
+        try await eventually("the exchange is shared") { inFlightRequests.waiting == 2 }
+        transport.respond(with: .text("hello"))
+        #expect(try await other.value.data == Data("hello".utf8))
+        #expect(entered.entries.contains("blocks"))
+        #expect(entered.entries.contains("other 5"))
+        for _ in 1...10 { release.signal() }
+        #expect(try await slow.value.data == Data("hello".utf8))
+    }
+
+    @Test func cancelledCallerDoesNotWaitForItsProgressHandler() async throws {
+        let release = DispatchSemaphore(value: 0)
+        let entered = Journal()
+        let network = network
+        let call = Task {
+            try await network.data(.lawful) { _ in
+                entered.note("blocks")
+                _ = release.wait(timeout: .now() + 30)
+            }
+        }
+        try await eventually("the exchange has started") { inFlightRequests.waiting == 1 }
+        transport.respond(with: .text("hello"))
+        try await eventually("the handler blocks") { !entered.entries.isEmpty }
+        call.cancel()
+        _ = await call.result
+        #expect(entered.entries == ["blocks"])
+        for _ in 1...10 { release.signal() }
+    }
+
     @Test func waiterIsNotifiedThatItShares() async throws {
         let events = [EventRecorder(), EventRecorder()]
         let first = try await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
@@ -459,7 +499,8 @@ struct DeduplicatedTests {
             transport.respond()
             try await network.data(.lawful) { _ in _ = marker }
         }
-        #expect(sink == nil)
+        // The thread of the handler ends after the call.
+        try await eventually("the handler is released") { sink == nil }
     }
 
     @Test func exchangeHasTheHighestPriorityOfItsCallers() async throws {

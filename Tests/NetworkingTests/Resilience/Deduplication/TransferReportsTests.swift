@@ -14,7 +14,7 @@ struct TransferReportsTests {
         TransferProgress(received: BytesReceived(count: count, expected: nil))
     }
 
-    @Test func handlerMayCauseAnotherReport() throws {
+    @Test func handlerMayCauseAnotherReport() async throws {
         let audience = Audience()
         let handler = Mutex<(@Sendable (TransferProgress) -> Void)?>(nil)
         let receivedCounts = Mutex<[Int64]>([])
@@ -32,9 +32,11 @@ struct TransferReportsTests {
         let report = try #require(audience.observing(request).progressHandler)
         handler.withLock { $0 = report }
         report(received(1))
+        await listener.settle()
         #expect(receivedCounts.withLock { $0 } == [1, 2])
         audience.remove(listener)
         report(received(3))
+        await listener.settle()
         #expect(receivedCounts.withLock { $0 } == [1, 2])
     }
 

@@ -74,6 +74,13 @@ struct BackoffTests {
         #expect(abs(mean - (least + most) / 2) < 0.02)
     }
 
+    @Test func decorrelatedReachesThreeTimesThePreviousDelay() {
+        let backoff = Backoff.exponential(base: .seconds(1), cap: .seconds(1_000), jitter: .decorrelated)
+        var random = RandomSource { .max }
+        #expect(backoff.delay(beforeRetry: 1, using: &random) == .seconds(3))
+        #expect(backoff.delay(beforeRetry: 2, after: .seconds(5), using: &random) == .seconds(15))
+    }
+
     @Test func decorrelatedGrowsFromThePreviousDelay() {
         let backoff = Backoff.exponential(base: .seconds(1), cap: .seconds(1_000), jitter: .decorrelated)
         var previous = Duration.seconds(1)

@@ -44,6 +44,84 @@ struct RetryTests {
         #expect(response.retryRefusal == nil)
     }
 
+    // MARK: Policies without retries
+
+    @Test func failedResponseIsThrownWithoutRetriesToo() async throws {
+        var policy = RetryPolicy.never
+        policy.throwsOnExhaustion = true
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network(transport, policy).data(.lawful)
+        }
+        #expect(error?.kind == .status)
+        #expect(error?.retryRefusal == .exhausted)
+        #expect(transport.requests.count == 1)
+        let accepted = MockTransport { _ in .status(.notFound) }
+        #expect(try await network(accepted, policy).data(.lawful).status == .notFound)
+    }
+
+    @Test func strategyAndKeysApplyWithoutRetriesToo() async throws {
+        struct Refused: Error {}
+        var policy = RetryPolicy.immediate(maximumRetries: 0).deciding { _ in throw Refused() }
+        policy.addsIdempotencyKeys = true
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        await #expect(throws: Refused.self) {
+            try await network(transport, policy).data(.lawful.with { $0.method = .post })
+        }
+        #expect(transport.requests.first?.headerFields[.idempotencyKey] != nil)
+    }
+
+    // MARK: The budget
+
+    @Test(arguments: [501, 505])
+    func serverErrorThatIsNotRetriedDoesNotRefillTheBudget(code: Int) async throws {
+        let budget = RetryBudget(.throttle(tokens: 3, ratio: 1))
+        let transport = MockTransport([
+            .status(.serviceUnavailable), .status(.init(code: code)), .status(.serviceUnavailable), .ok(),
+        ])
+        let network = network(transport, budget: budget)
+        #expect(try await network.data(.lawful).status.code == code)
+        #expect(try await network.data(.lawful).retryRefusal == .budget)
+    }
+
+    @Test func retriesOfOneCallTakeOnePlaceOfTheConcurrencyBudget() async throws {
+        let budget = RetryBudget(.concurrency(0, floor: 1))
+        let transport = MockTransport { request in request.attempt < 3 ? .status(.serviceUnavailable) : .ok() }
+        let network = network(transport, budget: budget)
+        for _ in 1...3 {
+            #expect(try await network.data(.lawful).status == .ok)
+        }
+    }
+
+    // MARK: The sink
+
+    @Test func sinkPreparesEachAttempt() async throws {
+        let sink = PreparingSink()
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
+        try await network(transport).data(.lawful.with { $0.sink = sink })
+        #expect(transport.requests.map { $0.headerFields[.range] } == ["bytes=1-", "bytes=2-", "bytes=3-"])
+    }
+
+    /// A sink that asks for another range each time.
+    private final class PreparingSink: ResponseSink {
+        private let count = Mutex(0)
+        let canRestart = true
+
+        func prepare(_ request: inout HTTPRequestData) {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            request.headerFields[.range] = "bytes=\(number)-"
+        }
+
+        func offer(_ head: HTTPResponse) async throws -> SinkDecision {
+            head.status == .ok ? .take : .collect(upTo: 1_024)
+        }
+
+        func receive(_ chunk: Data) async throws {}
+    }
+
     @Test(arguments: [421, 425])
     func someStatusesAreRetriedOnce(code: Int) async throws {
         let transport = MockTransport([.status(.init(code: code)), .status(.init(code: code)), .ok()])
@@ -387,7 +465,8 @@ struct RetryTests {
     // MARK: Retry-After
 
     @Test(arguments: [
-        ("3", 3), ("0", 1), ("-5", 1), ("  7 ", 7), ("60", 60), ("garbage", 1), ("", 1), ("1.5", 1), ("3 days", 1),
+        ("3", 3), ("0", 1), ("-5", 1), ("  7 ", 7), ("60", 60), ("garbage", 1), ("", 1), ("3 days", 1),
+        ("1.5", 2), ("2.5", 3), ("0.2", 1), ("7.000", 7), ("-2.5", 1), ("2.x", 1), ("2.", 1), ("1.5.1", 1),
         ("Tue, 14 Nov 2023 22:13:30 GMT", 10), ("Tuesday, 14-Nov-23 22:13:30 GMT", 10),
         ("Tue Nov 14 22:13:30 2023", 10),
         ("Mon, 13 Nov 2023 22:13:20 GMT", 1),

@@ -47,6 +47,89 @@ struct RateLimitedBoundsTests {
         #expect(high.allSatisfy { !$0.wait.isPending })
     }
 
+    @Test(
+        arguments: [
+            (1, .seconds(31_556_952_000 as Int64), 1_000_000_000), (1, .nanoseconds(1), 1_000_000_000),
+            (1_000_000_000, Duration(attoseconds: 1), 1),
+        ] as [(Int, Duration, Int)]
+    )
+    func extremeLimitsDoNotOverflow(count: Int, period: Duration, burst: Int) async throws {
+        let limiter = RateLimiter(count, per: period, burst: burst)
+        let clock = NetworkClock.manual(clock)
+        guard case .taken = limiter.take(burst, .normal, "", waitingUpTo: nil, on: clock) else {
+            Issue.record("the burst is not allowed")
+            return
+        }
+        var waits: [WaitPlace] = []
+        for _ in 1...20 {
+            if case .wait(let place, let duration) = limiter.take(burst, .normal, "", waitingUpTo: nil, on: clock) {
+                waits.append(place)
+                #expect(duration > .zero && duration.components.seconds > -1)
+            }
+        }
+        if case .refused(let wait) = limiter.take(1, .high, "", waitingUpTo: .seconds(Int64.max), on: clock) {
+            #expect(wait.components.seconds > 0)
+        }
+        for place in waits {
+            limiter.left(place, "", on: clock)
+        }
+    }
+
+    /// The caller is cancelled while its permit arrives.
+    @Test func permitOfACancelledCallerGoesToTheNextRequest() throws {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        #expect(place(limiter) == nil)
+        let cancelled = try #require(place(limiter))
+        cancelled.wait.resume(with: .failure(CancellationError()))
+        clock.advance(by: .seconds(1))
+        // The permit was not used, so it is free.
+        #expect(place(limiter) == nil)
+    }
+
+    // MARK: Several clocks
+
+    @Test func stacksWithDifferentClocksShareALimit() throws {
+        let late = ManualClock()
+        late.advance(by: .seconds(3 * 86_400))
+        let limiter = RateLimiter(1, per: .seconds(10))
+        func take(on clock: ManualClock) -> Duration? {
+            switch limiter.take(1, .normal, "", waitingUpTo: .zero, on: .manual(clock)) {
+            case .taken: nil
+            case .refused(let wait): wait
+            case .wait, .impossible: .seconds(-1)
+            }
+        }
+        #expect(take(on: late) == nil)
+        #expect(take(on: clock) == .seconds(10))
+        clock.advance(by: .seconds(4))
+        #expect(take(on: clock) == .seconds(6))
+        // The time on either clock counts.
+        #expect(take(on: late) == .seconds(6))
+        late.advance(by: .seconds(6))
+        #expect(take(on: late) == nil)
+        #expect(take(on: clock) == .seconds(10))
+    }
+
+    @Test func requestsThatWaitOnDifferentClocksAreServed() throws {
+        let other = ManualClock()
+        other.advance(by: .seconds(1_000))
+        let limiter = RateLimiter(1, per: .seconds(10))
+        #expect(place(limiter) == nil)
+        let first = try #require(place(limiter))
+        guard case .wait(let second, _) = limiter.take(1, .normal, "", waitingUpTo: nil, on: .manual(other)) else {
+            Issue.record("the request does not wait")
+            return
+        }
+        other.advance(by: .seconds(10))
+        #expect(!first.wait.isPending && second.wait.isPending)
+        // The clock of the first stack also serves the request of the second.
+        for _ in 1...2 where second.wait.isPending {
+            clock.advance(by: .seconds(10))
+        }
+        #expect(!second.wait.isPending)
+        #expect(limiter.waiting == 0)
+    }
+
     @Test func deadlineLimitsTheWaitToo() async throws {
         let limiter = RateLimiter(1, per: .seconds(1))
         let limited = MockTransport { _ in .ok() }.rateLimited(by: limiter)

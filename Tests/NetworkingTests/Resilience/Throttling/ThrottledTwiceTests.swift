@@ -60,6 +60,66 @@ struct ThrottledTwiceTests {
         #expect((outer.inFlight, inner.inFlight) == (0, 0))
     }
 
+    // MARK: Opposite orders
+
+    @Test func oppositeOrdersOfSharedLimitersAreReported() {
+        let (one, two) = (ConcurrencyLimiter(max: 1), ConcurrencyLimiter(max: 1))
+        let first = transport.throttled(by: one).throttled(by: two)
+        #expect(first.diagnostics.isEmpty)
+        let second = transport.throttled(by: two).throttled(by: one)
+        for network in [first, second] as [any NetworkingComponent] {
+            #expect(network.diagnostics.count { $0.message.contains("opposite order") } == 1)
+        }
+        #expect(transport.throttled(by: one).diagnostics.isEmpty)
+    }
+
+    @Test func circleOfThreeLimitersIsReported() {
+        let limiters = (1...3).map { _ in ConcurrencyLimiter(max: 1) }
+        for (outer, inner) in [(0, 1), (1, 2)] {
+            let network = transport.throttled(by: limiters[inner]).timeout(.seconds(1)).throttled(by: limiters[outer])
+            #expect(!network.diagnostics.contains { $0.message.contains("opposite order") })
+        }
+        let circle = AnyNetworkingComponent(transport.throttled(by: limiters[0])).throttled(by: limiters[2])
+        #expect(circle.diagnostics.contains { $0.message.contains("opposite order") })
+    }
+
+    // MARK: Redirects
+
+    @Test func hopsTakePermitsOfTheirOwnHosts() async throws {
+        let limiter = ConcurrencyLimiter(maxPerHost: 1)
+        let held = HeldResponse()
+        let transport = MockTransport { request in
+            request.authority == "a.example" ? .redirect(to: "https://b.example/") : .held(by: held)
+        }
+        let network = transport.throttled(by: limiter)
+        let first = Task { try await network.data(HTTPRequestData(authority: "a.example")) }
+        try await held.waitForRequests(1)
+        // The first hop has released its permit, and the second one holds that of its host.
+        let host = limiter.key(for: HTTPRequestData(scheme: "https", authority: "a.example"))
+        #expect(limiter.inFlight == 1)
+        #expect(limiter.takeIfFree(host))
+        limiter.giveBack(host)
+        let second = Task { try await network.data(HTTPRequestData(authority: "b.example")) }
+        try await eventually("the second request waits") { limiter.waiting == 1 }
+        held.respond()
+        let responses = try await [first.value, second.value]
+        #expect(responses.map(\.redirects.count) == [1, 0])
+        #expect(limiter.inFlight == 0)
+    }
+
+    @Test func rateLimitPerHostCountsHops() async throws {
+        let transport = MockTransport { request in
+            request.authority == "a.example" ? .redirect(to: "https://b.example/") : .ok()
+        }
+        let network = transport.rateLimited(to: 1, per: .seconds(60), maximumWait: .zero, by: .host)
+            .environment(\.clock, .manual(ManualClock()))
+        try await network.data(HTTPRequestData(authority: "a.example"))
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(HTTPRequestData(authority: "b.example"))
+        }
+        #expect(error?.kind == .rejected)
+    }
+
     /// The revalidation outlives the call of the caller, and therefore its permit.
     @Test func revalidationInTheBackgroundNeedsAPermit() async throws {
         let (limiter, held, clock) = (ConcurrencyLimiter(max: 1), HeldResponse(), ManualClock())

@@ -240,6 +240,61 @@ struct TimeoutPhasesTests {
         #expect(clock.sleepers == 0)
     }
 
+    /// The transport takes a while to notice the cancellation, and the limit passes meanwhile.
+    @Test func cancelledCallerGetsCancellationErrorAlsoAfterTheLimit() async throws {
+        let ends = Suspension<Void>()
+        let network = Sending { _, _ in
+            // A task of its own is not aware of the cancellation.
+            await Task { try? await ends.value() }.value
+            throw CancellationError()
+        }
+        let stack = MockTransport { _ in .ok() }.modified(network).timeout(.seconds(1), head: .seconds(1))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await stack.data(.lawful) }
+        try await clock.waitForSleepers()
+        call.cancel()
+        clock.advance(by: .seconds(1))
+        ends.resume()
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
+    /// The second exchange of an attempt sends the body again.
+    @Test func sentBytesOfAnEarlierExchangeDoNotCount() async throws {
+        let network = transport { call in
+            call.sent(10, of: 20)
+            call.emit(ExchangeEvent.ended(sent: 10, received: 0))
+            call.emit(ExchangeEvent.started)
+            // Fewer bytes than in the first exchange, but progress in this one.
+            try await call.wait(.seconds(2))
+            call.sent(5, of: 20)
+            try await call.wait(.milliseconds(2_500))
+            call.sent(6, of: 20)
+            try await call.wait(.milliseconds(2_500))
+        }
+        .timeout(head: .seconds(4), idle: .seconds(3))
+        let response = try await response(
+            of: network,
+            after: [.seconds(2), .milliseconds(2_500), .milliseconds(2_500)]
+        )
+        #expect(response.status == .ok)
+    }
+
+    /// An alarm that is set while the watch ends is cancelled.
+    @Test func reportsAfterTheEndSetNoAlarm() async throws {
+        let requests = Mutex<[HTTPRequestData]>([])
+        let transport = Sending { request, _ in
+            requests.withLock { $0.append(request) }
+            return HTTPResponseData(request: request)
+        }
+        let network = MockTransport { _ in .ok() }.modified(transport).timeout(head: .seconds(4), idle: .seconds(3))
+            .environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        let late = try #require(requests.withLock { $0.first })
+        late.progressHandler?(TransferProgress(received: BytesReceived(count: 1)))
+        late.emit(ExchangeEvent.started)
+        #expect(clock.sleepers == 0)
+    }
+
     @Test func progressHandlerOfTheAppIsStillCalled() async throws {
         let receivedCounts = Journal()
         let network = MockTransport { _ in .text("hello") }.timeout(idle: .seconds(1))

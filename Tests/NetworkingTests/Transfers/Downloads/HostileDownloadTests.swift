@@ -202,6 +202,49 @@ struct HostileDownloadTests {
         }
     }
 
+    /// The server sends the rest of the file with the status of the whole file.
+    @Test(
+        arguments: [
+            ("bytes 40-99/100", 60, "60"), ("bytes 40-99/100", 60, nil), ("bytes 40-99/*", 60, "60"),
+            ("bytes 0-39/100", 40, "40"), ("bytes 10-99/100", 90, "90"),
+        ] as [(String, Int, String?)]
+    )
+    func partWithTheStatusOfTheWholeIsAnInvalidResponse(range: String, count: Int, length: String?) async throws {
+        try await withPartialFile { place, origin in
+            var head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"1\"", .contentRange: range])
+            head.headerFields[.contentLength] = length
+            origin.add(.responds(head, Data(Self.bytes.suffix(count))))
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .invalidResponse)
+            #expect(error?.reason.contains("kept") == true)
+            try expectUntouched(place)
+            try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func wholeFileWithItsRangeIsAccepted() async throws {
+        try await withPartialFile { place, origin in
+            let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"1\"", .contentRange: "bytes 0-99/100"])
+            origin.add(.responds(head, Self.bytes))
+            try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func partInPlaceOfTheWholeFileIsNotSaved() async throws {
+        try await withTemporaryDirectory { directory in
+            let head = HTTPResponse(status: .ok, headerFields: [.contentRange: "bytes 40-99/100"])
+            let origin = FileOrigin(Self.bytes, [:], .responds(head, Data(Self.bytes.suffix(60))))
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.download(request, to: directory.appending(path: "film"))
+            }
+            #expect(error?.kind == .invalidResponse)
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            #expect(names == [])
+        }
+    }
+
     @Test func rangeThatStartsEarlierIsAccepted() async throws {
         try await withPartialFile { place, origin in
             origin.add(part("bytes 30-99/100", 70, [.eTag: "\"1\""]))

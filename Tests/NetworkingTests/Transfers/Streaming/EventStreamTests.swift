@@ -146,6 +146,19 @@ struct EventStreamTests {
         #expect(transport.requests.map(\.lastEventID) == [nil, "1", "2", "2"])
     }
 
+    @Test func waitsOnTheClockOfTheStack() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport([.events(.text("data: one\n\n")), .status(.noContent)])
+        let network = transport.environment(\.clock, .manual(clock))
+        let call = Task {
+            for try await _ in try await network.events(.lawful) {}
+        }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(3))
+        clock.advanceToNextDeadline()
+        try await call.value
+    }
+
     @Test(
         arguments: [
             (nil, .seconds(3)), ("retry: 10000\n", .seconds(10)), ("retry: 500\n", .milliseconds(500)),
