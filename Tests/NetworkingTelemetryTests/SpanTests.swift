@@ -255,7 +255,7 @@ struct SpanTests {
             #expect(span.text("error.type") == "\(code)")
         }
         tracer.memory.clearFinishedSpans()
-        try await network.data(.lawful.with { $0.acceptedStatuses = [code] })
+        try await network.data(.lawful.with { $0.acceptedStatuses = StatusSet(code...code) })
         #expect(tracer.spans.allSatisfy { $0.status == nil && $0.text("error.type") == nil })
         #expect(tracer.spans.count == 2)
     }

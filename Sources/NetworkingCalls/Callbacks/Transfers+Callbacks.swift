@@ -54,6 +54,31 @@ extension NetworkingComponent {
         return callback.start { try await upload(body, to: request, progress: callback.progressHandler) }
     }
 
+    /// Sends a body and passes the decoded body of the response to a closure on a queue, together with the response.
+    ///
+    /// - Parameters:
+    ///   - body: The body to send.
+    ///   - request: The request. A GET becomes a POST.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    ///   - queue: The queue for the closures.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
+    ///   - completion: Receives the value and the response, or the error that `upload` throws.
+    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    @discardableResult
+    public func upload<Value: Decodable & Sendable>(
+        _ body: RequestBody,
+        to request: HTTPRequestData,
+        as type: Value.Type,
+        decoder: (any BodyDecoder)? = nil,
+        queue: DispatchQueue,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil,
+        completion: @escaping @Sendable (Result<(body: Value, response: HTTPResponseData), any Error>) -> Void
+    ) -> CallHandle {
+        let typed = Request<Value>(request, decoder: decoder)
+        return upload(body, to: typed, queue: queue, progress: progress, completion: completion)
+    }
+
     /// Downloads a file and passes it to a closure on a queue.
     ///
     /// A cancelled download keeps its bytes, so that the next one to the same place resumes. For a download that can
@@ -172,6 +197,32 @@ extension NetworkingComponent {
             progress: progress.map { MainQueue.closure($0) },
             completion: MainQueue.closure(completion)
         )
+    }
+
+    /// Sends a body and passes the decoded body of the response to a closure on the main actor, together with the
+    /// response.
+    ///
+    /// - Parameters:
+    ///   - body: The body to send.
+    ///   - request: The request. A GET becomes a POST.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    ///   - main: The main queue, on which the closures run.
+    ///   - progress: Receives the progress. A busy queue gets only the newest state.
+    ///   - completion: Receives the value and the response, or the error that `upload` throws.
+    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    @discardableResult
+    public func upload<Value: Decodable & Sendable>(
+        _ body: RequestBody,
+        to request: HTTPRequestData,
+        as type: Value.Type,
+        decoder: (any BodyDecoder)? = nil,
+        on main: MainQueue,
+        progress: (@MainActor (TransferProgress) -> Void)? = nil,
+        completion: @escaping @MainActor (Result<(body: Value, response: HTTPResponseData), any Error>) -> Void
+    ) -> CallHandle {
+        let typed = Request<Value>(request, decoder: decoder)
+        return upload(body, to: typed, on: main, progress: progress, completion: completion)
     }
 
     /// Downloads a file and passes it to a closure on the main actor.

@@ -45,6 +45,16 @@ extension NetworkingComponent {
     }
 }
 
+extension NetworkingComponent {
+    /// Prepares a call of an endpoint, which is sent once, however many handlers it has.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The call. Its value is the decoded response; `decode(as:)` decodes that of an untyped endpoint.
+    public func prepare<E: Endpoint>(_ endpoint: E) -> PreparedCall<E.Response> {
+        prepare(Request(endpoint))
+    }
+}
+
 /// A call that is sent at most once, with handlers for its head, its progress and its result.
 ///
 /// The handlers run on the main actor, in the order in which they were added; ``queue(_:)`` selects another queue. A

@@ -22,6 +22,25 @@ extension HTTPRequestData {
     }
 }
 
+extension Endpoint {
+    /// Returns the typed request of the endpoint with another value of one property.
+    ///
+    /// ```swift
+    /// let user = try await network.request(GetUser(id: 42).with(\.cacheMode, .reload))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - property: The property of the request to change.
+    ///   - value: Its new value.
+    /// - Returns: The typed request.
+    public func with<Value>(
+        _ property: WritableKeyPath<HTTPRequestData, Value>,
+        _ value: Value
+    ) -> Request<Response> {
+        Request(self).with(property, value)
+    }
+}
+
 extension Request {
     /// Creates the typed request of an endpoint.
     ///

@@ -88,6 +88,11 @@ extension ConnectivityStatus: CustomStringConvertible {
 }
 
 extension Connectivity {
+    /// Whether the device has a network; `false` until the first status is known.
+    public var isOnline: Bool {
+        status?.isSatisfied ?? false
+    }
+
     /// Waits for a status that fulfils a condition, and returns it.
     ///
     /// - Parameter condition: Returns whether the wait is over.

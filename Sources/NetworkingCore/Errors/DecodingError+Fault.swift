@@ -1,6 +1,35 @@
-import FoundationForNetworking
+package import FoundationForNetworking
+import HTTPTypes
 
 extension NetworkingError {
+    /// The error for an element of a stream that cannot be decoded.
+    ///
+    /// Its reason names the expected type, the type that was found, and the path.
+    ///
+    /// - Parameters:
+    ///   - element: The bytes of the element.
+    ///   - request: The request of the stream.
+    ///   - type: The type to decode.
+    ///   - error: The error of the decoder.
+    /// - Returns: The error.
+    package static func undecodableElement(
+        _ element: Data,
+        of request: HTTPRequestData,
+        as type: Any.Type,
+        _ error: any Error
+    ) -> NetworkingError {
+        let response = HTTPResponseData(request: request, http: HTTPResponse(status: .ok), body: .collected(element))
+        let fault = (error as? DecodingError).map { DecodingFault(response).text(of: $0) }
+        return NetworkingError(
+            .decoding,
+            request: request,
+            underlying: error,
+            reason: "An element of the stream does not decode to \(type)"
+                + "\(fault.map { ": \($0)" } ?? ". The underlying error has the details.") "
+                + "To skip such elements, use onDecodingFailure."
+        )
+    }
+
     /// The error for a body that cannot be decoded.
     ///
     /// Its reason names the expected type, the type that was found, and the path.
@@ -61,16 +90,31 @@ private struct DecodingFault {
     private func missingKey(_ key: any CodingKey, at path: [any CodingKey]) -> String {
         let name = "the key \"\(printable(key.stringValue))\" is missing"
         switch JSONPathSearch.member(named: key.stringValue, ofObjectAt: path, in: body) {
+        case .found(let type) where type != "null":
+            // The decoder looks for the name only after it has converted those of the body.
+            return
+                "\(name), although the object at \(place(path)) has it: the decoder's strategy for keys converts it. "
+                + "Declare CodingKeys with the converted name."
         case .found(let type):
             return "expected a value at \(place(path + [key])), found \(type). \(Self.compare)"
         case .similar(let other):
             return "\(name) in the object at \(place(path)), which has \"\(printable(other))\". "
-                + "Set the decoder's strategy for keys, or declare CodingKeys."
+                + wayOut(from: other, to: key.stringValue)
         case .missing:
             return "\(name) in the object at \(place(path)). \(Self.compare)"
         case .noObject:
             return "\(name) at \(place(path)). \(Self.compare)"
         }
+    }
+
+    /// Returns how to read a member into a property.
+    ///
+    /// The strategy for keys is proposed only if it leads to the property, so it is never one that is set already.
+    private func wayOut(from name: String, to property: String) -> String {
+        let converted = name.convertedFromSnakeCase
+        if converted == property { return "Set the decoder's strategy for keys, or declare CodingKeys." }
+        guard converted != name else { return "Declare CodingKeys." }
+        return "Declare CodingKeys: the strategy convertFromSnakeCase reads it as \"\(printable(converted))\"."
     }
 
     private func mismatch(at path: [any CodingKey], expected type: Any.Type, unknown: String) -> String {
@@ -153,6 +197,18 @@ private struct DecodingFault {
             !words.contains(where: { $0.count >= 20 || Redaction.standard.redactsBodyField(String($0)) })
         else { return nil }
         return line
+    }
+}
+
+extension String {
+    /// The name as Foundation's strategy `convertFromSnakeCase` converts it.
+    var convertedFromSnakeCase: String {
+        let leading = prefix { $0 == "_" }
+        guard leading.endIndex < endIndex else { return self }
+        let trailing = suffix(from: index(after: lastIndex { $0 != "_" } ?? startIndex))
+        let words = self[leading.endIndex..<trailing.startIndex].split(separator: "_")
+        guard let first = words.first, words.count > 1 else { return self }
+        return leading + first.lowercased() + words.dropFirst().map(\.capitalized).joined() + trailing
     }
 }
 

@@ -216,9 +216,10 @@ extension HTTPResponseData: Hashable {
 }
 
 extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
-    /// The status and the length of the body: `200 OK, 1024 bytes`.
+    /// The status, the length of the body, and the request without secrets:
+    /// `200 OK, 1024 bytes, GET https://api.example.com/users/42`.
     public var description: String {
-        "\(sentRequest.redactingMarkedSecrets(in: status.text)), \(body.count) bytes"
+        "\(sentRequest.redactingMarkedSecrets(in: status.text)), \(body.count) bytes, \(sentRequest)"
     }
 
     /// The contents of a dump, without secrets.

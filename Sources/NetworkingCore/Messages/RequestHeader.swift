@@ -57,6 +57,24 @@ public struct RequestHeader: Sendable, Hashable {
         RequestHeader(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
     }
 
+    /// Creates an `Accept-Charset` field, which most servers ignore (RFC 9110 section 12.5.2).
+    ///
+    /// - Parameter charsets: The charsets, best first. The second and later ones get decreasing quality values.
+    /// - Returns: The field.
+    public static func acceptCharset(_ charsets: String...) -> RequestHeader {
+        RequestHeader("Accept-Charset", qualities(of: charsets))
+    }
+
+    /// Creates an `Accept-Encoding` field (RFC 9110 section 12.5.3).
+    ///
+    /// A transport asks for the codings that it decodes. With this field, it asks for these codings instead.
+    ///
+    /// - Parameter codings: The codings, best first. The second and later ones get decreasing quality values.
+    /// - Returns: The field.
+    public static func acceptEncoding(_ codings: String...) -> RequestHeader {
+        RequestHeader(.acceptEncoding, qualities(of: codings))
+    }
+
     /// Creates an `Accept-Language` field (RFC 9110 section 12.5.4).
     ///
     /// - Parameter languages: The languages that the user reads, best first: `["de-CH", "de", "en"]`. The second and
@@ -86,6 +104,14 @@ public struct RequestHeader: Sendable, Hashable {
         RequestHeader(.authorization, "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())")
     }
 
+    /// Creates an `Authorization` field with credentials of any scheme.
+    ///
+    /// - Parameter credentials: The value of the field: `ApiKey abc`.
+    /// - Returns: The field.
+    public static func authorization(_ credentials: String) -> RequestHeader {
+        RequestHeader(.authorization, credentials)
+    }
+
     /// Creates a `Cache-Control` field (RFC 9111 section 5.2.1).
     ///
     /// ```swift
@@ -99,6 +125,22 @@ public struct RequestHeader: Sendable, Hashable {
     /// - Returns: The field.
     public static func cacheControl(_ directives: String...) -> RequestHeader {
         RequestHeader(.cacheControl, directives.joined(separator: ", "))
+    }
+
+    /// Creates a `Content-Disposition` field (RFC 6266).
+    ///
+    /// - Parameter disposition: The value of the field: `attachment; filename="report.pdf"`.
+    /// - Returns: The field.
+    public static func contentDisposition(_ disposition: String) -> RequestHeader {
+        RequestHeader(.contentDisposition, disposition)
+    }
+
+    /// Creates a `Content-Encoding` field, for a body that the app has encoded (RFC 9110 section 8.4).
+    ///
+    /// - Parameter codings: The codings, in the order in which they were applied.
+    /// - Returns: The field.
+    public static func contentEncoding(_ codings: String...) -> RequestHeader {
+        RequestHeader(.contentEncoding, codings.joined(separator: ", "))
     }
 
     /// Creates a `Content-Type` field, in place of the type of the request's body.

@@ -1,5 +1,21 @@
-package import FoundationForNetworking
+public import FoundationForNetworking
 package import HTTPTypes
+
+extension HTTPResponseData {
+    /// The time that the server asks clients to wait, from `Retry-After`; `nil` if there is no valid field.
+    ///
+    /// A date is compared with the response's own `Date`, or else with the current date. A date in the past is zero.
+    public var retryAfter: Duration? {
+        http.retryAfter(now: NetworkEnvironment.current.clock.date)
+    }
+
+    /// The URL of `Location`, resolved against the URL of the response; `nil` if there is no valid field.
+    ///
+    /// It names the created resource of a 201, the job of a 202, and the target of a redirect that was not followed.
+    public var location: URL? {
+        headerFields[.location].flatMap { URL(reference: $0, relativeTo: url) }
+    }
+}
 
 extension HTTPResponse {
     /// The time that the server asks clients to wait (RFC 9110 section 10.2.3); `nil` if there is no valid

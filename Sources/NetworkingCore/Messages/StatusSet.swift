@@ -4,6 +4,7 @@ public import HTTPTypes
 ///
 /// ```swift
 /// request.acceptedStatuses = .successful.union([404])
+/// request.acceptedStatuses = [.ok, .created, 404]
 /// request.acceptedStatuses = StatusSet(200...399)
 /// ```
 public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
@@ -35,9 +36,9 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
         self.ranges = merged
     }
 
-    /// Creates a set from single codes.
-    public init(arrayLiteral codes: Int...) {
-        self.init(merging: codes.map { $0...$0 })
+    /// Creates a set from single statuses, by name or by code.
+    public init(arrayLiteral statuses: HTTPResponse.Status...) {
+        self.init(merging: statuses.map { $0.code...$0.code })
     }
 
     /// Returns the union of this set and another one.

@@ -38,7 +38,7 @@ struct DecodingReader<Documents: DocumentReader, Value: Decodable & Sendable> {
         do {
             while let document = try await documents?.next() {
                 if document.isCutOff {
-                    try decoding.refuse(Value.self, because: DocumentCutOff(), of: request)
+                    try decoding.refuse(Value.self, document.data, because: DocumentCutOff(), of: request)
                 } else if let value = try await decoding.decode(Value.self, from: document.data, of: request) {
                     return value
                 }

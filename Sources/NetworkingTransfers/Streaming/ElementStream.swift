@@ -92,7 +92,7 @@ struct ElementDecoding: Sendable {
             return data.count > 16_384
                 ? try await decodeElsewhere(type, from: data) : try decoder.decode(type, from: data)
         } catch {
-            try refuse(type, because: error, of: request)
+            try refuse(type, data, because: error, of: request)
             return nil
         }
     }
@@ -106,21 +106,14 @@ struct ElementDecoding: Sendable {
     }
 
     /// Applies the failure policy to an element that cannot be decoded.
-    func refuse<Value>(_ type: Value.Type, because error: any Error, of request: HTTPRequestData) throws {
+    func refuse<Value>(_ type: Value.Type, _ data: Data, because error: any Error, of request: HTTPRequestData) throws {
         switch failures {
         case .skip:
             break
         case .report(let report):
             report(error)
         case .fail:
-            throw NetworkingError(
-                .decoding,
-                request: request,
-                underlying: error,
-                reason:
-                    "An element of the stream does not decode to \(type). Compare the type with the server's response, "
-                    + "or skip such elements with onDecodingFailure."
-            )
+            throw NetworkingError.undecodableElement(data, of: request, as: type, error)
         }
     }
 }

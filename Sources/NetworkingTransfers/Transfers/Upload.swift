@@ -156,6 +156,28 @@ extension NetworkingComponent {
     }
 }
 
+extension NetworkingComponent {
+    /// Starts to send a body and returns a handle to the transfer, with the decoded response as its value.
+    ///
+    /// - Parameters:
+    ///   - body: The body to send.
+    ///   - request: The request. A GET becomes a POST.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` to use the request's, the stack's or a plain `JSONDecoder`.
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it; `nil` if it belongs to no group.
+    /// - Returns: The handle. Releasing it cancels the transfer, unless a group retains it. Its value is the decoded
+    ///   value and the response.
+    public func transfer<Value: Decodable & Sendable>(
+        uploading body: RequestBody,
+        to request: HTTPRequestData,
+        as type: Value.Type,
+        decoder: (any BodyDecoder)? = nil,
+        in group: TransferGroup? = nil
+    ) -> Transfer<(body: Value, response: HTTPResponseData)> {
+        transfer(uploading: body, to: Request(request, decoder: decoder), in: group)
+    }
+}
+
 extension Request {
     /// Returns the same decoding for another request message.
     fileprivate func sending(_ http: HTTPRequestData) -> Request {

@@ -4,6 +4,8 @@ import Networking
 import NetworkingTesting
 import Testing
 
+@testable import NetworkingCore
+
 /// The reasons of errors for bodies that cannot be decoded.
 @Suite(.timeLimit(.minutes(5)))
 struct DecodingFaultTests {
@@ -49,7 +51,15 @@ struct DecodingFaultTests {
 
     @Test(arguments: [
         (#"{}"#, #"the key "userID" is missing in the object at the top level. Compare the type"#),
-        (#"{"user_id": 1}"#, #"the key "userID" is missing in the object at the top level, which has "user_id". Set"#),
+        (
+            #"{"user_id": 1}"#,
+            #"the key "userID" is missing in the object at the top level, which has "user_id". Declare CodingKeys: "#
+                + #"the strategy convertFromSnakeCase reads it as "userId"."#
+        ),
+        (
+            #"{"USERID": 1}"#,
+            #"the key "userID" is missing in the object at the top level, which has "USERID". Declare CodingKeys."#
+        ),
         (#"{"userID": null}"#, "expected Int at userID, found null."),
         (#"{"userID": {"hunter2": 1}}"#, "expected Int at userID, found an object."),
         (#"{"userID": true}"#, "expected Int at userID, found a Boolean."),
@@ -61,6 +71,49 @@ struct DecodingFaultTests {
         let text = try await self.fault(body, as: Profile.self)
         #expect(text.hasPrefix(fault), "\(text)")
         #expect(!text.contains("hunter2"))
+    }
+
+    private struct Author: Codable, Sendable {
+        var authorId: Int
+    }
+
+    private struct Writer: Codable, Sendable {
+        var authorID: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case authorID = "author_id"
+        }
+    }
+
+    @Test func strategyForKeysIsProposedOnlyIfItIsNotSet() async throws {
+        let unset = try await fault(#"{"author_id": 1}"#, as: Author.self)
+        #expect(unset.hasSuffix(#"has "author_id". Set the decoder's strategy for keys, or declare CodingKeys."#))
+        let set = try await fault(#"{"user_id": 1}"#, as: Profile.self, decoder: .json(keys: .convertFromSnakeCase))
+        #expect(!set.contains("Set the decoder"), "\(set)")
+        let twice = try await fault(#"{"author_id": 1}"#, as: Writer.self, decoder: .json(keys: .convertFromSnakeCase))
+        #expect(twice.contains("the decoder's strategy for keys converts it"), "\(twice)")
+    }
+
+    /// The hint converts names as Foundation does, so the proposed strategy always works.
+    @Test(arguments: [
+        "author_id", "_author_id", "author__id_", "AUTHOR_ID", "authorId", "author_Id_x", "_", "__a__b_c", "ä_ö",
+    ])
+    func proposedStrategyReadsTheName(name: String) async throws {
+        struct FirstName: Decodable {
+            let name: String?
+            init(from decoder: any Decoder) throws {
+                name = try decoder.container(keyedBy: Key.self).allKeys.first?.stringValue
+            }
+        }
+        struct Key: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        let decoder = JSONDecoder.json(keys: .convertFromSnakeCase)
+        let converted = try decoder.decode(FirstName.self, from: Data("{\"\(name)\": 1}".utf8)).name
+        #expect(name.convertedFromSnakeCase == converted)
     }
 
     private struct Pair: Decodable, Sendable {

@@ -140,11 +140,46 @@ struct HTTPResponseDataTests {
         #expect(response[metadata: Hits.self] == 3)
     }
 
+    // MARK: Fields
+
+    @Test(
+        arguments: [
+            ("/jobs/7", "https://example.com/jobs/7"), ("8?x=1", "https://example.com/users/8?x=1"),
+            ("https://b.example/a#part", "https://b.example/a"), ("//b.example/", "https://b.example/"), ("", nil),
+            (nil, nil),
+        ] as [(String?, String?)]
+    )
+    func locationIsResolved(location: String?, url: String?) {
+        let request = HTTPRequestData(authority: "example.com", path: "users/42")
+        let fields: HTTPFields = location.map { [.location: $0] } ?? [:]
+        let response = HTTPResponseData(request: request, status: .accepted, headerFields: fields)
+        #expect(response.location?.absoluteString == url)
+    }
+
+    @Test(
+        arguments: [("120", .seconds(120)), ("0", .zero), ("-1", .zero), ("soon", nil), (nil, nil)]
+            as [(String?, Duration?)]
+    )
+    func retryAfterIsReadInSeconds(value: String?, expected: Duration?) {
+        let fields: HTTPFields = value.map { [.retryAfter: $0] } ?? [:]
+        #expect(HTTPResponseData(request: request, headerFields: fields).retryAfter == expected)
+    }
+
+    @Test func retryAfterIsADateOfTheServer() {
+        let fields: HTTPFields = [
+            .retryAfter: "Wed, 21 Oct 2015 07:30:00 GMT", .date: "Wed, 21 Oct 2015 07:28:00 GMT",
+        ]
+        #expect(HTTPResponseData(request: request, headerFields: fields).retryAfter == .seconds(120))
+    }
+
     // MARK: Descriptions
 
     @Test func describesStatusAndLength() {
         let response = HTTPResponseData(request: request, data: Data(count: 1_024))
-        #expect(response.description == "200 OK, 1024 bytes")
+        #expect(response.description == "200 OK, 1024 bytes, \(request)")
+        let secret = HTTPRequestData(authority: "api.example.com", path: "users?token=hunter2")
+        let refused = HTTPResponseData(request: secret, status: .notFound)
+        #expect(refused.description == "404 Not Found, 0 bytes, GET https://api.example.com/users?token=<redacted>")
         #expect(ResponseBody.delivered(byteCount: 3).description == "delivered, 3 bytes")
         #expect(ResponseBody.collected(Data([1])).description == "collected, 1 bytes")
     }

@@ -32,6 +32,20 @@ struct RequestHeaderTests {
         #expect(RequestHeader.acceptLanguage([]).value.isEmpty)
     }
 
+    @Test func factoriesOfOtherLibrariesWriteTheirFields() {
+        let fields: HeaderFields = [
+            .acceptCharset("utf-8", "iso-8859-1"), .acceptEncoding("br", "gzip"), .authorization("ApiKey abc"),
+            .contentDisposition("attachment; filename=\"a.pdf\""), .contentEncoding("gzip", "br"),
+        ]
+        #expect(
+            fields.dictionary == [
+                "Accept-Charset": "utf-8, iso-8859-1;q=0.9", "Accept-Encoding": "br, gzip;q=0.9",
+                "Authorization": "ApiKey abc", "Content-Disposition": "attachment; filename=\"a.pdf\"",
+                "Content-Encoding": "gzip, br",
+            ]
+        )
+    }
+
     @Test func fieldsThatAreAddedKeepTheirFaults() async throws {
         let transport = MockTransport { _ in .ok() }
         for faulty in [["X-Id": "a\r\nX-Evil: b"], ["not a name": "a"]] as [HeaderFields] {

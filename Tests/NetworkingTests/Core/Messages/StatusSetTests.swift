@@ -70,4 +70,11 @@ struct StatusSetTests {
         ]
         #expect(classes == (1...5).map { $0 == code / 100 })
     }
+
+    @Test func literalHasNamesAndCodes() {
+        let statuses: StatusSet = [.ok, .created, 404]
+        #expect(statuses == StatusSet(200...201, 404...404))
+        let request = HTTPRequestData(path: "a").with(\.acceptedStatuses, [.notModified, .ok])
+        #expect(request.acceptedStatuses.contains(.notModified))
+    }
 }

@@ -42,6 +42,31 @@ struct DownloadTests {
         }
     }
 
+    // MARK: Without a destination
+
+    @Test func downloadWithoutADestinationIsATemporaryFile() async throws {
+        func names() throws -> Set<String> {
+            let names = try FileManager.default.contentsOfDirectory(atPath: FileManager.default.temporaryDirectory.path)
+            return Set(names.filter { $0.contains("networking-download-") })
+        }
+        let before = try names()
+        let origin = FileOrigin(Self.bytes)
+        let file = try await origin.download(request)
+        let directory = file.url.deletingLastPathComponent()
+        #expect(try Data(contentsOf: file.url) == Self.bytes)
+        #expect(file.url.lastPathComponent == "film.mp4")
+        let mode = try FileManager.default.attributesOfItem(atPath: directory.path)[.posixPermissions]
+        #expect(mode as? Int == 0o700)
+        let other = try await origin.download(request)
+        #expect(other.url != file.url)
+        try FileManager.default.removeItem(at: directory)
+        try FileManager.default.removeItem(at: other.url.deletingLastPathComponent())
+
+        let refused = MockTransport { _ in .status(.notFound) }
+        await expectError(.status) { try await refused.download(request) }
+        #expect(try names().subtracting(before).isEmpty)
+    }
+
     // MARK: One exchange
 
     @Test func downloadsAFile() async throws {

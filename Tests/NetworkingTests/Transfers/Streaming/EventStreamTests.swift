@@ -337,6 +337,23 @@ struct EventStreamTests {
         #expect(numbers == [1])
         #expect(error?.kind == .decoding)
         #expect(error?.reason.contains("onDecodingFailure") == true)
+        #expect(error?.reason.contains("\n") == false)
+    }
+
+    @Test(arguments: [
+        (#"{"name":"a","tags":[{"id":1},{"id":"hunter2"}]}"#, "expected Int at tags.[1].id, found a string."),
+        (#"{"tags":[]}"#, #"the key "name" is missing in the object at the top level."#),
+        (#"{"name":"a""#, "it is JSON that ends early, after 11 bytes."),
+        ("[OK]", "it is not valid JSON from byte 2 of 4 on."),
+    ])
+    func errorOfAnElementNamesTheFaultAndItsPath(element: String, fault: String) async throws {
+        let transport = MockTransport { _ in MockResponse.events(.text("data: \(element)\n\n")) }
+        let error = await #expect(throws: NetworkingError.self) {
+            for try await _ in try await transport.events(.lawful, as: TaggedUser.self) {}
+        }
+        let reason = error?.reason ?? ""
+        #expect(reason.hasPrefix("An element of the stream does not decode to TaggedUser: \(fault)"), "\(reason)")
+        #expect(!reason.contains("hunter2"))
     }
 
     @Test func decodesTheDataOfEvents() async throws {
