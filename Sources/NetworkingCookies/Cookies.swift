@@ -128,10 +128,15 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
                 response.principal = response.principal.joined(by: cookies.principal)
             }
             return response
-        case .failure(let error):
-            if let response = (error as? NetworkingError)?.response {
+        case .failure(var error as NetworkingError):
+            if let response = error.response {
                 receipt.receive(response)
             }
+            if let cookies {
+                error.principal = error.principal.joined(by: cookies.principal)
+            }
+            throw error
+        case .failure(let error):
             throw error
         }
     }
