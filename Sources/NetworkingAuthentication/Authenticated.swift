@@ -328,12 +328,17 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// Returns the same result, with a response that also belongs to the principal of the request's credentials.
+    /// Returns the same result, marked as also belonging to the principal of the request's credentials.
     package func belonging(to principal: Principal) -> Self {
-        map { response in
-            var response = response
+        switch self {
+        case .success(var response):
             response.principal = response.principal.joined(by: principal)
-            return response
+            return .success(response)
+        case .failure(var error as NetworkingError):
+            error.principal = error.principal.joined(by: principal)
+            return .failure(error)
+        case .failure(let error):
+            return .failure(error)
         }
     }
 }

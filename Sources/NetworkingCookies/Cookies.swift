@@ -128,6 +128,14 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
                 response.principal = response.principal.joined(by: cookies.principal)
             }
             return response
+        case .failure(var error as NetworkingError):
+            if let response = error.response {
+                receipt.receive(response)
+            }
+            if let cookies {
+                error.principal = error.principal.joined(by: cookies.principal)
+            }
+            throw error
         case .failure(let error):
             if let response = request.response(of: error) {
                 receipt.receive(response)

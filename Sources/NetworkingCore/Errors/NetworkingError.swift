@@ -122,6 +122,9 @@ public struct NetworkingError: Error {
     /// The metadata that components have set on the error.
     private var metadata = TypedValues()
 
+    /// The principal that the request was sent for, if it is known.
+    package var principal: Principal?
+
     /// Whether the failed request was the result of a redirect, so that the request before it was successful.
     package var followsRedirect = false
 

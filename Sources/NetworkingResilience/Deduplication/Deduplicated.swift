@@ -221,7 +221,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             }
             return response
         } catch let error as NetworkingError
-            where isForAnotherUser(error.response, error.response?.principal, key, request)
+            where isForAnotherUser(error.response, error.principal, key, request)
         {
             try request.checkCancellation()
             return try await sendAlone(request, upstream: upstream)

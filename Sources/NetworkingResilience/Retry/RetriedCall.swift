@@ -76,6 +76,14 @@ struct RetriedCall {
                 giveBackPermit()
                 throw error
             }
+            // The next attempt would carry other credentials, or none, for example because the server has changed.
+            if let principal = attempt.principal,
+                !upstream.principal(for: request.withoutUsers).isSame(as: principal)
+            {
+                giveBackPermit()
+                history.removeLast()
+                return try given(attempt, refusal: refused(.anotherUser))
+            }
             previous = attempt
             start = environment.clock.now
             result = nil

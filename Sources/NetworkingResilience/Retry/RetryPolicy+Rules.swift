@@ -82,6 +82,14 @@ extension Attempt {
 }
 
 extension Result<HTTPResponseData, any Error> {
+    /// The principal that the attempt was made for, if the result names it.
+    var principal: Principal? {
+        switch self {
+        case .success(let response): response.principal
+        case .failure(let error): (error as? NetworkingError)?.principal
+        }
+    }
+
     /// Whether the request was not sent, because another user has signed in since its work began.
     var isOfAnotherUser: Bool {
         guard case .failure(let error as NetworkingError) = self else { return false }

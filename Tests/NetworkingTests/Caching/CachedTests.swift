@@ -457,8 +457,8 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
-    /// The entry was looked up for Emily and fetched for James.
-    @Test func responseForAUserWhoSignedInMeanwhileIsNotStored() async throws {
+    /// The entry was looked up for Emily, and James signs in before it is fetched.
+    @Test func responseForAUserWhoSignedInMeanwhileIsNeitherFetchedNorStored() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
         struct Switch: NetworkingModifier {
             let tokens: TokenStore<Session>
@@ -474,7 +474,9 @@ struct CachedTests {
         let transport = MockTransport { _ in MockResponse(status: .ok, headerFields: [.cacheControl: "max-age=100"]) }
         let network = transport.authenticated(with: tokens).modified(Switch(tokens: tokens))
             .cached(in: ResponseCache(in: store)).server(authority: "api.example.com")
-        try await network.data(HTTPRequestData(path: "me"))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "me")) }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(transport.requests.isEmpty)
         #expect(store.count == 0)
     }
 
