@@ -303,18 +303,6 @@ struct RefreshFailureTests {
         }
     }
 
-    private struct Unmatched: AuthenticationDelegate {
-        func refresh(_ session: Session, over network: any NetworkingComponent) async throws -> Session {
-            session
-        }
-    }
-
-    /// The compiler refuses such a delegate with a message, instead of ending.
-    @Test func credentialsOfADelegateWithAnotherSignatureAreUnresolved() {
-        #expect(Unmatched.Credentials.self == UnresolvedCredentials.self)
-        #expect(UnresolvedCredentials.method.rawValue == "unresolved")
-    }
-
     @Test func missingAuthorizeIsNamed() async throws {
         let error = await #expect(throws: NetworkingError.self) {
             try await stack(TokenStore<Session>(delegate: Nothing())).me()
