@@ -5,27 +5,32 @@ import Synchronization
 ///
 /// Values with a stable text have the same entries in each process. All other values get a random text, so that their
 /// entries are used only by this cache.
-struct ValueTexts: ~Copyable, Sendable {
-    private let texts = Mutex<[ValueIdentities: String]>([:])
+final class ValueTexts: Sendable {
+    private struct State {
+        var texts: [ValueIdentities: String] = [:]
+        var changes: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
     /// The maximum number of texts; it limits the memory of an app that sets ever new values.
     private static let maximumCount = 1_000
 
     /// Returns the text of some values.
     func text(of identities: ValueIdentities) -> String {
-        if let text = texts.withLock({ $0[identities] }) { return text }
-        // Outside of the lock, because a type of the app may compute it.
-        let new = identities.stableText.map { "=\($0)" } ?? Self.random
-        return texts.withLock { texts in
-            if let text = texts[identities] { return text }
-            if texts.count >= Self.maximumCount {
-                texts.removeAll()
+        if let text = identities.stableText { return "=\(text)" }
+        let random = "\(NetworkEnvironment.current.secureRandom.bytes(16))"
+        // The dictionary is read and changed outside of the lock, because it compares values of the app.
+        while true {
+            let state = self.state.withLock { $0 }
+            if let text = state.texts[identities] { return text }
+            var texts = state.texts.count < Self.maximumCount ? state.texts : [:]
+            texts[identities] = random
+            let isSet = self.state.withLock { [texts] current in
+                guard current.changes == state.changes else { return false }
+                current = State(texts: texts, changes: state.changes + 1)
+                return true
             }
-            texts[identities] = new
-            return new
+            if isSet { return random }
         }
-    }
-
-    private static var random: String {
-        "\(NetworkEnvironment.current.secureRandom.bytes(16))"
     }
 }
