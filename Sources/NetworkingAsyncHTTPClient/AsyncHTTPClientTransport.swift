@@ -33,6 +33,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// The clients of hosts with pins or identities; `nil` without a ``ServerTrust``.
     private let trusted: TrustedClients?
     private let trust: ServerTrust?
+    private let traits: ClientTraits
     private let streams: OpenStreams
     private let state = Mutex(State())
 
@@ -59,6 +60,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ) {
         let configuration = configuration.limited(to: maximumConnectionsPerHost)
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
+        traits = ClientTraits(ofOwnClientWith: configuration)
         trusted = nil
         trust = nil
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
@@ -95,6 +97,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         let configuration = configuration.limited(to: maximumConnectionsPerHost)
         let trusted = try TrustedClients(configuration.leavingToStack(), trust: trust, eventLoopGroup: eventLoopGroup)
         client = trusted.common
+        traits = ClientTraits(ofOwnClientWith: configuration)
         self.trusted = trusted
         self.trust = trust
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
@@ -119,8 +122,8 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard state.withLock({ $0.begin() }) else { throw request.transportIsShutDown }
         defer { state.withLock { $0.end() }?.resume() }
-        if let trusted { return try await trusted.respond(to: request, counting: streams) }
-        return try await client.respond(to: request, counting: streams)
+        if let trusted { return try await trusted.respond(to: request, as: traits, counting: streams) }
+        return try await client.respond(to: request, as: traits, counting: streams)
     }
 
     /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them.

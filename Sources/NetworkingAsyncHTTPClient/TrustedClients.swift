@@ -76,9 +76,13 @@ final class TrustedClients: Sendable {
     }
 
     /// Makes one exchange, over a connection that matches the pins of its host.
-    func respond(to request: HTTPRequestData, counting streams: OpenStreams) async throws -> HTTPResponseData {
+    func respond(
+        to request: HTTPRequestData,
+        as traits: ClientTraits,
+        counting streams: OpenStreams
+    ) async throws -> HTTPResponseData {
         guard let host = try trust.hostTrust(for: request) else {
-            return try await common.respond(to: request, counting: streams)
+            return try await common.respond(to: request, as: traits, counting: streams)
         }
         guard let entry = borrow(host) else { throw request.transportIsShutDown }
         defer { giveBack(host) }
@@ -88,7 +92,7 @@ final class TrustedClients: Sendable {
                     request.emit(TrustEvent.mismatchReported(mismatch))
                 }
             }
-            return try await entry.client.respond(to: request, counting: streams)
+            return try await entry.client.respond(to: request, as: traits, counting: streams)
         } catch let error as NetworkingError {
             if let mismatch = error.pinMismatch {
                 request.emit(TrustEvent.mismatchRefused(mismatch))

@@ -39,6 +39,8 @@ extension HTTPRequestData {
         static let hasInvalidSegment = State(rawValue: 2_048)
         /// A modifier handles the cookies, so the transport does not use its own storage.
         static let hasCookiesHandled = State(rawValue: 4_096)
+        /// The path was set to a URL.
+        static let hasSchemeInPath = State(rawValue: 32_768)
     }
 
     /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.

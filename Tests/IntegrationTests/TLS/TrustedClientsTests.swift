@@ -34,7 +34,11 @@ extension Loopback {
             let request = HTTPRequestData(scheme: "https", authority: "api.example.com:1", path: "/")
             try await clients.shutdown()
             let error = await #expect(throws: NetworkingError.self) {
-                try await clients.respond(to: request, counting: OpenStreams(limit: 1))
+                try await clients.respond(
+                    to: request,
+                    as: ClientTraits(ofOwnClientWith: .networking),
+                    counting: OpenStreams(limit: 1)
+                )
             }
             #expect(error?.kind == .rejected)
             #expect(clients.hostCount == 0)
@@ -51,7 +55,11 @@ extension Loopback {
                 // No server listens on the port, which does not matter here.
                 let request = HTTPRequestData(scheme: "https", authority: "\(host):1", path: "/")
                 await #expect(throws: NetworkingError.self) {
-                    try await clients.respond(to: request, counting: OpenStreams(limit: 1))
+                    try await clients.respond(
+                        to: request,
+                        as: ClientTraits(ofOwnClientWith: .networking),
+                        counting: OpenStreams(limit: 1)
+                    )
                 }
             }
             #expect(clients.hostCount == TrustedClients.maximumIdle)
