@@ -18,11 +18,13 @@ final class ClientExchange: Sendable {
 
     private let request: HTTPRequestData
     private let client: HTTPClient
+    private let hasGuards: Bool
     private let connections: ClientConnections?
     private let watch: TransferWatch
 
-    init(of request: HTTPRequestData, over client: HTTPClient, _ connections: ClientConnections?) {
+    init(of request: HTTPRequestData, over client: HTTPClient, hasGuards: Bool, _ connections: ClientConnections?) {
         self.connections = connections
+        self.hasGuards = hasGuards
         self.request = request
         self.client = client
         watch = TransferWatch(of: request, on: client.eventLoopGroup)
@@ -99,7 +101,7 @@ final class ClientExchange: Sendable {
         // Only an upload moves bytes before the head, so without one AsyncHTTPClient's own deadline is enough.
         let (deadline, isLimit) = upload == nil ? headDeadline() : (.distantFuture, false)
         do {
-            let outgoing = try HTTPClientRequest(request, sending: upload)
+            let outgoing = try HTTPClientRequest(request, sending: upload, hasGuards: hasGuards)
             return try await client.execute(outgoing, deadline: deadline)
         } catch {
             try Task.checkCancellation()

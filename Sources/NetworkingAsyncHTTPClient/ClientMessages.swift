@@ -11,10 +11,10 @@ extension HTTPClientRequest {
     /// - Parameters:
     ///   - request: The request.
     ///   - upload: The reader of its body, unless the body is passed as a whole.
-    /// - Throws: `HTTPClientError.invalidURL` without an authority.
-    init(_ request: HTTPRequestData, sending upload: Upload?) throws {
-        guard let url = request.absoluteString else { throw HTTPClientError.invalidURL }
-        self.init(url: url)
+    ///   - hasGuards: Whether the guards of `HTTPClient.Configuration.networking` are in the client's connections.
+    /// - Throws: `NetworkingError.Kind.invalidRequest` if AsyncHTTPClient cannot send the request to its server and path.
+    init(_ request: HTTPRequestData, sending upload: Upload?, hasGuards: Bool = true) throws {
+        self.init(url: try request.urlForClient(hasGuards: hasGuards))
         method = HTTPMethod(rawValue: request.method.rawValue)
         headers.reserveCapacity(request.headerFields.count + 3)
         for field in request.headerFields.httpFields {

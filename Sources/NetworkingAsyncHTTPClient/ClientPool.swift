@@ -19,6 +19,7 @@ final class ClientPool: Sendable {
     private let common: HTTPClient
     private let reuse: ConnectionReuse
     private let trust: ServerTrust?
+    private let traits: ClientTraits
     private let configuration: HTTPClient.Configuration
     private let identities: [LoadedIdentity]
     private let group: any EventLoopGroup
@@ -50,6 +51,7 @@ final class ClientPool: Sendable {
         /// Makes one exchange, and reports the mismatches of pins to its listeners.
         func respond(
             to request: HTTPRequestData,
+            as traits: ClientTraits,
             over connections: ClientConnections
         ) async throws -> HTTPResponseData {
             do {
@@ -58,7 +60,7 @@ final class ClientPool: Sendable {
                         request.emit(TrustEvent.mismatchReported(mismatch))
                     }
                 }
-                return try await client.respond(to: request, over: connections)
+                return try await client.respond(to: request, as: traits, over: connections)
             } catch let error as NetworkingError {
                 if let mismatch = error.pinMismatch {
                     request.emit(TrustEvent.mismatchRefused(mismatch))
@@ -119,6 +121,7 @@ final class ClientPool: Sendable {
     ) {
         self.reuse = reuse
         self.trust = trust
+        traits = ClientTraits(ofOwnClientWith: configuration)
         self.configuration = configuration
         self.identities = identities
         group = eventLoopGroup
@@ -140,11 +143,11 @@ final class ClientPool: Sendable {
         let connections = ClientConnections(streams: streams, owner: partition.owner, multiplexed: multiplexed)
         guard reuse != .never else { return try await respondOnNewConnection(to: request, of: partition, connections) }
         guard partition.owner != nil || host != nil else {
-            return try await common.respond(to: request, over: connections)
+            return try await common.respond(to: request, as: traits, over: connections)
         }
         guard let entry = borrow(partition) else { throw request.transportIsShutDown }
         defer { giveBack(partition) }
-        return try await entry.respond(to: request, over: connections)
+        return try await entry.respond(to: request, as: traits, over: connections)
     }
 
     /// The user for whom the connection of a request is kept; `nil` if all users may share it.
@@ -165,7 +168,7 @@ final class ClientPool: Sendable {
         }
         guard let entry else { throw request.transportIsShutDown }
         defer { close(entry) }
-        return try await entry.respond(to: request, over: connections)
+        return try await entry.respond(to: request, as: traits, over: connections)
     }
 
     /// Returns the reason why a request may have waited for a connection; `nil` if nothing is known.

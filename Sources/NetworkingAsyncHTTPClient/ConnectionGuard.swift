@@ -11,6 +11,7 @@ import NIOHTTP1
 ///   that the request can be sent again.
 /// - A status below 100 is rejected. AsyncHTTPClient treats it as an interim status and traps at the next part.
 /// - A response with a status of 300 or more that ends before its request is reported as ``EarlyResponse``.
+/// - An ``ExactTarget`` is written as it is.
 final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -39,6 +40,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     // MARK: Requests
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var data = data
         let part = unwrapOutboundIn(data)
         guard !isBroken else {
             promise?.fail(ChannelError.ioOnClosedChannel)
@@ -48,7 +50,10 @@ final class ConnectionGuard: ChannelDuplexHandler {
             return
         }
         switch part {
-        case .head:
+        case .head(var head):
+            if ExactTarget.restore(in: &head) {
+                data = wrapOutboundOut(.head(head))
+            }
             isSending = true
             boundary.expectResponse()
         case .body:

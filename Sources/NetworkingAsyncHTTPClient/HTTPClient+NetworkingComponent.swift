@@ -21,10 +21,11 @@ extension HTTPClient: NetworkingTransport {
     /// - Returns: The response, with its body collected or delivered to the request's sink.
     /// - Throws: The errors of ``AsyncHTTPClientTransport/exchange(_:)``.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        if let objection = ClientObjections.shared.objection(to: self) {
+        let traits = KnownClients.shared.traits(of: self)
+        if let objection = traits.objection {
             throw NetworkingError(.invalidRequest, request: request, reason: objection)
         }
-        return try await respond(to: request)
+        return try await respond(to: request, as: traits)
     }
 }
 
@@ -38,17 +39,26 @@ extension HTTPClient {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - traits: What is known of this client.
     ///   - connections: What the exchange knows of its transport's connections; `nil` for a client of the app.
     /// - Returns: The response.
     /// - Throws: The errors of ``AsyncHTTPClientTransport/exchange(_:)``.
     func respond(
         to request: HTTPRequestData,
+        as traits: ClientTraits,
         over connections: ClientConnections? = nil
     ) async throws -> HTTPResponseData {
+        if traits.hasProxy {
+            try request.refuseProxyOnLoopback(
+                solution: "Use a transport without the proxy for this machine, or set allowsPlaintextCredentials if "
+                    + "the proxy is trusted."
+            )
+        }
         var closed = 0
         while true {
             do {
-                return try await ClientExchange(of: request, over: self, connections).respond()
+                let exchange = ClientExchange(of: request, over: self, hasGuards: traits.hasGuards, connections)
+                return try await exchange.respond()
             } catch let failure as UnsentRequest {
                 closed += 1
                 guard closed < Self.maximumClosed else { throw failure.error }
@@ -57,41 +67,65 @@ extension HTTPClient {
     }
 }
 
-/// The reasons why clients cannot be transports: their configuration, which only reflection can read.
-///
-/// One table serves the process, because a client cannot store it. The table does not retain clients, and removes those
-/// that were released.
-private final class ClientObjections: Sendable {
-    static let shared = ClientObjections()
+/// The parts of a client's configuration that decide which requests it can send.
+struct ClientTraits: Sendable {
+    /// The reason why the client cannot be a transport; `nil` if it can.
+    var objection: String?
+    /// Whether it sends its requests through a proxy.
+    let hasProxy: Bool
+    /// Whether its connections have the guards of `HTTPClient.Configuration.networking`.
+    let hasGuards: Bool
 
-    private let known = Mutex<[ObjectIdentifier: Entry]>([:])
-
-    private struct Entry {
-        weak var client: HTTPClient?
-        let objection: String?
+    /// The traits of a client of this library.
+    ///
+    /// - Parameter configuration: The configuration, without the features that the stack provides.
+    init(ofOwnClientWith configuration: HTTPClient.Configuration) {
+        hasProxy = configuration.proxy != nil
+        hasGuards = true
     }
 
-    func objection(to client: HTTPClient) -> String? {
-        known.withLock { known in
-            if let entry = known[ObjectIdentifier(client)], entry.client === client { return entry.objection }
-            known = known.filter { $0.value.client != nil }
-            let objection = Self.objection(to: client)
-            known[ObjectIdentifier(client)] = Entry(client: client, objection: objection)
-            return objection
-        }
-    }
-
-    private static func objection(to client: HTTPClient) -> String? {
+    /// The traits of a client of the app, whose configuration only reflection can read.
+    fileprivate init(of client: HTTPClient) {
         let configuration = Mirror(reflecting: client).descendant("configuration") as? HTTPClient.Configuration
+        hasProxy = configuration?.proxy != nil
+        hasGuards =
+            configuration?.http1_1ConnectionDebugInitializer != nil
+            && configuration?.http2StreamChannelDebugInitializer != nil
         // A configuration that cannot be read counts as one that does both, because the mistake would go unnoticed.
         let redirects = configuration.flatMap { Mirror(reflecting: $0.redirectConfiguration).descendant("mode") }
         let followsRedirects = redirects.map { "\($0)" != "disallow" } ?? true
         let decodes =
             if case .disabled = configuration?.decompression { false } else { true }
-        guard followsRedirects || decodes else { return nil }
+        guard followsRedirects || decodes else { return }
         let deeds = [followsRedirects ? "follows redirects" : nil, decodes ? "decodes bodies" : nil].compactMap { $0 }
-        return "This HTTPClient \(deeds.joined(separator: " and ")) by itself, which bypasses the stack. Create it "
+        objection =
+            "This HTTPClient \(deeds.joined(separator: " and ")) by itself, which bypasses the stack. Create it "
             + "with HTTPClient(configuration: .networking), or use AsyncHTTPClientTransport(configuration:)."
+    }
+}
+
+/// The traits of the app's clients.
+///
+/// One table serves the process, because a client cannot store them. The table does not retain clients, and removes
+/// those that were released.
+private final class KnownClients: Sendable {
+    static let shared = KnownClients()
+
+    private let known = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    private struct Entry {
+        weak var client: HTTPClient?
+        let traits: ClientTraits
+    }
+
+    func traits(of client: HTTPClient) -> ClientTraits {
+        known.withLock { known in
+            if let entry = known[ObjectIdentifier(client)], entry.client === client { return entry.traits }
+            known = known.filter { $0.value.client != nil }
+            let traits = ClientTraits(of: client)
+            known[ObjectIdentifier(client)] = Entry(client: client, traits: traits)
+            return traits
+        }
     }
 }
 

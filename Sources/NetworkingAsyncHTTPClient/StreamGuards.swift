@@ -37,6 +37,8 @@ final class StatusGuard: ChannelInboundHandler {
 /// request's body is still being sent. A server may cause such an event: a reset that stops the body is legal (RFC 9113
 /// section 8.1).
 ///
+/// An ``ExactTarget`` is written as it is.
+///
 /// After a status of 300 or more the request never ends, so the end of such a response is reported as an
 /// ``EarlyResponse``.
 final class EndGuard: ChannelDuplexHandler {
@@ -62,7 +64,15 @@ final class EndGuard: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = unwrapOutboundIn(data) {
+        var data = data
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            if ExactTarget.restore(in: &head) {
+                data = wrapOutboundOut(.head(head))
+            }
+        case .body:
+            break
+        case .end:
             isRequestOver = true
         }
         context.write(data, promise: promise)

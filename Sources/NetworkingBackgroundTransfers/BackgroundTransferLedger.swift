@@ -245,7 +245,7 @@ extension HTTPRequestData {
         return NetworkingError(
             .connectionLost,
             request: self,
-            underlying: error,
+            underlying: error.withoutURL,
             reason: "The system ended the transfer\(why.indices.contains(reason) ? " \(why[reason])" : ""). Restart or "
                 + "resume it."
         )

@@ -215,14 +215,7 @@ struct BackgroundDeparture {
                 reason: "A sink cannot receive the data of a background transfer. Remove it from the request."
             )
         }
-        guard let request = URLRequest(prepared) else {
-            throw NetworkingError(
-                .invalidRequest,
-                request: prepared,
-                reason: "Foundation cannot create a URL from this request. Check its host and path."
-            )
-        }
-        self.request = request
+        request = try URLRequest(prepared)
         record = BackgroundTransferRecord(
             id: id,
             destination: destination,

@@ -126,11 +126,11 @@ extension URL {
 
     /// Whether the URL is on this machine although the server that names it is on another one.
     func isOutOfReach(of server: URL) -> Bool {
-        isLoopback && !server.isLoopback
+        mayNameThisMachine && !server.mayNameThisMachine
     }
 
-    private var isLoopback: Bool {
-        HTTPRequestData(method: .get, url: self).isLoopback
+    private var mayNameThisMachine: Bool {
+        Authority(HTTPRequestData(method: .get, url: self).authority ?? "").mayNameThisMachine
     }
 }
 #endif

@@ -23,7 +23,7 @@ struct CallClock: Sendable {
     init(_ clock: NetworkClock) {
         self.clock = clock
         start = clock.now
-        startDate = UInt64(max(0, clock.date.timeIntervalSince1970) * 1e9)
+        startDate = UInt64(max(0, clock.date.bounded.timeIntervalSince1970) * 1e9)
     }
 
     /// The time since the start of the call.

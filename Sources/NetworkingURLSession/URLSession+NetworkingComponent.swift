@@ -61,13 +61,10 @@ extension URLSession {
         host: HostTrust? = nil,
         calls: URLSessionCalls = .shared
     ) async throws -> HTTPResponseData {
-        guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
-            throw NetworkingError(
-                .invalidRequest,
-                request: request,
-                reason: "Foundation cannot create a URL from this request. Check its host and path."
-            )
-        }
+        #if canImport(FoundationNetworking)
+        try request.refuseEnvironmentProxy()
+        #endif
+        var urlRequest = try URLRequest(request, asksForCodings: asksForCodings)
         // A jar of the stack replaces the session's storage.
         let cookies = request.areCookiesHandled ? nil : cookiesForExchanges
         cookies?.add(to: &urlRequest, of: request)

@@ -69,13 +69,13 @@ extension HTTPRequestData {
         let fault = error.transferFault
         let isCutOff = fault == .truncated || fault == nil && code == .unknown
         if isCutOff, let head, let expected = head.encodedLength, received < expected {
-            return truncated(head.http, received: received, of: expected, underlying: error)
+            return truncated(head.http, received: received, of: expected, underlying: error.withoutURL)
         }
         return NetworkingError(
             kind(of: code, fault, wasSent: wasSent || head != nil),
             request: self,
             response: head.map { response(with: $0.http) },
-            underlying: error,
+            underlying: error.withoutURL,
             reason: reason(for: fault, code, head)
         )
     }
@@ -108,6 +108,24 @@ extension HTTPRequestData {
         guard code == .dataLengthExceedsMaximum else { return nil }
         return "This platform's URLSession does not send a body with "
             + "\(method). Use another method, or another transport."
+    }
+}
+
+extension Error {
+    /// The details of a `URLError` that contain nothing of the request.
+    private static var detailsWithoutURL: Set<String> {
+        [
+            NSLocalizedDescriptionKey, "NSURLErrorNetworkUnavailableReasonKey",
+            "NSURLErrorBackgroundTaskCancelledReasonKey",
+        ]
+    }
+
+    /// The error without the URL of the request, which may contain keys (CWE-532).
+    ///
+    /// A `URLError` also holds the URL in an underlying error, in data to resume a download and in its task.
+    package var withoutURL: any Error {
+        guard let error = self as? URLError else { return self }
+        return URLError(error.code, userInfo: error.userInfo.filter { Self.detailsWithoutURL.contains($0.key) })
     }
 }
 

@@ -7,19 +7,15 @@ import FoundationNetworking
 import HTTPTypes
 
 extension URLRequest {
-    /// Creates the request for URLSession; `nil` if Foundation finds no URL in it.
+    /// Creates the request for URLSession.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - asksForCodings: Whether URLSession may request content codings if the request does not specify any.
-    package init?(_ request: HTTPRequestData, asksForCodings: Bool = true) {
-        // The URL is not encoded again, so it is sent exactly as given.
-        guard let string = request.absoluteString, let url = URL(string: string, encodingInvalidCharacters: false)
-        else {
-            return nil
-        }
+    /// - Throws: `NetworkingError.Kind.invalidRequest` if URLSession cannot send the request to its server and path.
+    package init(_ request: HTTPRequestData, asksForCodings: Bool = true) throws {
         // A session of the app may have a cache that the stack does not know.
-        self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData)
+        self.init(url: try request.urlForURLSession(), cachePolicy: .reloadIgnoringLocalCacheData)
         // On Linux the setter compares the method with six names through `NSString`, and GET is the default.
         if request.method != .get {
             httpMethod = request.method.rawValue

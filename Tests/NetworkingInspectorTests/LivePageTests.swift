@@ -71,6 +71,19 @@ struct LivePageTests {
         #expect(try await send(.POST, path + "/clear", [.host: host]).statusCode == .forbidden)
     }
 
+    @Test func rejectsARequestWithTwoHosts() async throws {
+        var headers = HTTPHeaders([.host: "127.0.0.1:4321"])
+        headers.addValue("evil.example", for: .host)
+        let request = FlyingFox.HTTPRequest(
+            method: .GET,
+            version: .http11,
+            target: FlyingFox.HTTPRequest.Target(path: path + "/", query: ""),
+            headers: headers,
+            body: HTTPBodySequence(data: Data())
+        )
+        #expect(try await page.handleRequest(request).statusCode == .badRequest)
+    }
+
     @Test func rejectsRequestsFromOtherOrigins() async throws {
         try await call()
         for origin in ["https://evil.example", "http://localhost:4321", "null", "http://127.0.0.1:4322"] {

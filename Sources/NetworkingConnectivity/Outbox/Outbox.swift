@@ -84,7 +84,7 @@ public final class Outbox: Sendable {
             state.withLock { ($0.hasReadIDs, $0.lastID) = (true, max($0.lastID, last)) }
         }
         let date = environment.clock.date
-        let moment = UInt64(max(0, min(date.timeIntervalSince1970, 1e10)) * 1e9)
+        let moment = UInt64(max(0, min(date.bounded.timeIntervalSince1970, 1e10)) * 1e9)
         let number = state.withLock { state in
             state.lastID = max(state.lastID + 1, moment)
             return state.lastID

@@ -30,8 +30,12 @@ extension HTTPRequestData: Codable {
     ///
     /// It gets a new identifier.
     ///
+    /// - Important: Decode requests only from a source that you trust, such as a file that only the app can write. A
+    ///   request names its server, and its body may be any file that the app can read.
+    ///
     /// - Parameter decoder: The decoder.
-    /// - Throws: `DecodingError` if the method, a header field, the body or the priority is not valid.
+    /// - Throws: `DecodingError` if the method, the scheme, the authority, the target, a header field, the body or the
+    ///   priority is not valid.
     public init(from decoder: any Decoder) throws {
         self = try StoredRequest(from: decoder).request(codingPath: decoder.codingPath)
     }
@@ -71,8 +75,8 @@ private struct StoredRequest: Codable {
         guard request.headerFields.refusedNames.isEmpty, request.headerFields.refusedCustomName == nil else {
             throw refusal(.invalidRequest, "A header field has a name or a value that HTTP forbids.")
         }
-        guard !request.state.contains(.hasInvalidSegment) else {
-            throw refusal(.invalidRequest, "A value in the path is empty, \".\" or \"..\".")
+        guard request.state.isDisjoint(with: [.hasInvalidSegment, .hasSchemeInPath]) else {
+            throw refusal(.invalidRequest, "A value in the path is empty, \".\" or \"..\", or the path is a URL.")
         }
         let secrets = request.settings.secretValues
         method = request.method.rawValue
@@ -82,6 +86,9 @@ private struct StoredRequest: Codable {
             text.utf8.lastIndex(of: UInt8(ascii: "@")).map { String(text[text.utf8.index(after: $0)...]) } ?? text
         }
         target = request.targetWithoutSecrets()
+        if let reason = Self.addressInvalidity(scheme, authority, target) {
+            throw refusal(.invalidRequest, reason)
+        }
         let (target, authority) = (target ?? "", authority ?? "")
         guard secrets.redacted(in: target) == target, secrets.redacted(in: authority) == authority else {
             throw refusal(.invalidRequest, "Its URL contains a text that is marked as a secret.")
@@ -112,11 +119,19 @@ private struct StoredRequest: Codable {
         networkAccess = request.networkAccess == NetworkAccess() ? nil : request.networkAccess
     }
 
+    /// Returns why a request cannot have these parts, by the rules that it is checked with before it is sent.
+    private static func addressInvalidity(_ scheme: String?, _ authority: String?, _ target: String?) -> String? {
+        scheme.flatMap(HTTPRequestData.invalidity(ofScheme:))
+            ?? authority.flatMap { Authority($0).invalidity }
+            ?? target.flatMap { RequestTarget.isRooted($0) ? nil : RequestTarget.invalidity(of: $0) }
+    }
+
     func request(codingPath: [any CodingKey]) throws -> HTTPRequestData {
         func damage(_ reason: String) -> DecodingError {
             DecodingError.dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: reason))
         }
         guard let method = HTTPRequest.Method(method) else { throw damage("The method is not valid.") }
+        if let reason = Self.addressInvalidity(scheme, authority, target) { throw damage(reason) }
         var request = HTTPRequestData(method: method, scheme: scheme, authority: authority)
         request.target = target
         for field in fields {

@@ -8,6 +8,8 @@ extension HTTPRequestData {
     /// A valid request is checked again only after it has been changed.
     mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
+        // A modifier may have set another path since the request was resolved.
+        closeTarget()
         try checkBody()
         if let reason = invalidity() {
             throw NetworkingError(.invalidRequest, request: self, reason: reason)
@@ -24,7 +26,7 @@ extension HTTPRequestData {
         let isPlainName = text.withUTF8 {
             !$0.isEmpty && $0.count <= Authority.maximumHostBytes && $0.allSatisfy(Authority.isPlainNameByte)
         }
-        if !isPlainName, let reason = authorityInvalidity(Authority(text)) {
+        if !isPlainName, let reason = Authority(text).invalidity {
             return reason
         }
         let scheme = scheme
@@ -40,28 +42,13 @@ extension HTTPRequestData {
     }
 
     private func schemeInvalidity(_ scheme: String?) -> String? {
-        guard let scheme, scheme != "https", scheme != "http" else { return nil }
-        return "The scheme is neither https nor http. Other schemes are not supported."
+        scheme.flatMap(Self.invalidity(ofScheme:))
     }
 
-    /// RFC 9110 section 4.2: userinfo is deprecated because it appears in logs and can imitate a host.
-    func authorityInvalidity(_ authority: Authority) -> String? {
-        if authority.userinfo != nil {
-            return "The URL contains credentials. Remove them and set the Authorization field instead."
-        }
-        guard authority.hasValidHost else {
-            return "The authority is malformed. It is a host name or an address, without a scheme or a path."
-        }
-        guard authority.host.utf8.count <= Authority.maximumHostBytes else {
-            return
-                "The host of the authority is longer than \(Authority.maximumHostBytes) bytes, so it is neither a name "
-                + "nor an address."
-        }
-        if authority.portText != nil, authority.port == nil {
-            return "The port of the authority is not a number from 0 to 65535. "
-                + "An authority is a host, with an optional port after a colon, and without a scheme or a path."
-        }
-        return nil
+    /// Returns the reason why a request cannot have a scheme and a way to solve it; `nil` if it can.
+    static func invalidity(ofScheme scheme: String) -> String? {
+        guard scheme != "https", scheme != "http" else { return nil }
+        return "The scheme is neither https nor http. Other schemes are not supported."
     }
 
     private func targetInvalidity() -> String? {
@@ -70,9 +57,12 @@ extension HTTPRequestData {
                 "A value in the path is empty, \".\" or \"..\", or contains \"..\" between slashes, so that the path "
                 + "would name another resource. Check the value before the request is created."
         }
-        // swift-http-types replaces line breaks and NUL with spaces. Intended spaces are percent-encoded at this point.
-        guard var target, target.withUTF8({ $0.contains { $0 <= 32 || $0 == 127 } }) else { return nil }
-        return "The path or query contains a line break or another control character. Percent-encode it."
+        if state.contains(.hasSchemeInPath) {
+            return
+                "The path begins with a scheme, so it is a URL and not a path of the stack's server. Use .get(url) or "
+                + "HTTPRequestData(url:) for a request to another server, or add a leading slash to the path."
+        }
+        return target.flatMap(RequestTarget.invalidity)
     }
 
     private func headerFieldInvalidity() -> String? {

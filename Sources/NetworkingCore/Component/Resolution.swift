@@ -18,10 +18,7 @@ extension HTTPRequestData {
         if scheme == nil {
             scheme = "https"
         }
-        let closedTarget = closedTarget
-        if target != closedTarget {
-            target = closedTarget
-        }
+        closeTarget()
         describeBody()
         state.insert(.isResolved)
     }

@@ -58,6 +58,22 @@ extension HTTPRequestData {
         Authority(authority ?? "").isLoopback
     }
 
+    /// Throws if a transport would pass a request to this machine to a proxy over plain http.
+    ///
+    /// The proxy is another machine, or passes the request on to one, so the permission to send secrets to the loopback
+    /// address does not hold.
+    ///
+    /// - Parameter solution: How to keep such requests from the proxy.
+    /// - Throws: ``NetworkingError/Kind/invalidRequest`` unless the request allows plaintext credentials.
+    package func refuseProxyOnLoopback(solution: String) throws {
+        guard scheme == "http", isLoopback, !allowsPlaintextCredentials else { return }
+        throw NetworkingError(
+            .invalidRequest,
+            request: self,
+            reason: "A proxy would receive this request to this machine over plain http. \(solution)"
+        )
+    }
+
     /// Returns the reason for refusing to send a secret over plain http.
     static func plaintextRefusal(of what: String) -> String {
         "\(what) would be sent over plain http, where it can be intercepted. "

@@ -21,11 +21,15 @@ extension HTTPRequestData {
         body: RequestBody? = nil
     ) {
         self.init(method: method, path: path, headerFields: headers, body: body)
-        if !query.isEmpty {
-            var all = self.query
-            all.append(query)
-            self.query = all
-        }
+        append(query)
+    }
+
+    /// Appends items to the query.
+    mutating func append(_ items: RequestQuery) {
+        guard !items.isEmpty else { return }
+        var all = query
+        all.append(items)
+        query = all
     }
 
     /// Creates a GET request.

@@ -43,6 +43,8 @@ extension HTTPRequestData {
         ///
         /// It stays when the request leaves the way at the side, for example to a listener, and is not underway there.
         static let hasEntered = State(rawValue: 8_192)
+        /// The path was set to a URL.
+        static let hasSchemeInPath = State(rawValue: 32_768)
     }
 
     /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.

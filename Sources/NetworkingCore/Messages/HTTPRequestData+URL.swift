@@ -5,14 +5,21 @@ extension HTTPRequestData {
     ///
     /// Setting a path that contains a question mark also replaces the query; setting one without keeps the query. A
     /// missing leading slash is added. Characters that a path may not contain are percent-encoded; existing escapes
-    /// stay as they are. A value that is interpolated into the text is not escaped, so that a slash or a question mark
-    /// in it changes the URL. Use ``with(path:)`` for such a path.
+    /// stay as they are. The segments `.` and `..` are removed when the request is sent (RFC 3986 section 5.2.4). A value
+    /// that is interpolated into the text is not escaped, so that a slash or a question mark in it changes the URL. Use
+    /// ``with(path:)`` for such a path.
     public var path: String? {
         get {
             let path = RequestTarget.split(target ?? "").path
             return path.isEmpty ? nil : String(path)
         }
         set {
+            if newValue.map(RequestPath.hasScheme) == true {
+                state.insert(.hasSchemeInPath)
+            } else if !state.contains(.isResolving) {
+                // The modifiers of a stack add text before the path, which does not make a URL a path.
+                state.remove(.hasSchemeInPath)
+            }
             let query = RequestTarget.split(target ?? "").query
             guard let newValue else {
                 target = RequestTarget.join(path: "", query: query.map { String($0) })
@@ -44,12 +51,12 @@ extension HTTPRequestData {
     ///
     /// When it is read, an open scheme becomes `https` and an open path becomes `/`.
     ///
-    /// Setting a relative URL keeps scheme and authority. The fragment is dropped. Setting `nil` opens scheme,
-    /// authority and path.
+    /// Setting a relative URL keeps scheme and authority. The fragment is dropped, as are the colon of an empty port and
+    /// the segments `.` and `..` of the path. Setting `nil` opens scheme, authority and path.
     public var url: URL? {
         get { absoluteString.flatMap { URL(string: $0) } }
         set {
-            state.remove(.hasInvalidSegment)
+            state.remove([.hasInvalidSegment, .hasSchemeInPath])
             guard let newValue else {
                 scheme = nil
                 authority = nil
@@ -68,10 +75,10 @@ extension HTTPRequestData {
             if rest.hasPrefix("//") {
                 rest = rest.dropFirst(2)
                 let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-                authority = String(rest[..<end])
+                authority = Authority.omittingEmptyPort(String(rest[..<end]))
                 rest = rest[end...]
             }
-            target = rest.isEmpty ? "/" : Self.target(path: String(rest))
+            target = rest.isEmpty ? "/" : RequestTarget.removingDotSegments(Self.target(path: String(rest)))
         }
     }
 
@@ -103,5 +110,69 @@ extension HTTPRequestData {
     package static func target(path: String) -> String {
         let encoded = PercentEncoding.encodeTarget(path)
         return encoded.hasPrefix("/") || encoded == "*" ? encoded : "/" + encoded
+    }
+
+    /// Sets an open path to `/` and removes the dot segments of the path.
+    ///
+    /// Every request passes through here before a modifier reads its path, and again before a transport does.
+    mutating func closeTarget() {
+        let closed = RequestTarget.removingDotSegments(closedTarget)
+        if target != closed {
+            target = closed
+        }
+    }
+
+    /// Writes a path in front of the path of the request.
+    ///
+    /// - Parameter prefix: The path, without a slash at its end.
+    mutating func prependPath(_ prefix: String) {
+        let (path, query) = RequestTarget.split(target ?? "")
+        // The asterisk of `OPTIONS *` stands for the server itself, not for a path.
+        guard path != "*" else { return }
+        // Removed here, because dot segments must not lead out of the prefix.
+        let kept = RequestTarget.removingDotSegments(String(path))
+        target = RequestTarget.join(path: (prefix + kept)[...], query: query.map { String($0) })
+    }
+}
+
+extension HTTPRequestData {
+    /// Returns the URL of a checked request, after a comparison of what Foundation reads in it with the request.
+    ///
+    /// A transport over Foundation's `URL` sends to the server of that URL, but the checks of the stack and its
+    /// credentials are for the ``authority``. If the two differed, the credentials would reach another server.
+    ///
+    /// - Returns: The URL.
+    /// - Throws: ``NetworkingError/Kind/invalidRequest`` if Foundation cannot read the URL, or reads another host, port,
+    ///   path or query in it.
+    package func foundationURL() throws -> URL {
+        guard let text = absoluteString, let url = URL(string: text) else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: self,
+                reason: "Foundation cannot create a URL from this request. Check its host and path."
+            )
+        }
+        guard isAddressed(by: url) else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: self,
+                reason: "Foundation reads another server or path in the URL of this request. Check its host and path, "
+                    + "and write a host in ASCII."
+            )
+        }
+        return url
+    }
+
+    /// Returns whether Foundation reads the server and the target of the request in a URL, and nothing else.
+    private func isAddressed(by url: URL) -> Bool {
+        let authority = Authority(authority ?? "")
+        guard url.scheme == scheme ?? "https", url.user == nil, url.fragment == nil, url.port == authority.port,
+            let host = url.host(percentEncoded: false), authority.isHost(host)
+        else { return false }
+        let target = requestTarget
+        // The asterisk is not part of the URL.
+        guard target != "*" else { return url.path(percentEncoded: true).isEmpty && url.query == nil }
+        let (path, query) = RequestTarget.split(target)
+        return url.path(percentEncoded: true) == path && url.query(percentEncoded: true) == query.map { String($0) }
     }
 }

@@ -11,7 +11,7 @@ import Synchronization
 /// ```
 ///
 /// A request is sent as it was created: percent-encoding, trailing slashes, empty and repeated query items and their
-/// order are kept. Scheme, authority and path may be left open, so that the `server` modifiers of a stack can fill them
+/// order are kept. Only the segments `.` and `..` of the path are removed before it is sent. Scheme, authority and path may be left open, so that the `server` modifiers of a stack can fill them
 /// in. When the request is sent, an open scheme becomes `https` and an open path becomes `/`. A request without an
 /// authority fails.
 ///
@@ -74,8 +74,9 @@ public struct HTTPRequestData: Sendable, Identifiable {
             target: path.map { Self.target(path: $0.text).asFieldValue }
         )
         content = CopyOnWrite(Content(id: ID(), line: line, headerFields: headerFields, body: body))
-        if path?.hasInvalidSegment == true {
-            state.insert(.hasInvalidSegment)
+        if let path {
+            if path.hasInvalidSegment { state.insert(.hasInvalidSegment) }
+            if RequestPath.hasScheme(path.text) { state.insert(.hasSchemeInPath) }
         }
     }
 

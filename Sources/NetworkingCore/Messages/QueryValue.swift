@@ -148,9 +148,9 @@ extension Date: QueryValue {
     /// Returns the date in the style of the format.
     public func queryTexts(in format: QueryFormat) -> [String] {
         switch format.dates {
-        case .iso8601: [formatted(.iso8601)]
-        case .iso8601WithFractions: [formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))]
-        case .formatted(let style): [formatted(style)]
+        case .iso8601: [bounded.formatted(.iso8601)]
+        case .iso8601WithFractions: [bounded.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))]
+        case .formatted(let style): [bounded.formatted(style)]
         case .secondsSince1970: [Self.integerText(timeIntervalSince1970)]
         case .millisecondsSince1970: [Self.integerText(timeIntervalSince1970 * 1_000)]
         }

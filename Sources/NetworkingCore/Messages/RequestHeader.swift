@@ -51,7 +51,7 @@ public struct RequestHeader: Sendable, Hashable {
     /// ```
     ///
     /// - Parameter qualities: The media types and their qualities, from 0, which refuses the type, to 1. A quality
-    ///   outside of that range is clamped to it. Qualities are sent with up to three decimals.
+    ///   outside of that range is clamped to it; one that is not a number is 0. Qualities are sent with up to three decimals.
     /// - Returns: The field.
     public static func accept(_ qualities: KeyValuePairs<MediaType, Double>) -> RequestHeader {
         RequestHeader(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
@@ -241,7 +241,7 @@ public struct RequestHeader: Sendable, Hashable {
 
     /// The parameter for a quality; none for 1, which is the default.
     private static func quality(_ quality: Double) -> String {
-        let thousandths = Int((min(max(0, quality), 1) * 1_000).rounded())
+        let thousandths = quality.isNaN ? 0 : Int((min(max(0, quality), 1) * 1_000).rounded())
         guard thousandths < 1_000 else { return "" }
         var decimals = "\(1_000 + thousandths)".dropFirst()
         while decimals.count > 1, decimals.last == "0" {

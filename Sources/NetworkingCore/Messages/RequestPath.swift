@@ -12,7 +12,10 @@
 /// A segment of the path that contains a value must not be empty, `.` or `..`, because such a path names another
 /// resource. It must not contain `..` between slashes or backslashes either, as in `../admin`, because some servers
 /// decode `%2F` before they remove dot segments. Sending a request with such a segment fails with
-/// ``NetworkingError/Kind/invalidRequest``.
+/// ``NetworkingError/Kind/invalidRequest``. Sending a request with a URL as its path, as in `.get("https://…")`, fails in
+/// the same way: pass a `URL` instead.
+///
+/// The segments `.` and `..` in the literal text are removed when the request is sent (RFC 3986 section 5.2.4).
 public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
     /// The path, and the query if there is one, with escaped values.
     let text: String
@@ -46,6 +49,20 @@ public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation,
     /// The path with escaped values.
     public var description: String {
         text
+    }
+
+    /// Returns whether a path begins with a scheme and `://`, so that it is a URL.
+    static func hasScheme(_ path: String) -> Bool {
+        let scheme = path.utf8.prefix { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                true
+            default:
+                false
+            }
+        }
+        return !scheme.isEmpty && path.utf8[scheme.endIndex...].starts(with: "://".utf8)
     }
 }
 

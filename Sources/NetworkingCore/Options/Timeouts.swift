@@ -2,10 +2,10 @@ extension HTTPRequestData {
     /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
     ///
     /// It needs a `timeout` modifier in the stack. If it is zero or less, the attempt fails as if it had exceeded the
-    /// limit.
+    /// limit. Limits of more than a century are shortened to a century.
     public var timeout: Duration? {
         get { self[option: TimeoutOption.self] }
-        set { self[option: TimeoutOption.self] = newValue }
+        set { self[option: TimeoutOption.self] = newValue?.bounded }
     }
 
     /// The maximum time without progress while a body is transferred; `nil` leaves it to the stack's `timeout`.
@@ -14,7 +14,7 @@ extension HTTPRequestData {
     /// it.
     public var idleTimeout: Duration? {
         get { self[option: IdleTimeoutOption.self] }
-        set { self[option: IdleTimeoutOption.self] = newValue }
+        set { self[option: IdleTimeoutOption.self] = newValue?.bounded }
     }
 
     /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
@@ -23,7 +23,7 @@ extension HTTPRequestData {
     /// call fails as if it had exceeded the limit.
     public var deadline: Duration? {
         get { self[option: DeadlineOption.self] }
-        set { self[option: DeadlineOption.self] = newValue }
+        set { self[option: DeadlineOption.self] = newValue?.bounded }
     }
 
     fileprivate enum TimeoutOption: SendingOption {

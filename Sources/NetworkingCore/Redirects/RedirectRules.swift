@@ -96,7 +96,7 @@ extension HTTPRequestData {
         // The template belongs to the former path.
         if next.route != nil { next.route = nil }
         guard next.scheme == "https" || next.scheme == "http",
-            next.authorityInvalidity(Authority(next.authority ?? "")) == nil
+            Authority(next.authority ?? "").invalidity == nil
         else { return refused(.unusableLocation) }
         guard next.scheme == "https" || scheme == "http" || policy.allowsDowngrade else { return refused(.downgrade) }
         guard next.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }

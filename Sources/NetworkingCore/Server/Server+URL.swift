@@ -55,7 +55,8 @@ extension NetworkingComponent {
 
     /// Sets the path of requests that left it open.
     ///
-    /// The query of such a request is kept.
+    /// The query of such a request is kept. Place it outside of `server(prefixPath:)` and of a `server(baseURL:)` with a
+    /// path, which leave no path open.
     ///
     /// - Parameters:
     ///   - path: The path.
@@ -63,7 +64,7 @@ extension NetworkingComponent {
     /// - Returns: A component that sends requests with that path.
     public func server(path: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
-            Server("path: \"\(path)\"\(overriding.setting)") { request in
+            Server("path: \"\(path)\"\(overriding.setting)", path: overriding ? nil : .open) { request in
                 if overriding || request.path == nil {
                     request.path = path
                 }
@@ -81,9 +82,9 @@ extension NetworkingComponent {
     public func server(prefixPath prefix: String) -> some NetworkingComponent {
         let path = HTTPRequestData.pathPrefix(prefix)
         return modified(
-            Server("prefixPath: \"\(prefix)\"") { request in
+            Server("prefixPath: \"\(prefix)\"", path: path.isEmpty ? nil : .prefix) { request in
                 if request.isRelative, !path.isEmpty {
-                    request.path = path + (request.path ?? "")
+                    request.prependPath(path)
                 }
             }
         )
@@ -116,12 +117,13 @@ extension Server {
         let path = HTTPRequestData.pathPrefix(prefix)
         self.init(
             "baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"",
-            authority: base.authority
+            authority: base.authority,
+            path: path.isEmpty ? nil : .prefix
         ) { request in
             // The path is set first, because the authority must still be open to show that the request belongs to
             // this server.
             if request.isRelative, !path.isEmpty {
-                request.path = path + (request.path ?? "")
+                request.prependPath(path)
             }
             if request.scheme == nil {
                 request.scheme = base.scheme
@@ -134,7 +136,7 @@ extension Server {
 extension HTTPRequestData {
     /// Returns the path to write before the path of a request; empty if there is nothing to write.
     fileprivate static func pathPrefix(_ text: String) -> String {
-        var prefix = target(path: text)
+        var prefix = String(RequestTarget.split(target(path: text)).path)
         while prefix.hasSuffix("/") {
             prefix.removeLast()
         }

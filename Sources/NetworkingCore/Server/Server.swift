@@ -51,10 +51,20 @@ extension HTTPRequestData {
 
 /// Rewrites requests for a server, with one mutation for each of the `server` modifiers.
 struct Server: ServerNaming, CustomStringConvertible {
+    /// What a modifier does with the path of a request.
+    enum PathChange {
+        /// It sets a path that is open.
+        case open
+        /// It writes a prefix, after which no path is open.
+        case prefix
+    }
+
     /// The server that the modifier names.
     let authority: String?
     /// The header field with a credential that the modifier sets.
     let credential: HTTPField.Name?
+    /// What the modifier does with the path.
+    let path: PathChange?
     private let settings: String
     private let mutate: @Sendable (inout HTTPRequestData) -> Void
 
@@ -62,11 +72,13 @@ struct Server: ServerNaming, CustomStringConvertible {
         _ settings: String,
         authority: String? = nil,
         credential: HTTPField.Name? = nil,
+        path: PathChange? = nil,
         _ mutate: @escaping @Sendable (inout HTTPRequestData) -> Void
     ) {
         self.settings = settings
         self.authority = authority
         self.credential = credential
+        self.path = path
         self.mutate = mutate
     }
 
@@ -80,7 +92,19 @@ struct Server: ServerNaming, CustomStringConvertible {
     }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        credential == nil ? [] : CredentialScope([]).diagnostics(about: self, in: stack)
+        let aboutPath = path == .open ? unusedPath(in: stack) : nil
+        return (credential == nil ? [] : CredentialScope([]).diagnostics(about: self, in: stack))
+            + (aboutPath.map { [$0] } ?? [])
+    }
+
+    /// Returns a diagnostic if a prefix outside has set the path before this modifier sees it open.
+    private func unusedPath(in stack: StackPlace) -> StackDiagnostic? {
+        guard let prefix = stack.outer.first(where: { ($0 as? Server)?.path == .prefix }) else { return nil }
+        return StackDiagnostic(
+            "\(outlineName) has no effect on requests to the stack's server, because \(prefix.outlineName) outside of it "
+                + "has already set their path. Place server(path:) outside of the prefix.",
+            about: self
+        )
     }
 
     var description: String {

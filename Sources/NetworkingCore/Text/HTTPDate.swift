@@ -51,7 +51,7 @@ extension Date {
 
     /// The date in HTTP's format, to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package var httpDate: String {
-        let seconds = min(max(timeIntervalSince1970, -62_135_596_800), 253_402_300_799).rounded(.down)
+        let seconds = bounded.timeIntervalSince1970.rounded(.down)
         let days = Int((seconds / 86_400).rounded(.down))
         let rest = Int(seconds - Double(days) * 86_400)
         let (year, month, day) = Self.civil(fromDays: days)
@@ -59,6 +59,15 @@ extension Date {
         let name = Self.months[month - 1].prefix(1).uppercased() + Self.months[month - 1].dropFirst()
         let time = [rest / 3_600, rest / 60 % 60, rest % 60].map { Self.padded($0, 2) }.joined(separator: ":")
         return "\(weekday), \(Self.padded(day, 2)) \(name) \(Self.padded(year, 4)) \(time) GMT"
+    }
+
+    /// The date, moved into the years 1 to 9999; 1970 for a date that is not a number.
+    ///
+    /// Converting another date to an integer or to text would end the process.
+    package var bounded: Date {
+        let seconds = timeIntervalSince1970
+        guard !seconds.isNaN else { return Date(timeIntervalSince1970: 0) }
+        return Date(timeIntervalSince1970: min(max(seconds, -62_135_596_800), 253_402_300_799))
     }
 
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -83,7 +92,7 @@ extension Date {
     }
 
     private static func year(of date: Date) -> Int {
-        civil(fromDays: Int((date.timeIntervalSince1970 / 86_400).rounded(.down))).year
+        civil(fromDays: Int((date.bounded.timeIntervalSince1970 / 86_400).rounded(.down))).year
     }
 
     // Both use the calendar's cycle of 400 years, which has 146,097 days. Years start in March, so that the leap day is

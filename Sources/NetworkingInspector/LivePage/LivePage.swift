@@ -89,6 +89,10 @@ final class LivePage: HTTPHandler {
     /// `Host` reveals a foreign name that resolves to this machine (DNS rebinding). `Origin` or `Sec-Fetch-Site`
     /// reveals a page of another origin.
     private func refusal(of request: HTTPRequest) -> HTTPResponse? {
+        // Two fields could name different hosts to the parts of the path that check them (RFC 9112 section 3.2).
+        guard request.headers.values(for: .host).count <= 1 else {
+            return Self.text(.badRequest, "A request has one Host field (RFC 9112 section 3.2).")
+        }
         guard let host = request.headers[.host], authorities.withLock({ $0.contains(host) }) else {
             return Self.text(.forbidden, "This page is available only as 127.0.0.1 or localhost.")
         }

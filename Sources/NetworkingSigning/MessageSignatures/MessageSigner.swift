@@ -99,7 +99,7 @@ public struct MessageSigner: RequestSigner {
 
     private func parameters() throws -> OrderedMap<String, RFC9651BareItem> {
         let environment = NetworkEnvironment.current
-        let created = Int64(environment.clock.date.timeIntervalSince1970.rounded(.down))
+        let created = Int64(environment.clock.date.bounded.timeIntervalSince1970.rounded(.down))
         var parameters: OrderedMap<String, RFC9651BareItem> = ["created": .integer(created)]
         if let lifetime {
             // A lifetime of centuries is practically unlimited, and larger numbers are not valid in a field.

@@ -34,7 +34,7 @@ struct URLSessionCallsHammerTests {
         let queue = DispatchQueue(label: "URLSessionCallsHammerTests")
         let calls = URLSessionCalls(queue: queue, maximumLoad: maximumLoad)
         let session = URLSession.forExchanges(.ephemeral)
-        let urlRequest = try #require(URLRequest(Self.request))
+        let urlRequest = try URLRequest(Self.request)
         let objects = WatchedObjects()
         await hammer.run(tasks: 8, rounds: 150) { random, task, round in
             let name = "\(hammer), task \(task), round \(round)"

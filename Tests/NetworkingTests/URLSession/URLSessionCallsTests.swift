@@ -34,7 +34,7 @@ struct URLSessionCallsTests {
     }
 
     @Test func cancelledCallerReturnsWhileTheQueueIsBusyAndCreatesNoTask() async throws {
-        let urlRequest = try #require(URLRequest(request))
+        let urlRequest = try URLRequest(request)
         let created = Mutex(0)
         let exchange = exchange()
         queue.suspend()
@@ -71,7 +71,7 @@ struct URLSessionCallsTests {
     }
 
     @Test func taskIsCancelledWithoutAStartIfItsCallerIsCancelledWhileItIsCreated() async throws {
-        let urlRequest = try #require(URLRequest(request))
+        let urlRequest = try URLRequest(request)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [SilentProtocol.self]
         let session = URLSession.forExchanges(configuration)
@@ -174,7 +174,7 @@ struct URLSessionCallsTests {
 
     @Test(arguments: [true, false])
     func exchangeAddsNoLoadAfterItsEnd(isCancelledBeforeItsStart: Bool) async throws {
-        let urlRequest = try #require(URLRequest(request))
+        let urlRequest = try URLRequest(request)
         let calls = URLSessionCalls(queue: queue, maximumLoad: 0)
         let exchange = URLSessionExchange(
             request: request,

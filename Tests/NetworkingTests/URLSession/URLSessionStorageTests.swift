@@ -16,7 +16,7 @@ struct URLSessionStorageTests {
     // MARK: Cache
 
     @Test func requestsIgnoreTheCacheOfTheirSession() throws {
-        let request = try #require(URLRequest(HTTPRequestData(authority: "api.example.com", path: "users")))
+        let request = try URLRequest(HTTPRequestData(authority: "api.example.com", path: "users"))
         #expect(request.cachePolicy == .reloadIgnoringLocalCacheData)
     }
 

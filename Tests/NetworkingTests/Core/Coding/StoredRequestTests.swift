@@ -85,6 +85,38 @@ struct StoredRequestTests {
         }
     }
 
+    @Test(arguments: [
+        #""target":"@evil.example/x""#, #""target":"evil""#, #""target":":80/""#, #""authority":"a@evil.example""#,
+        #""authority":"a b""#, #""authority":"a/b""#, #""authority":"a\r\nb""#, #""authority":"a:x""#,
+        #""scheme":"ftp""#, #""scheme":"""#,
+    ])
+    func decodedAddressIsChecked(part: String) {
+        let json = #"{"method":"GET","fields":[],"# + part + "}"
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) }
+    }
+
+    @Test(arguments: ["", "*", "/", "/a?b", "?a=b"])
+    func decodedTargetMayBe(target: String) throws {
+        let json = #"{"method":"GET","fields":[],"target":""# + target + "\"}"
+        _ = try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8))
+    }
+
+    @Test func invalidAddressIsNotWritten() {
+        for request in [HTTPRequestData(authority: "a b"), HTTPRequestData(scheme: "ftp"), .get("https://a.example")] {
+            let error = #expect(throws: NetworkingError.self) { try text(request) }
+            #expect(error?.kind == .invalidRequest)
+        }
+    }
+
+    @Test func decodedLimitsAreShortenedLikeOthers() throws {
+        let longest = "[9223372036854775807,18446744073709551615]"
+        let json = #"{"method":"GET","fields":[],"timeout":\#(longest),"deadline":\#(longest)}"#
+        let request = try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8))
+        let century = Duration.seconds(100 * 365 * 86_400)
+        #expect((request.timeout, request.deadline) == (century, century))
+        #expect(HTTPRequestData().with { $0.idleTimeout = .seconds(Int64.max) * 10 }.idleTimeout == century)
+    }
+
     // MARK: Secrets
 
     @Test func credentialsAreNotWritten() throws {

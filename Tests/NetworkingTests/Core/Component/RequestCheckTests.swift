@@ -98,6 +98,43 @@ struct RequestCheckTests {
         _ = try await refusal(of: request)
     }
 
+    @Test(arguments: ["https://other.example/x", "HTTP://other.example/x", "ws://other.example", "app+x://a"])
+    func refusesAURLAsAPath(path: String) async throws {
+        let requests = [
+            HTTPRequestData(authority: "example.com", path: path),
+            HTTPRequestData(authority: "example.com").with { $0.path = path },
+            HTTPRequestData(authority: "example.com").with(path: RequestPath(path)),
+        ]
+        for request in requests {
+            let error = try await refusal(of: request)
+            #expect(error.reason.contains(".get(url)"))
+        }
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.server(prefixPath: "v1").server(authority: "example.com")
+        await #expect(throws: NetworkingError.self) { try await network.data(.get(RequestPath(path))) }
+        #expect(transport.requests.isEmpty)
+        var corrected = HTTPRequestData(authority: "example.com", path: path)
+        corrected.path = "users"
+        try await transport.data(corrected)
+        #expect(transport.requests.map(\.path) == ["/users"])
+    }
+
+    @Test(arguments: ["/https://other.example/x", "a/https://other.example", "urn:isbn:1", "a:b", "?url=https://a"])
+    func acceptsAPathThatContainsAURL(path: String) async throws {
+        let transport = MockTransport { _ in .ok() }
+        try await transport.data(HTTPRequestData(authority: "example.com", path: path))
+        #expect(transport.requests.count == 1)
+    }
+
+    /// The path would continue the authority of the URL.
+    @Test(arguments: ["@evil.example/x", ":80@evil.example/", ".evil.example", "x"])
+    func refusesATargetThatWouldChangeTheServer(target: String) async throws {
+        var request = HTTPRequestData(authority: "example.com")
+        request.target = target
+        let error = try await refusal(of: request)
+        #expect(error.reason.contains("target"))
+    }
+
     // MARK: Header fields
 
     @Test(arguments: [
@@ -165,7 +202,6 @@ struct RequestCheckTests {
             ("https", "example.com"),
             ("http", "localhost"),
             ("http", "LocalHost:8080"),
-            ("http", "api.localhost"),
             ("http", "127.0.0.1"),
             ("http", "127.1.2.3:80"),
             ("http", "[::1]"),
@@ -184,7 +220,10 @@ struct RequestCheckTests {
         #expect(transport.requests.first?.headerFields[.authorization] == "Bearer hunter2")
     }
 
-    @Test(arguments: ["localhost.example.com", "127.0.0.1.example.com", "127.example.com", "[::2]", "0.0.0.0"])
+    @Test(arguments: [
+        "localhost.example.com", "127.0.0.1.example.com", "127.example.com", "[::2]", "0.0.0.0", "api.localhost",
+        "localhost.",
+    ])
     func refusesASecretToHostsThatResembleLoopback(authority: String) async throws {
         _ = try await refusal(
             of: HTTPRequestData(scheme: "http", authority: authority, headerFields: [.cookie: "hunter2"])

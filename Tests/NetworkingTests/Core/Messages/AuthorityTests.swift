@@ -56,15 +56,53 @@ struct AuthorityTests {
     }
 
     @Test(arguments: [
-        ("localhost", true), ("LOCALHOST", true), ("localhost:8080", true), ("api.localhost", true),
+        ("localhost", true), ("LOCALHOST", true), ("localhost:8080", true), ("api.localhost", false),
         ("127.0.0.1", true), ("127.0.0.1:80", true), ("127.255.255.254", true), ("[::1]", true), ("[::1]:80", true),
         ("localhost.example.com", false), ("notlocalhost", false), ("127.0.0.1.example.com", false),
-        ("127.example.com", false), ("127.0.0.256", false), ("127.0.0", false), ("127.0.0.1.", false),
+        ("127.example.com", false), ("127.0.0.256", false), ("127.0.0", true), ("127.0.0.1.", false),
         ("128.0.0.1", false), ("0.0.0.0", false), ("10.0.0.1", false), ("192.168.0.1", false), ("[::2]", false),
         ("[::]", false), ("[fe80::1]", false), ("example.com", false), ("localhost@example.com", false), ("", false),
         ("evil.com%00.localhost", false), ("evil.com/.localhost", false), ("127.0.0.%31", false),
+        ("127.1", true), ("2130706433", true), ("0x7f.1", true), ("0177.0.0.1", true), ("0x7F000001:80", true),
+        ("[::ffff:127.0.0.1]", true), ("[0:0:0:0:0:0:0:1]", true), ("[::0001]", true), ("[::1%25lo]", true),
+        ("localhost.", false), ("128.1", false), ("3232235777", false), ("[::ffff:10.0.0.1]", false),
+        ("127.0.0.1 x", false), ("127.0.0.1%31", false), ("127.0.0.1\0", false),
     ])
     func recognizesLoopbackHosts(text: String, isLoopback: Bool) {
         #expect(Authority(text).isLoopback == isLoopback)
+    }
+
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST.", true), ("a.localhost", true), ("a.localhost.", true), ("127.1", true),
+        ("2130706433", true), ("127.0.0.1.", true), ("[::ffff:127.0.0.1]", true), ("0.0.0.0", true), ("0", true),
+        ("[::]", true), ("[::127.0.0.1]", true), ("[64:ff9b::7f00:1]", true), ("[2002:7f00:1::]", true),
+        ("%6cocalhost", true), ("ｌocalhost", true), ("ip6-loopback", true), ("localhost.example.com", false),
+        ("example.com", false), ("10.0.0.1", false), ("[::2]", false), ("[2001:db8::1]", false), ("", false),
+    ])
+    func recognizesHostsThatMayLeadToThisMachine(text: String, isThisMachine: Bool) {
+        #expect(Authority(text).mayNameThisMachine == isThisMachine)
+    }
+
+    @Test(arguments: [
+        ("10.0.0.1", true), ("10.1", true), ("172.16.0.1", true), ("172.31.255.255", true), ("172.32.0.1", false),
+        ("192.168.1.1", true), ("3232235777", true), ("169.254.169.254", true), ("100.64.0.1", true),
+        ("100.128.0.1", false), ("[fe80::1%25eth0]", true), ("[fd00::1]", true), ("[fc00::1]", true),
+        ("[fec0::1]", true), ("[::ffff:192.168.0.1]", true), ("[64:ff9b::a00:1]", true), ("[2002:c0a8:1::]", true),
+        ("192.168.1.1.", true), ("8.8.8.8", false), ("[2001:db8::1]", false), ("example.com", false),
+    ])
+    func recognizesAddressesOfPrivateNetworks(text: String, isPrivate: Bool) {
+        #expect(Authority(text).isInPrivateNetwork == isPrivate)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", "127.0.0.0", 8, true), ("128.0.0.1", "127.0.0.0", 8, false), ("10.0.0.1", "0.0.0.0", 0, true),
+        ("10.0.0.1", "10.0.0.1", 32, true), ("10.0.0.1", "10.0.0.1", 33, false), ("::1", "::1", 128, true),
+        ("::1", "::", 64, true), ("::1", "::", 128, false), ("fe80::1", "fe80::", 10, true),
+        ("::1", "127.0.0.1", 0, false),
+        ("10.0.0.1", "10.0.0.1", -1, false),
+    ])
+    func comparesNetworks(address: String, network: String, bits: Int, isIn: Bool) throws {
+        let (address, network) = (try #require(HostAddress(address)), try #require(HostAddress(network)))
+        #expect(address.isIn(network, bits: bits) == isIn)
     }
 }

@@ -4,6 +4,8 @@ import Networking
 import NetworkingTesting
 import Testing
 
+@testable import NetworkingCore
+
 @Suite(.timeLimit(.minutes(5)))
 struct HTTPRequestDataURLTests {
     // MARK: Path
@@ -228,6 +230,49 @@ struct HTTPRequestDataURLTests {
         let base = try #require(URL(string: "https://example.com/a/b"))
         let url = try #require(URL(string: "../c?x=1", relativeTo: base))
         #expect(HTTPRequestData(url: url).description == "GET https://example.com/c?x=1")
+    }
+
+    @Test(arguments: [
+        ("a/../b", "/b"), ("../x", "/x"), ("a/./b/.", "/a/b/"), ("a/b/..", "/a/"), ("/..", "/"), ("a/%2E%2e/b", "/b"),
+        ("a/.%2e/%2E/b", "/b"), ("a//../b", "/a/b"), ("//..", "/"), ("..//evil", "//evil"), ("a/.../b", "/a/.../b"),
+        ("a/..b/.c", "/a/..b/.c"), ("a/..;/b", "/a/..;/b"), ("a?b=/../c", "/a?b=/../c"), ("a/..?b", "/?b"),
+        ("%2f..", "/%2f.."),
+    ])
+    func dotSegmentsAreRemovedBeforeARequestIsSent(path: String, expected: String) async throws {
+        let transport = MockTransport { _ in .ok() }
+        try await transport.server(authority: "h.example").data(HTTPRequestData(path: path))
+        try await transport.server(prefixPath: "v1").server(authority: "h.example").data(HTTPRequestData(path: path))
+        #expect(transport.requests.map(\.requestTarget) == [expected, "/v1\(expected)"])
+        let url = try #require(URL(string: "https://h.example\(HTTPRequestData(path: path).requestTarget)"))
+        #expect(HTTPRequestData(url: url).requestTarget == expected)
+    }
+
+    @Test(arguments: [("http://f:/c", "f"), ("http://[::1]:/c", "[::1]"), ("http://f:80/c", "f:80")])
+    func colonOfAnEmptyPortIsDropped(url: String, authority: String) throws {
+        #expect(HTTPRequestData(url: try #require(URL(string: url))).authority == authority)
+    }
+
+    @Test(arguments: [
+        "a.example", "a.example:8443", "127.0.0.1", "127.1", "[::1]:80", "[fe80::1%25eth0]", "münchen.de",
+    ])
+    func foundationReadsTheServerOfARequest(authority: String) throws {
+        for path in ["a", "caf%E9?x=%E9", "//x", "a?b=c?d", "*"] {
+            let request = HTTPRequestData(method: .options, scheme: "http", authority: authority, path: path)
+            #expect(throws: Never.self) { try request.foundationURL() }
+        }
+    }
+
+    /// International names that are mapped to other ASCII names, and parts that continue the authority.
+    @Test(arguments: [
+        ("ｌocalhost", "/"), ("127．0.0.1", "/"), ("a.example@evil.example", "/"), ("a.example/x", "/"),
+        ("a.example", "@evil.example/"),
+        ("a.example", ".evil.example/"), ("a.example", ":80/"), ("a.example#", "/"), ("a.example?", "/"),
+    ])
+    func foundationMustNotReadAnotherServer(authority: String, target: String) {
+        var request = HTTPRequestData(scheme: "http", authority: authority)
+        request.target = target
+        let error = #expect(throws: NetworkingError.self) { try request.foundationURL() }
+        #expect(error?.kind == .invalidRequest)
     }
 
     @Test func nilURLClearsAllParts() throws {

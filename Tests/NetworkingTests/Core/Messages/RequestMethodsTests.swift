@@ -25,6 +25,28 @@ struct RequestMethodsTests {
         #expect(requests.map { $0.body == body } == [false, false, false, true, true, true])
     }
 
+    @Test func createsARequestToAURLForEachMethod() throws {
+        let url = try #require(URL(string: "https://other.example/a?p=0"))
+        let body = RequestBody.json(User(name: "Emily"))
+        let requests: [HTTPRequestData] = [
+            .get(url, query: ["q": 1], headers: ["X-Id": "1"]),
+            .head(url, query: ["q": 1], headers: ["X-Id": "1"]),
+            .delete(url, query: ["q": 1], headers: ["X-Id": "1"]),
+            .post(url, query: ["q": 1], headers: ["X-Id": "1"], body: body),
+            .put(url, query: ["q": 1], headers: ["X-Id": "1"], body: body),
+            .patch(url, query: ["q": 1], headers: ["X-Id": "1"], body: body),
+        ]
+        let typed: [Request<User>] = [.get(url), .delete(url), .post(url), .put(url), .patch(url)]
+        let unread: [Request<Void>] = [.get(url), .head(url), .delete(url), .post(url), .put(url), .patch(url)]
+        #expect(requests.map(\.method) == [.get, .head, .delete, .post, .put, .patch])
+        #expect(requests.allSatisfy { $0.url?.absoluteString == "https://other.example/a?p=0&q=1" })
+        #expect(requests.allSatisfy { $0.headerFields["X-Id"] == "1" })
+        #expect(requests.map { $0.body == body } == [false, false, false, true, true, true])
+        #expect(typed.map(\.http.method) == [.get, .delete, .post, .put, .patch])
+        #expect(unread.map(\.http.method) == [.get, .head, .delete, .post, .put, .patch])
+        #expect((typed.map(\.http.url) + unread.map(\.http.url)).allSatisfy { $0 == url })
+    }
+
     @Test func createsATypedRequestForEachMethod() async throws {
         let network = MockTransport { _ in .json(User(name: "Emily")) }.server(authority: "a.example")
         let user = User(name: "Emily")

@@ -27,6 +27,26 @@ struct ServerTests {
         #expect(transport.requests.map { $0.headerFields[.acceptLanguage] } == ["en"])
     }
 
+    @Test func pathInsideOfAPrefixHasADiagnostic() throws {
+        let base = try #require(URL(string: "https://api.example.com/v1"))
+        let root = try #require(URL(string: "https://api.example.com"))
+        let useless = [
+            AnyNetworkingComponent(transport.server(path: "index").server(prefixPath: "v1")),
+            AnyNetworkingComponent(transport.server(path: "index").server(baseURL: base)),
+        ]
+        for network in useless {
+            #expect(network.diagnostics.map(\.message).contains { $0.contains("has no effect") })
+        }
+        let useful = [
+            AnyNetworkingComponent(transport.server(prefixPath: "v1").server(path: "index")),
+            AnyNetworkingComponent(transport.server(path: "index").server(baseURL: root)),
+            AnyNetworkingComponent(transport.server(path: "index", overriding: true).server(prefixPath: "v1")),
+        ]
+        for network in useful {
+            #expect(!network.diagnostics.map(\.message).contains { $0.contains("has no effect") })
+        }
+    }
+
     /// The ancestor library applied each mutation again for every modifier outside of it.
     @Test(arguments: [0, 1, 5])
     func mutationIsAppliedOnceWithOuterModifiers(count: Int) async throws {

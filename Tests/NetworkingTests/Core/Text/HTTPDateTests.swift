@@ -63,4 +63,13 @@ struct HTTPDateTests {
         #expect(Date.distantFuture.addingTimeInterval(1e12).httpDate == "Fri, 31 Dec 9999 23:59:59 GMT")
         #expect(Date(timeIntervalSince1970: -.infinity).httpDate == "Mon, 01 Jan 0001 00:00:00 GMT")
     }
+
+    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300])
+    func dateThatIsNoMomentDoesNotTrap(seconds: Double) {
+        let date = Date(timeIntervalSince1970: seconds)
+        #expect(date.httpDate.hasSuffix("GMT"))
+        #expect(RequestHeader.ifModifiedSince(date).value.hasSuffix("GMT"))
+        #expect(RequestHeader.accept([.json: seconds]).value.hasPrefix("application/json"))
+        #expect(date.queryTexts(in: QueryFormat()).count == 1)
+    }
 }
