@@ -2,8 +2,9 @@ import NetworkingCore
 
 /// The directives of Cache-Control fields, and of fields with the same syntax (RFC 9111 section 5.2).
 ///
-/// Malformed directives are ignored. The exception is an argument that should be a number and is not: it makes a
-/// response stale rather than fresh (section 4.2.1). If a directive occurs several times, the first one counts.
+/// Malformed directives are ignored, with two exceptions. An argument that should be a number and is not makes a
+/// response stale rather than fresh (section 4.2.1). If quotes are malformed, restrictive directives count even inside
+/// of them. If a directive occurs several times, the first one counts.
 struct CacheControl: Sendable, Hashable {
     /// The known directives in the fields; most requests have none.
     private(set) var directives: Directives = []
@@ -38,6 +39,11 @@ struct CacheControl: Sendable, Hashable {
                 .contains(self)
         }
 
+        /// The directives that forbid something, without those that only shorten a lifetime.
+        static let restrictive: Directives = [
+            .mustRevalidate, .noCache, .noStore, .onlyIfCached, .private, .proxyRevalidate,
+        ]
+
         static let named: [String: Directives] = [
             "immutable": .immutable, "max-age": .maxAge, "max-stale": .maxStale, "min-fresh": .minFresh,
             "must-revalidate": .mustRevalidate, "must-understand": .mustUnderstand, "no-cache": .noCache,
@@ -49,7 +55,11 @@ struct CacheControl: Sendable, Hashable {
 
     init(_ values: [String]) {
         for value in values {
-            for part in Self.split(value) {
+            let (parts, isWellFormed) = Self.split(value)
+            if !isWellFormed {
+                insertRestrictive(from: value)
+            }
+            for part in parts {
                 guard let (name, argument) = Self.directive(part) else { continue }
                 guard let directive = Directives.named[name] else { continue }
                 // Without an argument, it applies to the whole message, even if another occurrence has one.
@@ -61,6 +71,16 @@ struct CacheControl: Sendable, Hashable {
                 arguments[directive] = argument
                 seconds[directive] = argument.flatMap { Self.deltaSeconds($0) }
             }
+        }
+    }
+
+    /// Inserts the restrictive directives of a value with malformed quotes, without regard to the quotes.
+    private mutating func insertRestrictive(from value: String) {
+        for part in value.utf8.split(separator: UInt8(ascii: ",")) {
+            let name = part.prefix { $0 != UInt8(ascii: "=") }.filter { !"\" \t".utf8.contains($0) }
+            let text = String(decoding: name, as: UTF8.self).lowercased()
+            guard let directive = Directives.named[text], Directives.restrictive.contains(directive) else { continue }
+            insert(directive)
         }
     }
 
@@ -108,10 +128,13 @@ struct CacheControl: Sendable, Hashable {
     }
 
     /// Splits a value at commas, except inside quotes.
-    private static func split(_ value: String) -> [Substring] {
+    ///
+    /// The value is not well-formed if a quote is not closed, or if a quoted text is not a complete argument.
+    private static func split(_ value: String) -> (parts: [Substring], isWellFormed: Bool) {
         var parts: [Substring] = []
-        var (isQuoted, isEscaped) = (false, false)
+        var (isQuoted, isEscaped, isWellFormed) = (false, false, true)
         var start = value.startIndex
+        var last = UInt8(ascii: ",")
         for index in value.utf8.indices {
             let byte = value.utf8[index]
             if isEscaped {
@@ -119,14 +142,20 @@ struct CacheControl: Sendable, Hashable {
             } else if isQuoted, byte == UInt8(ascii: "\\") {
                 isEscaped = true
             } else if byte == UInt8(ascii: "\"") {
+                if !isQuoted, last != UInt8(ascii: "=") {
+                    isWellFormed = false
+                }
                 isQuoted.toggle()
             } else if byte == UInt8(ascii: ","), !isQuoted {
                 parts.append(value[start..<index])
                 start = value.utf8.index(after: index)
+            } else if !isQuoted, last == UInt8(ascii: "\""), byte != UInt8(ascii: " "), byte != UInt8(ascii: "\t") {
+                isWellFormed = false
             }
+            last = byte
         }
         parts.append(value[start...])
-        return parts
+        return (parts, isWellFormed && !isQuoted)
     }
 
     private static func directive(_ part: Substring) -> (name: String, argument: String?)? {

@@ -63,6 +63,8 @@ final class CacheFetches: Sendable {
         var count = 0
         /// The number of changes that made them outdated.
         var changes: UInt64 = 0
+        /// The number of entries that were stored in the meantime.
+        var stores: UInt64 = 0
     }
 
     /// The state of a URL when a fetch begins.
@@ -115,6 +117,21 @@ final class CacheFetches: Sendable {
             state.fetches[url, default: Fetch()].count += 1
             return state.hasChanged(url, since: glance.changes) ? nil : state.standing(of: url)
         }
+    }
+
+    /// Records that an entry of a URL with fetches in progress was stored.
+    func noteStore(_ url: String) {
+        state.withLock { $0.fetches[url]?.stores += 1 }
+    }
+
+    /// The number of entries that were stored since the oldest fetch in progress from a URL began.
+    func storeCount(_ url: String) -> UInt64 {
+        state.withLock { $0.fetches[url]?.stores ?? 0 }
+    }
+
+    /// Keeps the state of a URL for work that continues after its fetch; the work must be ended with `end(_:)` too.
+    func extend(_ url: String) {
+        state.withLock { $0.fetches[url, default: Fetch()].count += 1 }
     }
 
     func standing(of url: String) -> Beginning {

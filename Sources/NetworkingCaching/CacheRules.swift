@@ -34,6 +34,7 @@ struct CacheRules: Sendable, Hashable {
     /// Returns the reason why a response is not stored; `nil` if it can be stored (section 3).
     func refusal(toStore response: HTTPResponse, of request: HTTPRequestData) -> CacheBypass? {
         guard request.method == .get else { return .method }
+        guard response.headerFields.count <= Self.maximumFields else { return .size }
         let directives = directives(of: response)
         if let refusal = absoluteRefusal(toStore: response, directives, of: request) { return refusal }
         if case .fixed = request.cacheMode, response.status.kind == .successful, response.status.code != 206 {
@@ -86,6 +87,9 @@ struct CacheRules: Sendable, Hashable {
         return directives.contains(.maxAge) || isShared && directives.contains(.sMaxAge)
             || response.headerFields.contains(.expires)
     }
+
+    /// The maximum number of header fields of a stored response, which also limits what validations can add.
+    static let maximumFields = 1_000
 
     /// The statuses with a heuristic lifetime (RFC 9110 section 15.1).
     static let heuristic: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]

@@ -9,6 +9,13 @@ public protocol CacheStore: Sendable {
     /// The maximum ``CachedEntry/cost`` of an entry, in bytes; the cache never stores a larger one.
     var entryCostLimit: Int { get }
 
+    /// Whether all methods return without waiting, because the entries are only in the memory of this process.
+    ///
+    /// A cache calls the methods of such a store directly, and passes keys and entries to it as they are. For every
+    /// other store, which is the default, a response waits at most a short time until it is stored, a read ends at the
+    /// caller's cancellation and time limit, and digests replace the credentials in URLs.
+    var isInMemory: Bool { get }
+
     /// Returns the key for the digests of credentials in this store's entries.
     ///
     /// A store needs its own key if it outlives the process, or if several ``ResponseCache`` objects use it. The key is
@@ -95,6 +102,11 @@ public protocol CacheStore: Sendable {
 }
 
 extension CacheStore {
+    /// Returns `false`: the store may have to wait.
+    public var isInMemory: Bool {
+        false
+    }
+
     /// Returns `nil`: each ``ResponseCache`` uses its own random key.
     public func digestKey() async throws -> CacheDigestKey? {
         nil

@@ -24,9 +24,10 @@ extension NetworkingComponent {
     /// is shared.
     ///
     /// A response body that goes to a sink is copied on its way, up to the store's limit for an entry. The copy is
-    /// stored once it is complete. A cancelled caller gets `CancellationError`. If the store throws, the cache reports
-    /// an event (`cacheFailed`) and the request continues without the store. ``HTTPResponseData/cacheStatus`` describes
-    /// how the cache handled the request.
+    /// stored once it is complete. A cancelled caller gets `CancellationError`. A response waits at most 100
+    /// milliseconds for a slow store (``ResponseCache/flush()``). If the store throws, the cache reports an event
+    /// (`cacheFailed`) and the request continues without the store. ``HTTPResponseData/cacheStatus`` describes how the
+    /// cache handled the request.
     ///
     /// - Parameter cache: The cache. Stacks that use the same object share their responses.
     /// - Returns: A component that throws the errors of its upstream.
@@ -52,7 +53,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         let principal = upstream.principal(for: request)
         if request.requiresStoredResponse { return try await storedResponse(to: request, for: principal) }
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
-        var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
+        var exchange = cache.exchange(of: request, key)
         let isAnonymous = isAnonymous(request)
         let mayUseStored = (request.method == .get || request.method == .head) && request.body == nil && !isAnonymous
         // The request would be sent, because the cache stores no response to it.
@@ -77,11 +78,9 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             return response
         }
         let mode = request.cacheMode
-        let credentials = await cache.credentials(of: request)
-        exchange.credentials = credentials
-        let entries = mode.reads ? await cache.entries(for: key, request, credentials, exchange.glance) : []
+        let entries = try await exchange.lookUp(reads: mode.reads)
         let now = NetworkEnvironment.current.clock.date
-        switch cache.rules.decide(about: request, credentials, entries: entries, mode: mode, now: now) {
+        switch cache.rules.decide(about: request, exchange.credentials, entries: entries, mode: mode, now: now) {
         case .serve(let entry, let age, let isStale):
             if isStale {
                 exchange.revalidate(entries, chosen: entry, over: upstream)
@@ -114,14 +113,12 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         if request.method == .get || request.method == .head, request.body == nil, !isAnonymous(request),
             let key = CacheKey(request, principal: principal)
         {
-            var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
-            let credentials = await cache.credentials(of: request)
-            exchange.credentials = credentials
-            let entries = await cache.entries(for: key, request, credentials, exchange.glance)
+            var exchange = cache.exchange(of: request, key)
+            let entries = try await exchange.lookUp(reads: true)
             let now = NetworkEnvironment.current.clock.date
             if case .serve(let entry, let age, _) = cache.rules.decide(
                 about: request,
-                credentials,
+                exchange.credentials,
                 entries: entries,
                 mode: .onlyIfCached,
                 now: now

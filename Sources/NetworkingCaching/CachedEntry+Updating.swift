@@ -50,20 +50,19 @@ extension CachedEntry {
         sent: Date,
         received: Date
     ) -> CachedEntry {
-        var response = response
         let head = rules.stored(head)
-        let names = Set(head.headerFields.map { $0.name.canonicalName }).subtracting(Self.unchanged)
-        for name in names {
-            guard let name = HTTPField.Name(name) else { continue }
-            response.headerFields[fields: name] = head.headerFields[fields: name]
-        }
-        if !names.contains("age") {
-            response.headerFields[.age] = nil
-        }
-        // The date of a message without one is that of its arrival (RFC 9110 section 6.6.1).
+        let names = Set(head.headerFields.lazy.map { $0.name.canonicalName }).subtracting(Self.unchanged)
+        // An age of the older response does not apply to this one. The date of a message without one is that of its
+        // arrival (RFC 9110 section 6.6.1).
+        let replaced = names.union(["age", "date"])
+        var fields = Array(response.headerFields).filter { !replaced.contains($0.name.canonicalName) }
         if !names.contains("date") {
-            response.headerFields[.date] = received.httpDate
+            fields.append(HTTPField(name: .date, value: received.httpDate))
         }
+        fields += head.headerFields.filter { names.contains($0.name.canonicalName) }
+        var response = response
+        // One more than may be stored, so that the entry is refused.
+        response.headerFields = HTTPFields(fields.prefix(CacheRules.maximumFields + 1))
         let varying = request.map { rules.varying(response, $0, credentials) } ?? varying
         return CachedEntry(
             id: CacheRules.id(of: varying),
@@ -74,6 +73,12 @@ extension CachedEntry {
             requestDate: sent,
             responseDate: received
         )
+    }
+
+    /// Whether another entry has the same contents, whatever the dates of the request and the arrival.
+    func isSame(as other: CachedEntry) -> Bool {
+        id == other.id && varying == other.varying && part == other.part && body == other.body
+            && response == other.response
     }
 
     /// Returns the entry combined with an adjacent or overlapping part with the same strong tag (RFC 9111 section 3.4).

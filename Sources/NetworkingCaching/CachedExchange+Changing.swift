@@ -12,36 +12,46 @@ extension CachedExchange {
             } catch {
                 let response = request.response(of: error)
                 if error.mayHaveChangedSomething(at: response?.status) {
-                    await cache.invalidate(after: response, to: request, key)
+                    await cache.invalidate(after: response, to: self)
                 }
                 throw error
             }
             response.cacheRecord = .forwarded(.method, response.status)
             guard response.status.code < 400 else { return response }
             let isCurrent = cache.fetches.isCurrent(fetch.beginning, key.url)
-            let (beginning, change) = await cache.invalidate(after: response, to: request, key, since: fetch.change)
-            if mayKeep, isCurrent {
-                let fetch = Fetch(beginning: beginning, change: change, clock: fetch.clock, sent: fetch.sent)
-                await keepPosted(&response, fetch)
+            guard mayKeep, isCurrent, let get = exchange(forGetOf: response) else {
+                await cache.invalidate(after: response, to: self, since: fetch.change)
+                return response
             }
+            let received = response
+            let refusal = await cache.invalidate(after: response, to: self, since: fetch.change) { beginning, change in
+                let fetch = Fetch(
+                    beginning: beginning,
+                    change: change,
+                    clock: fetch.clock,
+                    sent: fetch.sent,
+                    storeCount: fetch.storeCount
+                )
+                return await cache.prepared(get).keep(received, copy: nil, [], fetch, isInTurn: true)
+            }
+            response.cacheRecord = record(of: response, .method, stored: refusal)
             return response
         }
     }
 
-    /// Stores the response to a POST if the response states that it equals that of a GET for the URL, and states its
-    /// lifetime (RFC 9110 section 9.3.3).
-    private func keepPosted(_ response: inout HTTPResponseData, _ fetch: Fetch) async {
-        guard request.method == .post, response.status == .ok, cache.rules.saysHowLong(response.http),
+    /// Returns the exchange of a GET if the response to a POST states that it equals that of a GET for the URL, and
+    /// states its lifetime (RFC 9110 section 9.3.3).
+    private func exchange(forGetOf response: HTTPResponseData) -> CachedExchange? {
+        guard request.method == .post, request.cacheMode.writes, response.status == .ok,
+            cache.rules.saysHowLong(response.http),
             let location = response.headerFields[.contentLocation],
             let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
             CacheKey(HTTPRequestData(url: url), principal: key.principal) == key
-        else { return }
+        else { return nil }
         var get = request
         get.method = .get
         get.body = nil
-        let credentials = await cache.credentials(of: get)
-        let exchange = CachedExchange(cache: cache, key: key, request: get, glance: glance, credentials: credentials)
-        response.cacheRecord = await exchange.kept(response, .method, nil, [], fetch).cacheRecord
+        return CachedExchange(cache: cache, key: key, request: get, glance: glance, values: values)
     }
 }
 

@@ -23,10 +23,10 @@ extension CachedExchange {
         try Task.checkCancellation()
         request.emit(CacheEvent.hit(hit))
         var head = entry.response
-        for name in cache.rules.directives(of: entry).fieldNames(.noCache) {
-            if let name = HTTPField.Name(name) {
-                head.headerFields[name] = nil
-            }
+        let withheld = cache.rules.directives(of: entry).fieldNames(.noCache)
+        if !withheld.isEmpty {
+            let names = Set(withheld)
+            head.headerFields.removeAll { names.contains($0.name.canonicalName) }
         }
         head.headerFields[.age] = "\(Int(min(age, 2_147_483_647)))"
         var body = entry.body

@@ -9,11 +9,85 @@ struct CachedExchange: Sendable {
     let request: HTTPRequestData
     /// The state of the cache before the store was read.
     let glance: CacheFetches.Glance
+    /// The values of the environment and of options on which responses depend, as a text; `nil` if there are none.
+    let values: String?
     /// The credentials of the request.
     var credentials = CredentialDigests.none
+    /// Replaces the credentials in the URL; `nil` for a store in memory.
+    var seal: CacheSeal?
 
     private var rules: CacheRules {
         cache.rules
+    }
+
+    /// The key that the store receives.
+    var storedKey: CacheKey {
+        seal?.sealed(key) ?? key
+    }
+
+    /// Returns the exchange for another request with the same URL and credentials.
+    func with(_ request: HTTPRequestData) -> CachedExchange {
+        CachedExchange(
+            cache: cache,
+            key: key,
+            request: request,
+            glance: glance,
+            values: values,
+            credentials: credentials,
+            seal: seal
+        )
+    }
+
+    // MARK: Reading
+
+    /// Prepares the exchange, and reads the entries of its URL.
+    ///
+    /// The wait for a store that is not in memory ends at the caller's cancellation and time limit, which counts as a
+    /// miss. So does an earlier change of the URL that takes too long, because the stored entries are older.
+    ///
+    /// - Parameter reads: Whether the entries are needed.
+    /// - Returns: The entries.
+    /// - Throws: `CancellationError` if the caller is cancelled or its time is up.
+    mutating func lookUp(reads: Bool) async throws -> [CachedEntry] {
+        guard !cache.store.isInMemory else {
+            if needsDigests {
+                self = await cache.prepared(self)
+            }
+            return reads ? await cache.entries(for: self, glance) : []
+        }
+        let isSettled = await cache.writes.settle(key.url)
+        do {
+            let (exchange, entries) = try await StoreWait.run(
+                within: request.exchangeLimit,
+                atMost: CacheWrites.readPatience
+            ) { [self] in
+                let exchange = await cache.prepared(self)
+                return (exchange, reads && isSettled ? await cache.entries(for: exchange, glance) : [])
+            }
+            self = exchange
+            return entries
+        } catch let error as StoreWait.Timeout {
+            request.emit(CacheEvent.failed(error))
+            // Digests with a key of this cache match no stored entry, and no entry is lost.
+            self = await prepared { cache.ownDigestKey }
+            return []
+        }
+    }
+
+    private var needsDigests: Bool {
+        values != nil || CredentialDigests.areNeeded(for: request)
+    }
+
+    /// Returns the exchange with the digests of its credentials and values.
+    func prepared(digestKey: () async -> CacheDigestKey) async -> CachedExchange {
+        var exchange = self
+        if needsDigests {
+            exchange.credentials = CredentialDigests(request, values: values, key: await digestKey())
+        }
+        if !cache.store.isInMemory {
+            exchange.seal = await CacheSeal(request, digestKey: digestKey)
+        }
+        return exchange
     }
 
     // MARK: Fetching and validating
@@ -84,13 +158,7 @@ struct CachedExchange: Sendable {
             request.headerFields[name] = nil
         }
         request.progressHandler = nil
-        let exchange = CachedExchange(
-            cache: cache,
-            key: key,
-            request: request,
-            glance: glance,
-            credentials: credentials
-        )
+        let exchange = with(request)
         cache.revalidate(key) {
             _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
         }
@@ -138,13 +206,15 @@ struct CachedExchange: Sendable {
     // MARK: Storing
 
     /// A fetch in progress.
-    struct Fetch {
+    struct Fetch: Sendable {
         /// `nil` if the fetch is outdated from the start.
         let beginning: CacheFetches.Beginning?
         /// The store's latest change at the start of the fetch, if its response may be stored.
         let change: StoreChange?
         let clock: NetworkClock
         let sent: Date
+        /// The number of entries of the URL that were stored before the fetch, while others were in progress.
+        let storeCount: UInt64
     }
 
     /// Runs an operation that sends the request, and records it as a fetch in progress.
@@ -163,8 +233,16 @@ struct CachedExchange: Sendable {
         let beginning = cache.fetches.begin(key.url, since: glance)
         defer { cache.fetches.end(key.url) }
         let isKept = mayKeep && (request.cacheMode.writes || !entries.isEmpty)
-        let change = isKept ? await cache.latestChange(after: entries, of: key, request) : nil
-        return try await body(Fetch(beginning: beginning, change: change, clock: clock, sent: clock.date))
+        let change = isKept ? await cache.latestChange(after: entries, of: self) : nil
+        return try await body(
+            Fetch(
+                beginning: beginning,
+                change: change,
+                clock: clock,
+                sent: clock.date,
+                storeCount: cache.fetches.storeCount(key.url)
+            )
+        )
     }
 
     /// Stores a response, if that is allowed, and attaches a record to it.
@@ -180,25 +258,44 @@ struct CachedExchange: Sendable {
         if tee?.hasWithheld == true {
             response.wasOfferedToSink = false
         }
-        var record = CacheRecord.forwarded(reason, response.status)
         if request.cacheMode.writes {
-            if let refusal = await keep(response, copy: tee?.body, entries, fetch) {
-                record.status.detail = refusal.rawValue
-                request.emit(CacheEvent.bypassed(refusal))
-            } else {
-                record.status.isStored = true
-            }
+            let refusal = await keep(response, copy: tee?.body, entries, fetch)
+            response.cacheRecord = record(of: response, reason, stored: refusal)
+        } else {
+            response.cacheRecord = .forwarded(reason, response.status)
         }
-        response.cacheRecord = record
         return response
     }
 
+    /// Returns the record of a response from the server, and reports why it is not stored.
+    func record(
+        of response: HTTPResponseData,
+        _ reason: CacheStatus.Forward,
+        stored refusal: CacheBypass?
+    ) -> CacheRecord {
+        if let refusal {
+            request.emit(CacheEvent.bypassed(refusal))
+        }
+        var record = CacheRecord.forwarded(reason, response.status, detail: refusal)
+        record.status.isStored = refusal == nil
+        return record
+    }
+
     /// Stores a response, and returns the reason if it is not stored.
-    private func keep(
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - copy: The copy of a body that has gone to a sink.
+    ///   - entries: The entries that were read before.
+    ///   - fetch: The fetch of the response.
+    ///   - isInTurn: Whether this is already part of a change of the URL.
+    /// - Returns: The reason; `nil` if the response is stored, or will be as far as is known.
+    func keep(
         _ response: HTTPResponseData,
         copy: Data?,
         _ entries: [CachedEntry],
-        _ fetch: Fetch
+        _ fetch: Fetch,
+        isInTurn: Bool = false
     ) async -> CacheBypass? {
         guard response.principal == nil || response.principal == key.principal else { return .principal }
         // The response comes from another URL, and the redirect may have been temporary.
@@ -206,7 +303,10 @@ struct CachedExchange: Sendable {
         let received = fetch.clock.date
         if request.method == .head {
             if refusalOfChangedRequest(response, response.http) == nil {
-                await freshen(entries, byHead: response.http, fetch)
+                await changing { exchange in
+                    await exchange.freshen(entries, byHead: response.http, fetch, received: received)
+                    return nil
+                }
             }
             return .method
         }
@@ -223,7 +323,7 @@ struct CachedExchange: Sendable {
         // A body shorter than its stated length is incomplete.
         guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
         let varying = rules.varying(response.http, request, credentials)
-        var entry = CachedEntry(
+        let entry = CachedEntry(
             id: CacheRules.id(of: varying),
             response: rules.stored(response.http),
             body: data,
@@ -232,9 +332,25 @@ struct CachedExchange: Sendable {
             requestDate: fetch.sent,
             responseDate: received
         )
+        return isInTurn ? await store(entry, fetch) : await changing { await $0.store(entry, fetch) }
+    }
+
+    /// Runs a change of the stored entries after all earlier ones of the URL, and waits for it for a short time.
+    @discardableResult
+    private func changing(
+        _ work: @escaping @Sendable (CachedExchange) async -> CacheBypass?
+    ) async -> CacheBypass? {
+        await cache.change(key.url) { await work(self) }
+    }
+
+    /// Stores the entry of a new response.
+    private func store(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
+        var entry = entry
         // Entries that were stored while this response was in flight count too.
-        let known = await cache.entries(for: key, request, credentials)
+        let known = await cache.entries(for: self)
         for old in known where rules.matches(old, request, credentials) {
+            // Another caller of the same exchange has stored this response.
+            if cache.fetches.storeCount(key.url) > fetch.storeCount, old.isSame(as: entry) { return nil }
             if entry.part != nil, let combined = old.combined(with: entry) {
                 entry = combined
             } else if entry.part != nil, old.part == nil {
@@ -270,7 +386,12 @@ struct CachedExchange: Sendable {
     }
 
     /// Updates or removes stored entries after a HEAD response (RFC 9111 section 4.3.5).
-    private func freshen(_ entries: [CachedEntry], byHead head: HTTPResponse, _ fetch: Fetch) async {
+    private func freshen(
+        _ entries: [CachedEntry],
+        byHead head: HTTPResponse,
+        _ fetch: Fetch,
+        received: Date
+    ) async {
         guard head.status == .ok else { return }
         for entry in entries where rules.matches(entry, request, credentials) && entry.part == nil {
             let (old, new) = (entry.response.headerFields[.contentLength], head.headerFields[.contentLength])
@@ -279,16 +400,15 @@ struct CachedExchange: Sendable {
                 && entry.response.headerFields[.lastModified] == head.headerFields[.lastModified]
                 && (old == nil || new == nil || old == new)
             if isSame {
-                let received = fetch.clock.date
                 await update(
                     entry.freshened(by: head, rules, for: nil, credentials, sent: fetch.sent, received: received),
                     fetch
                 )
             } else {
                 // A later request may have stored a newer entry in the meantime.
-                let known = await cache.entries(for: key, request, credentials)
+                let known = await cache.entries(for: self)
                 guard !known.contains(where: { $0.id == entry.id && $0.requestDate > fetch.sent }) else { continue }
-                await cache.remove(entry.id, key, request)
+                await cache.remove(entry.id, self)
             }
         }
     }
@@ -301,7 +421,7 @@ struct CachedExchange: Sendable {
     ) async -> CacheBypass? {
         // The server may have confirmed it for other requests only.
         if let refusal = refusalOfChangedRequest(response, entry.response) { return refusal }
-        return await update(entry, fetch)
+        return await changing { await $0.update(entry, fetch) }
     }
 
     /// Stores a confirmed entry, unless the confirming response forbids that.
@@ -309,9 +429,9 @@ struct CachedExchange: Sendable {
     private func update(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
         var get = request
         get.method = .get
-        let known = await cache.entries(for: key, request, credentials)
+        let known = await cache.entries(for: self)
         if let refusal = rules.refusal(toStore: entry.response, of: get) {
-            await cache.remove(entry.id, key, request)
+            await cache.remove(entry.id, self)
             return refusal
         }
         return await write(entry, over: known, replacesMatching: false, fetch)
@@ -343,18 +463,19 @@ struct CachedExchange: Sendable {
         let others = replacesMatching ? rivals.filter { $0.id != entry.id } : []
         guard entry.cost <= cache.store.entryCostLimit else {
             for id in [entry.id] + others.map(\.id) {
-                await cache.remove(id, key, request)
+                await cache.remove(id, self)
             }
             return .size
         }
         guard let change = fetch.change else { return .outdated }
-        if let refusal = await cache.write(entry, key, request, since: change) { return refusal }
+        if let refusal = await cache.write(entry, self, since: change) { return refusal }
+        cache.fetches.noteStore(key.url)
         for old in others {
-            await cache.remove(old.id, key, request)
+            await cache.remove(old.id, self)
         }
         // An entry that was removed during this write must not reappear.
         guard cache.fetches.isCurrent(fetch.beginning, key.url) else {
-            await cache.remove(entry.id, key, request)
+            await cache.remove(entry.id, self)
             return .outdated
         }
         return nil

@@ -45,6 +45,11 @@ public final class MemoryCacheStore: CacheStore {
         state.withLock { $0.cost }
     }
 
+    /// Returns `true`.
+    public var isInMemory: Bool {
+        true
+    }
+
     /// Returns the random key that the store was created with.
     public func digestKey() -> CacheDigestKey? {
         key

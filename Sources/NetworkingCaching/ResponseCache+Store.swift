@@ -11,68 +11,113 @@ enum StoreChange: Sendable {
 
 // A store's error does not reach the caller: it is reported as an event, and the request continues without the store.
 extension ResponseCache {
-    func entries(
-        for key: CacheKey,
-        _ request: HTTPRequestData,
-        _ credentials: CredentialDigests,
-        _ glance: CacheFetches.Glance? = nil
-    ) async -> [CachedEntry] {
+    /// Returns the exchange of a request in the current environment, before the store is read.
+    func exchange(of request: HTTPRequestData, _ key: CacheKey) -> CachedExchange {
+        let identities = NetworkEnvironment.current.identities.union(request.optionIdentities ?? ValueIdentities())
+            .affectingResponses
+        return CachedExchange(
+            cache: self,
+            key: key,
+            request: request,
+            glance: fetches.glance(),
+            values: identities.isEmpty ? nil : valueTexts.text(of: identities)
+        )
+    }
+
+    /// Returns an exchange with the digests of its request's credentials, with which its entries are found and written.
+    ///
+    /// If the store cannot read its key, digests under the cache's own key match no stored entry, and no entry is lost.
+    func prepared(_ exchange: CachedExchange) async -> CachedExchange {
+        let request = exchange.request
+        return await exchange.prepared {
+            do {
+                return try await store.digestKey() ?? ownDigestKey
+            } catch {
+                request.emit(CacheEvent.failed(error))
+                return ownDigestKey
+            }
+        }
+    }
+
+    /// Reads the entries of a request's URL that may be used for its user.
+    func entries(for exchange: CachedExchange, _ glance: CacheFetches.Glance? = nil) async -> [CachedEntry] {
+        let credentials = exchange.credentials
+        guard exchange.seal?.isUnstorable != true else { return [] }
         do {
-            if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(key) { return [] }
-            let entries = try await store.entries(for: key)
+            if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(exchange.key) { return [] }
+            let entries = try await stored(for: exchange)
             // Most URLs have a single entry, which belongs to this user.
             if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
             return entries.filter { rules.isForTheSameUser($0, credentials) }
         } catch {
-            request.emit(CacheEvent.failed(error))
+            exchange.request.emit(CacheEvent.failed(error))
             return []
         }
     }
 
-    /// Returns the digests of a request's credentials and values, which are used to find its entries.
-    ///
-    /// If the store cannot read its key, digests under the cache's own key match no stored entry, and no entry is lost.
-    func credentials(of request: HTTPRequestData) async -> CredentialDigests {
-        let identities = NetworkEnvironment.current.identities.union(request.optionIdentities ?? ValueIdentities())
-            .affectingResponses
-        guard CredentialDigests.areNeeded(for: request) || !identities.isEmpty else { return .none }
-        let values = identities.isEmpty ? nil : valueTexts.text(of: identities)
-        do {
-            return CredentialDigests(request, values: values, key: try await store.digestKey() ?? ownDigestKey)
-        } catch {
-            request.emit(CacheEvent.failed(error))
-            return CredentialDigests(request, values: values, key: ownDigestKey)
-        }
+    private func stored(for exchange: CachedExchange) async throws -> [CachedEntry] {
+        let entries = try await store.entries(for: exchange.storedKey)
+        return exchange.seal.map { seal in entries.map { seal.opened($0) } } ?? entries
     }
 
     /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored, or if the
-    /// store fails.
-    func latestChange(
-        after entries: [CachedEntry],
-        of key: CacheKey,
-        _ request: HTTPRequestData
-    ) async -> StoreChange? {
+    /// store fails or takes longer than the caller can wait.
+    func latestChange(after entries: [CachedEntry], of exchange: CachedExchange) async -> StoreChange? {
+        let request = exchange.request
         do {
-            guard let number = try await store.changeNumber() else { return .untracked }
-            // The entries were read before the number.
-            guard !entries.isEmpty else { return .number(number) }
-            let stored = try await store.entries(for: key)
-            return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
+            if store.isInMemory { return try await change(after: entries, of: exchange) }
+            return try await StoreWait.run(within: request.exchangeLimit) { [self] in
+                try await change(after: entries, of: exchange)
+            }
         } catch {
-            request.emit(CacheEvent.failed(error))
+            if !(error is CancellationError) {
+                request.emit(CacheEvent.failed(error))
+            }
             return nil
+        }
+    }
+
+    private func change(after entries: [CachedEntry], of exchange: CachedExchange) async throws -> StoreChange? {
+        guard let number = try await store.changeNumber() else { return .untracked }
+        // The entries were read before the number.
+        guard !entries.isEmpty else { return .number(number) }
+        let stored = try await stored(for: exchange)
+        return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
+    }
+
+    /// Runs a change of a URL's entries after all earlier ones, and waits for it for a short time.
+    ///
+    /// - Parameters:
+    ///   - url: The URL, with a fetch in progress.
+    ///   - work: The change, which returns the reason why a response is not stored. It continues without its caller.
+    /// - Returns: The reason why a response is not stored; `nil` if it is stored, or will be as far as is known.
+    @discardableResult
+    func change(
+        _ url: String,
+        _ work: @escaping @Sendable () async -> CacheBypass?
+    ) async -> CacheBypass? {
+        guard let place = writes.place(for: url) else {
+            // The stored entries may be older than the response, so they must not be used until they are removed.
+            _ = fetches.doom(url)
+            return .store
+        }
+        fetches.extend(url)
+        return await writes.run(place, isInline: store.isInMemory) { [fetches] in
+            defer { fetches.end(url) }
+            return await work()
         }
     }
 
     /// Writes an entry, unless its URL was changed in the store after a fetch began.
     ///
     /// - Returns: The reason why the entry is not stored; `nil` if it is.
-    func write(
-        _ entry: CachedEntry,
-        _ key: CacheKey,
-        _ request: HTTPRequestData,
-        since change: StoreChange
-    ) async -> CacheBypass? {
+    func write(_ entry: CachedEntry, _ exchange: CachedExchange, since change: StoreChange) async -> CacheBypass? {
+        let (request, key) = (exchange.request, exchange.storedKey)
+        var entry = entry
+        if let seal = exchange.seal {
+            guard !seal.isUnstorable, let sealed = seal.sealed(entry) else { return .credentials }
+            entry = sealed
+        }
         do {
             let evicted: Int
             switch change {
@@ -95,11 +140,11 @@ extension ResponseCache {
         }
     }
 
-    func remove(_ id: CachedEntry.ID?, _ key: CacheKey, _ request: HTTPRequestData) async {
+    func remove(_ id: CachedEntry.ID?, _ exchange: CachedExchange) async {
         do {
-            try await store.remove(id, for: key)
+            try await store.remove(id, for: exchange.storedKey)
         } catch {
-            request.emit(CacheEvent.failed(error))
+            exchange.request.emit(CacheEvent.failed(error))
         }
     }
 
@@ -108,49 +153,64 @@ extension ResponseCache {
     ///
     /// - Parameters:
     ///   - response: The response, if there is one.
-    ///   - request: The request that changed the resource.
-    ///   - key: The request's key.
+    ///   - exchange: The request that changed the resource.
     ///   - change: The store's latest change when the request was sent.
-    /// - Returns: The state of the request's URL from now on, and the number of this removal in the store. The number
-    ///   is `nil` if another process has removed the URL since the request was sent.
+    ///   - then: Runs after the removal of the request's URL, with the state of the URL from then on and the number of
+    ///     the removal in the store. The number is `nil` if another process has removed the URL since the request was
+    ///     sent. Returns the reason why a response is not stored.
+    /// - Returns: The result of `then`.
     @discardableResult
     func invalidate(
         after response: HTTPResponseData?,
-        to request: HTTPRequestData,
-        _ key: CacheKey,
-        since change: StoreChange? = nil
-    ) async -> (beginning: CacheFetches.Beginning, change: StoreChange?) {
-        var urls = [key.url]
+        to exchange: CachedExchange,
+        since change: StoreChange? = nil,
+        then: @escaping @Sendable (CacheFetches.Beginning, StoreChange?) async -> CacheBypass? = { _, _ in nil }
+    ) async -> CacheBypass? {
+        let (request, key) = (exchange.request, exchange.key)
+        var urls: Set = [key.url]
         // After redirects, the change happened at those URLs.
         let steps = (response?.redirects.map(\.request) ?? []) + [response?.sentRequest ?? request]
-        urls += steps.compactMap { CacheKey($0, principal: nil)?.url }
+        urls.formUnion(steps.compactMap { CacheKey($0, principal: nil)?.url })
         if let response, let last = steps.last, let origin = CacheKey(last, principal: nil)?.origin {
             for name in [HTTPField.Name.location, .contentLocation] {
                 let url = response.headerFields[name]
                     .flatMap { URL(string: $0, relativeTo: last.url)?.absoluteURL }
                 let named = url.flatMap { CacheKey(HTTPRequestData(url: $0), principal: nil) }
                 if let named, named.origin == origin {
-                    urls.append(named.url)
+                    urls.insert(named.url)
                 }
             }
         }
         // All URLs are marked before the first `await`.
-        let dooms = Set(urls).map { (url: $0, token: fetches.doom($0)) }
+        let dooms = Dictionary(uniqueKeysWithValues: urls.map { ($0, fetches.doom($0)) })
         let beginning = fetches.standing(of: key.url)
-        var own = change
-        for doom in dooms {
+        let refusal = await self.change(key.url) { [self] in
+            let exchange = await prepared(exchange)
+            var own = change
             do {
-                if doom.url == key.url, case .number(let number) = change {
-                    own = try await store.remove(url: doom.url, checkingSince: number).map { .number($0) }
+                if case .number(let number) = change {
+                    own = try await removeStored(key.url, since: number, as: exchange.storedKey.url).map { .number($0) }
                 } else {
-                    try await store.remove(url: doom.url)
+                    try await removeStored(key.url)
                 }
-                fetches.spare(doom.url, doom.token)
+                dooms[key.url].map { fetches.spare(key.url, $0) }
             } catch {
-                own = doom.url == key.url ? nil : own
+                own = nil
                 request.emit(CacheEvent.failed(error))
             }
+            return await then(beginning, own)
         }
-        return (beginning, own)
+        for (url, token) in dooms where url != key.url {
+            await self.change(url) { [self] in
+                do {
+                    try await removeStored(url)
+                    fetches.spare(url, token)
+                } catch {
+                    request.emit(CacheEvent.failed(error))
+                }
+                return nil
+            }
+        }
+        return refusal
     }
 }

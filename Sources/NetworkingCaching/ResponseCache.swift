@@ -20,10 +20,14 @@ public final class ResponseCache: Sendable {
     /// The key for digests of credentials if the store has none.
     let ownDigestKey = CacheDigestKey()
     let valueTexts = ValueTexts()
-    /// The keys of the background revalidations in progress.
-    private let revalidations = Mutex<Set<CacheKey>>([])
-    /// The maximum number of background revalidations; more would compete with requests that a caller is waiting for.
+    let writes = CacheWrites()
+    /// The keys of the background revalidations in progress, for each origin.
+    private let revalidations = Mutex<[Substring: Set<CacheKey>]>([:])
+    /// The maximum number of background revalidations at one origin; more would compete with requests that a caller is
+    /// waiting for.
     private static let maximumRevalidations = 8
+    /// The maximum time of a background revalidation, after which its place is free for others.
+    private static let revalidationLimit = Duration.seconds(60)
 
     /// Creates a cache.
     ///
@@ -39,7 +43,7 @@ public final class ResponseCache: Sendable {
     /// Removes the responses of a URL, for every user.
     ///
     /// - Parameter url: The URL.
-    /// - Throws: The store's error.
+    /// - Throws: The store's error, or `CancellationError` if the caller is cancelled; the removal continues then.
     public func remove(url: URL) async throws {
         try await remove(url: CacheKey(HTTPRequestData(url: url), principal: nil)?.url ?? url.absoluteString)
     }
@@ -47,18 +51,29 @@ public final class ResponseCache: Sendable {
     /// Removes the responses that were fetched for a principal, with any cookies.
     ///
     /// - Parameter principal: The principal.
-    /// - Throws: The store's error.
+    /// - Throws: The store's error, or `CancellationError` if the caller is cancelled; the removal continues then.
     public func remove(principal: Principal) async throws {
         try await removeAll { $0.principal == principal || $0.principal?.withoutCookies == principal }
     }
 
     /// Removes the responses of all keys that match a predicate.
     ///
-    /// - Parameter isUnwanted: Returns `true` for the keys to remove; the default removes all responses.
-    /// - Throws: The store's error.
+    /// - Parameter isUnwanted: Returns `true` for the keys to remove; the default removes all responses. Unless the
+    ///   store is in memory, a digest replaces the query of a URL with credentials.
+    /// - Throws: The store's error, or `CancellationError` if the caller is cancelled; the removal continues then.
     public func removeAll(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
         let token = fetches.doom(where: isUnwanted)
-        try await carryOut(token, isUnwanted)
+        try await StoreWait.run { [self] in try await carryOut(token, isUnwanted) }
+    }
+
+    /// Waits until the store has every response that was returned so far.
+    ///
+    /// Call it before the process ends. A response usually waits for its store. If the store takes longer than 100
+    /// milliseconds, the response is returned and is stored afterwards.
+    ///
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    public func flush() async throws {
+        try await writes.flush()
     }
 
     private func carryOut(_ token: UInt64, _ isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
@@ -80,7 +95,7 @@ public final class ResponseCache: Sendable {
         switch fetches.doom(of: key) {
         case .none: return true
         case .url(let token):
-            try await store.remove(url: key.url)
+            try await removeStored(key.url)
             fetches.spare(key.url, token)
             return true
         case .several(let removals):
@@ -95,8 +110,35 @@ public final class ResponseCache: Sendable {
     func remove(url: String) async throws {
         // The entries must not be used until they are removed, even if the store cannot remove them now.
         let token = fetches.doom(url)
-        try await store.remove(url: url)
-        fetches.spare(url, token)
+        try await StoreWait.run { [self] in
+            try await removeStored(url)
+            fetches.spare(url, token)
+        }
+    }
+
+    /// Removes the entries of a URL from the store, also those under a digest of its query.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - change: The number of an earlier change; `nil` if the caller needs no result.
+    ///   - sealed: The URL as the store has it for the caller's request.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
+    /// - Throws: The store's error.
+    @discardableResult
+    func removeStored(_ url: String, since change: Int64? = nil, as sealed: String? = nil) async throws -> Int64? {
+        var urls: Set = [url]
+        if !store.isInMemory, url.utf8.contains(UInt8(ascii: "?")) {
+            urls = [CacheSeal.sealed(url, with: try await store.digestKey() ?? ownDigestKey)]
+            if !CacheSeal.hasCredentials(url) {
+                urls.insert(url)
+            }
+        }
+        let own = sealed ?? url
+        for other in urls where other != own || change == nil {
+            try await store.remove(url: other)
+        }
+        guard let change else { return nil }
+        return try await store.remove(url: own, checkingSince: change)
     }
 
     /// Whether a background revalidation is in progress.
@@ -105,17 +147,31 @@ public final class ResponseCache: Sendable {
     }
 
     /// Revalidates the entries of a key in the background, unless the key is being revalidated already or too many
-    /// other keys are.
+    /// other keys of its origin are.
     func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
+        let origin = key.origin
         let isFree = revalidations.withLock { revalidations in
-            revalidations.count < Self.maximumRevalidations && revalidations.insert(key).inserted
+            let keys = revalidations[origin] ?? []
+            guard keys.count < Self.maximumRevalidations, !keys.contains(key) else { return false }
+            revalidations[origin, default: []].insert(key)
+            return true
         }
         guard isFree else { return }
         // A shared operation without waiters does not inherit the deadline of a caller.
         let operation = SharedOperation<Void>(outlivesWaiters: true)
+        let clock = NetworkEnvironment.current.clock
         operation.start { [self] in
-            defer { revalidations.withLock { _ = $0.remove(key) } }
-            try await work()
+            defer { endRevalidation(key, at: origin) }
+            try await ExchangeLimit(until: clock.now + Self.revalidationLimit, on: clock).run { try await work() }
+        }
+    }
+
+    private func endRevalidation(_ key: CacheKey, at origin: Substring) {
+        revalidations.withLock { revalidations in
+            revalidations[origin]?.remove(key)
+            if revalidations[origin]?.isEmpty == true {
+                revalidations[origin] = nil
+            }
         }
     }
 }

@@ -58,11 +58,11 @@ public final class CookieJar: Sendable {
     /// - Parameters:
     ///   - storage: The storage. No other jar may use it at the same time.
     ///   - publicSuffixes: The domains for which no server may set a cookie.
-    /// - Throws: The error of the storage.
+    /// - Throws: The error of the storage, or `CancellationError` as soon as the caller is cancelled.
     public init(in storage: some CookieStorage, publicSuffixes: PublicSuffixes = .standard) async throws {
         self.publicSuffixes = publicSuffixes
         self.storage = storage
-        let archive = try await storage.load()
+        let archive = try await StoreWait.run { try await storage.load() }
         key = archive.flatMap { CookieDigestKey(bytes: $0.key) } ?? CookieDigestKey()
         var table = CookieTable()
         let now = NetworkEnvironment.current.clock.date

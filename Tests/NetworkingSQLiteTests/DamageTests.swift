@@ -184,7 +184,7 @@ struct DamageTests {
                 .read { db in
                     (try Int.fetchOne(db, sql: "PRAGMA user_version"), try db.columns(in: "keys").map { $0.name })
                 }
-            #expect(version == 4 && columns.contains("note"))
+            #expect(version == Self.next.version && columns.contains("note"))
         }
     }
 

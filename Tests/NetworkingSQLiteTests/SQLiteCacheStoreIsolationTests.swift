@@ -22,8 +22,8 @@ struct SQLiteCacheStoreIsolationTests {
             try await network.data(.lawful)
             let (response, jobs) = try await CountingActor().run { _ in try await network.data(.lawful) }
             #expect(response.isCached)
-            // One job for the return to the actor.
-            #expect(jobs == 1)
+            // At most one job, for the return to the actor.
+            #expect(jobs <= 1)
         }
     }
 

@@ -6,6 +6,8 @@ extension Outbox {
         var lastID: UInt64 = 0
         var hasReadIDs = false
         var isDelivering = false
+        /// The number of deliveries in a row that found another outbox sending.
+        var refusals = 0
         /// The number of deliveries so far, and the last one that has passed all entries.
         var started: UInt64 = 0
         var finished: UInt64 = 0

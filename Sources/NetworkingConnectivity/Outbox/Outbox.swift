@@ -65,7 +65,8 @@ public final class Outbox: Sendable {
     ///   sent.
     /// - Returns: The identifier of the entry.
     /// - Throws: The errors of ``HTTPRequestData/encode(to:)``, such as that for a body that is a stream, and those of
-    ///   the store.
+    ///   the store. `CancellationError` if the caller is cancelled; a store that has started to add the request
+    ///   completes that.
     @discardableResult
     public func enqueue(_ request: HTTPRequestData) async throws -> OutboxEntry.ID {
         let environment = NetworkEnvironment.current
@@ -80,7 +81,8 @@ public final class Outbox: Sendable {
         if !state.withLock({ $0.hasReadIDs }) {
             // New entries come after those of an earlier process, even if the clock was set back. The identifier of a
             // damaged file must not make the next one overflow.
-            let last = min(try await store.ids().last?.nanoseconds ?? 0, .max / 2)
+            let ids = try await StoreWait.run { [store] in try await store.ids() }
+            let last = min(ids.last?.nanoseconds ?? 0, .max / 2)
             state.withLock { ($0.hasReadIDs, $0.lastID) = (true, max($0.lastID, last)) }
         }
         let date = environment.clock.date
@@ -97,9 +99,11 @@ public final class Outbox: Sendable {
             server: resolved.server,
             date: date
         )
-        try await store.add(entry)
-        publish(entry.id, .queued)
-        wake()
+        try await StoreWait.run { [self] in
+            try await store.add(entry)
+            publish(entry.id, .queued)
+            wake()
+        }
         return entry.id
     }
 
@@ -107,6 +111,10 @@ public final class Outbox: Sendable {
     ///
     /// - Throws: The errors of the store.
     public func entries() async throws -> [OutboxEntry] {
+        try await StoreWait.run { [self] in try await storedEntries() }
+    }
+
+    private func storedEntries() async throws -> [OutboxEntry] {
         var entries: [OutboxEntry] = []
         for id in try await store.ids() {
             if let entry = try await entry(id) {
@@ -125,6 +133,10 @@ public final class Outbox: Sendable {
     /// - Throws: The errors of the store.
     @discardableResult
     public func cancel(_ id: OutboxEntry.ID) async throws -> Bool {
+        try await StoreWait.run { [self] in try await remove(id) }
+    }
+
+    private func remove(_ id: OutboxEntry.ID) async throws -> Bool {
         state.withLock { $0.cancelling[id, default: 0] += 1 }
         let existed: Bool
         do {
@@ -155,9 +167,14 @@ public final class Outbox: Sendable {
     /// - Throws: The errors of the store.
     @discardableResult
     public func retry(_ id: OutboxEntry.ID) async throws -> Bool {
+        let date = NetworkEnvironment.current.clock.date
+        return try await StoreWait.run { [self] in try await revive(id, at: date) }
+    }
+
+    private func revive(_ id: OutboxEntry.ID, at date: Date) async throws -> Bool {
         guard let entry = try await entry(id), entry.progress.isDead else { return false }
         var progress = OutboxEntry.Progress()
-        progress.retried = NetworkEnvironment.current.clock.date
+        progress.retried = date
         try await store.update(progress, of: id)
         publish(id, .queued)
         wake()
@@ -242,12 +259,6 @@ public final class Outbox: Sendable {
             try await waitForDelivery()
         }
         wake()
-        var count = 0
-        for id in try await store.ids() {
-            if let entry = try await entry(id), !entry.progress.isDead {
-                count += 1
-            }
-        }
-        return count
+        return try await entries().count { !$0.progress.isDead }
     }
 }

@@ -3,24 +3,34 @@ import NetworkingCore
 import Synchronization
 
 extension Outbox {
-    /// The interval at which a process checks whether another one has stopped sending.
-    private static let claimInterval = Duration.seconds(5)
+    /// The maximum interval at which an outbox checks whether another one has stopped sending.
+    private static let maximumClaimInterval = Duration.seconds(5)
 
     /// Sends what can be sent now, and returns the time until the next entry is due; `nil` if none is.
+    ///
+    /// If the caller is cancelled while the store is locked, the delivery ends without it, and releases its claim only
+    /// after its last change.
     func deliver(_ connectivity: any Connectivity, _ environment: NetworkEnvironment) async throws -> Duration? {
-        try Task.checkCancellation()
+        try await StoreWait.runCancellably { [self] in try await deliverNow(connectivity, environment) }
+    }
+
+    private func deliverNow(
+        _ connectivity: any Connectivity,
+        _ environment: NetworkEnvironment
+    ) async throws -> Duration? {
         let number = state.withLock { state -> UInt64? in
             guard !state.isDelivering else { return nil }
             state.isDelivering = true
             state.started += 1
             return state.started
         }
-        guard let number else { return Self.claimInterval }
+        guard let number else { return claimInterval() }
         defer { endDelivery() }
         guard try await store.claim() else {
             state.withLock { $0.finished = number }
-            return Self.claimInterval
+            return claimInterval()
         }
+        state.withLock { $0.refusals = 0 }
         do {
             let delivery = OutboxDelivery(outbox: self, connectivity: connectivity, environment: environment)
             let next = try await delivery.deliverClaimed()
@@ -31,6 +41,15 @@ extension Outbox {
             await store.release()
             throw error
         }
+    }
+
+    /// Returns the time until this outbox tries again to send: short at first, because most deliveries are.
+    private func claimInterval() -> Duration {
+        let refusals = state.withLock { state in
+            state.refusals += 1
+            return state.refusals
+        }
+        return min(.milliseconds(50 << min(refusals, 10)), Self.maximumClaimInterval)
     }
 
     private func endDelivery() {

@@ -54,19 +54,24 @@ package final class Suspension<Value: Sendable>: Sendable {
     /// - Throws: `CancellationError` if the caller is cancelled, or the error with which the wait was resumed.
     package func value(onCancel: @escaping @Sendable () -> Void = {}) async throws -> Value {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Value, any Error>? in
-                    if case .over(let result) = state { return result }
-                    state = .waiting(continuation)
-                    return nil
-                }
-                if let result {
-                    continuation.resume(with: result)
-                }
-            }
+            try await uncancellableValue()
         } onCancel: {
             if resume(with: .failure(CancellationError())) {
                 onCancel()
+            }
+        }
+    }
+
+    /// Waits for the result, also while the caller is cancelled; the code that resumes the wait must limit it.
+    func uncancellableValue() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let result = state.withLock { state -> Result<Value, any Error>? in
+                if case .over(let result) = state { return result }
+                state = .waiting(continuation)
+                return nil
+            }
+            if let result {
+                continuation.resume(with: result)
             }
         }
     }

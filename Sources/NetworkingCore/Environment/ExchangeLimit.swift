@@ -12,7 +12,7 @@ public final class ExchangeLimit: Sendable {
     public let clock: NetworkClock
     private let reached = Atomic(false)
 
-    init(until deadline: Duration, on clock: NetworkClock) {
+    package init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
     }

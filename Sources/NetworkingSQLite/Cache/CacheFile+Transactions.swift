@@ -14,8 +14,10 @@ extension CacheFile {
         _ work: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            writer.asyncWriteWithoutTransaction { [self] db in
-                continuation.resume(with: Result { try transaction(db, work) })
+            database.enqueue { [self] db in
+                try transaction(db, work)
+            } completion: { [self] db, result in
+                continuation.resume(with: result)
                 // After the result was returned, so that the caller does not wait.
                 emptyLongLog(db)
             }
@@ -62,9 +64,10 @@ extension CacheFile {
         let count = uses.withLock { $0.note(number) }
         // Exactly at this number, because further uses are recorded until the write starts.
         guard count == settings.maximumUses else { return }
-        writer.asyncWriteWithoutTransaction { [self] db in
+        database.enqueue { [self] db in
             // The next write reports an error.
-            try? transaction(db) { _ in }
+            try transaction(db) { _ in }
+        } completion: { [self] db, _ in
             emptyLongLog(db)
         }
     }

@@ -35,12 +35,8 @@ extension CacheFile {
                 guard try db.run(SQL.removeOldestVariant, [number]) == 1 else { break }
                 evicted += 1
             }
-            let trimmed = try db.trim(toCost: costLimit)
-            evicted += trimmed.count
-            // The new entry itself may be among the removed ones, if its key alone costs too much.
-            if trimmed.keys.contains(number) {
-                evicted -= 1
-            }
+            // The key of the new entry is within the limit and the last one to be removed, so it stays.
+            evicted += try db.trim(toCost: costLimit)
             if evicted > 0 {
                 try db.shrink()
             }
@@ -125,9 +121,9 @@ extension CacheFile {
     /// entries.
     func trim(toCost cost: Int) async throws -> Int {
         try await write { db in
-            let trimmed = try db.trim(toCost: cost)
+            let count = try db.trim(toCost: cost)
             try db.shrink()
-            return trimmed.count
+            return count
         }
     }
 }

@@ -58,10 +58,15 @@ extension DatabaseSchema {
             );
             INSERT INTO changes (number, url) SELECT abs(random() / 4096), '';
             """,
+            // From here on, digests replace the credentials in URLs.
+            """
+            DELETE FROM entries;
+            DELETE FROM keys;
+            """,
         ],
-        // Older files have no key for digests of credentials, so credentials could be found in them by trial. Such
-        // files are removed and not migrated, because their pages must not be reused.
-        oldestVersion: 2,
+        // Older files contain credentials of URLs, or digests of credentials without a key, which could be found by
+        // trial. Such files are removed and not migrated, because their pages must not be reused.
+        oldestVersion: 4,
         addRows: { db in
             // As an argument, because an error contains the text of its statement.
             try db.execute(

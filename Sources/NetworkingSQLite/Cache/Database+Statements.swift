@@ -64,9 +64,9 @@ extension Database {
         return count
     }
 
-    /// Removes the least recently used keys, and returns the number of removed entries and the numbers of their keys.
-    func trim(toCost most: Int) throws -> (count: Int, keys: [Int64]) {
-        var (count, keys): (Int, [Int64]) = (0, [])
+    /// Removes the least recently used keys, and returns the number of removed entries.
+    func trim(toCost most: Int) throws -> Int {
+        var count = 0
         while try Int.fetchOne(cachedStatement(sql: SQL.totalCost)) ?? 0 > most {
             guard let key = try Int64.fetchOne(cachedStatement(sql: SQL.leastUsed)) else {
                 // There are no keys, so the remaining entries belong to none.
@@ -74,9 +74,8 @@ extension Database {
                 break
             }
             count += try remove(key: key)
-            keys.append(key)
         }
-        return (count, keys)
+        return count
     }
 
     /// Returns unused pages to the file system if there are many.

@@ -9,6 +9,8 @@ import NetworkingCaching
 /// Numbers are varints; a string is its length, followed by UTF-8.
 enum EntryHead {
     private static let version: UInt8 = 1
+    /// The maximum number of header fields, more than a cache stores; far more would end the process.
+    private static let maximumFields = 10_000
 
     static func encode(_ entry: CachedEntry) -> Data {
         var writer = Writer()
@@ -44,7 +46,7 @@ enum EntryHead {
     static func decode(_ head: UnsafeRawBufferPointer, id: UUID, body: Data) -> CachedEntry? {
         var reader = Reader(bytes: head)
         guard reader.byte() == version, let code = reader.number(), 0...999 ~= code, let phrase = reader.string(),
-            let count = reader.number()
+            let count = reader.number(), count <= maximumFields
         else { return nil }
         var response = HTTPResponse(status: HTTPResponse.Status(code: code, reasonPhrase: phrase))
         for _ in 0..<count {

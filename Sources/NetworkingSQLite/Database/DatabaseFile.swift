@@ -2,6 +2,7 @@
 import GRDB
 import GRDBSQLite
 import NetworkingCore
+import Synchronization
 
 /// A store's file that is open for writing.
 ///
@@ -50,6 +51,7 @@ final class DatabaseFile: OpenDatabase {
     let location: DatabaseLocation
     let settings: Settings
     let writer: DatabaseQueue
+    private let queue = Mutex(Queue())
     private let identity: DatabaseLocation.Identity?
 
     /// Opens a file and migrates it.
@@ -103,10 +105,52 @@ final class DatabaseFile: OpenDatabase {
     /// Runs work without a transaction, such as a single read.
     func perform<Value: Sendable>(_ work: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            writer.asyncWriteWithoutTransaction { db in
-                continuation.resume(with: Result { try work(db) })
-            }
+            enqueue(work) { _, result in continuation.resume(with: result) }
         }
+    }
+
+    /// The numbers of the work for the writer.
+    private struct Queue {
+        /// The number of the last work.
+        var last: UInt64 = 0
+        /// The last work that was waiting while other work found the file locked for too long.
+        var lastBehindBusy: UInt64 = 0
+    }
+
+    /// Runs work on the writer's thread.
+    ///
+    /// Work that was waiting while other work found the file locked for too long does not wait for the same lock again:
+    /// it fails at once if the file is still locked. Otherwise each of them would add its own time to that of the next.
+    ///
+    /// - Parameters:
+    ///   - work: The work.
+    ///   - completion: Receives the result, on the writer's thread.
+    func enqueue<Value: Sendable>(
+        _ work: @escaping @Sendable (Database) throws -> Value,
+        completion: @escaping @Sendable (Database, Result<Value, any Error>) -> Void
+    ) {
+        let number = queue.withLock { queue in
+            queue.last += 1
+            return queue.last
+        }
+        writer.asyncWriteWithoutTransaction { [self] db in
+            let isBehindBusy = queue.withLock { number <= $0.lastBehindBusy }
+            if isBehindBusy {
+                setPatience(.zero, db)
+            }
+            let result = Result { try work(db) }
+            if isBehindBusy {
+                setPatience(settings.patience, db)
+            }
+            if case .failure(let error as DatabaseError) = result, error.resultCode == .SQLITE_BUSY {
+                queue.withLock { $0.lastBehindBusy = $0.last }
+            }
+            completion(db, result)
+        }
+    }
+
+    private func setPatience(_ patience: Duration, _ db: Database) {
+        sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, patience) / .milliseconds(1)))
     }
 
     /// Runs a transaction on the calling thread, which must be the writer's.
@@ -133,8 +177,8 @@ final class DatabaseFile: OpenDatabase {
     /// Empties the log like ``checkpoint(waiting:)``, on the calling thread, which must be the writer's.
     func emptyLog(_ db: Database, waiting patience: Duration) {
         guard location.logLength > 0 else { return }
-        defer { sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.patience / .milliseconds(1))) }
-        sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, patience) / .milliseconds(1)))
+        defer { setPatience(settings.patience, db) }
+        setPatience(patience, db)
         _ = try? db.checkpoint(.truncate)
     }
 }

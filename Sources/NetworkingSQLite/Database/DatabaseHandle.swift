@@ -25,6 +25,15 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
     private let openings: DispatchQueue
     /// Changed on that queue only.
     private let opened = Mutex<File?>(nil)
+    /// The last failed attempt to open the file, and the calls that were waiting behind it.
+    private let attempts = Mutex(Attempts())
+
+    private struct Attempts {
+        /// The number of the last call that wants the file to be opened.
+        var last: UInt64 = 0
+        /// The last call that was waiting while another one found the file locked for too long.
+        var lastBehindBusy: UInt64 = 0
+    }
 
     /// Creates a handle; the file is created when it is first used.
     ///
@@ -93,12 +102,32 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
     /// The open file; opens it first if necessary.
     private func current() async throws(DatabaseFault) -> File {
         if let file = opened.withLock({ $0 }), file.isInPlace { return file }
+        let number = attempts.withLock { attempts in
+            attempts.last += 1
+            return attempts.last
+        }
         let result: Result<File, DatabaseFault> = await withCheckedContinuation { continuation in
             openings.async { [self] in
-                continuation.resume(returning: Result { () throws(DatabaseFault) in try openNow() })
+                continuation.resume(returning: Result { () throws(DatabaseFault) in try openInTurn(number) })
             }
         }
         return try result.get()
+    }
+
+    /// Opens the file, unless the call was waiting while another one found the file locked for too long.
+    ///
+    /// Otherwise each call would add its own time to that of the next.
+    private func openInTurn(_ number: UInt64) throws(DatabaseFault) -> File {
+        let isBehindBusy = attempts.withLock { number <= $0.lastBehindBusy }
+        guard !isBehindBusy else { throw .busy }
+        do {
+            return try openNow()
+        } catch {
+            if error == .busy {
+                attempts.withLock { $0.lastBehindBusy = $0.last }
+            }
+            throw error
+        }
     }
 
     private func openNow() throws(DatabaseFault) -> File {

@@ -1,0 +1,79 @@
+/// Waits for a store: a file, a database, or a store of the app that may be slow or may never return.
+///
+/// Every wait for a store by a caller of the library goes through this type, so that each of them ends at the caller's
+/// cancellation and at its time limit.
+package enum StoreWait {
+    /// The time in which work that was cancelled should end.
+    private static let cancellationPatience = Duration.milliseconds(100)
+
+    /// An operation has taken longer than its caller waits.
+    package struct Timeout: Error, CustomStringConvertible {
+        let patience: Duration
+
+        package var description: String {
+            "The store took longer than \(patience). It may be locked by another process, or its disk may be slow."
+        }
+    }
+
+    /// Runs an operation of a store, and waits for it until the caller is cancelled or its time is up.
+    ///
+    /// The operation itself continues then, because half a change could be worse than all or none of it. Whatever
+    /// belongs to the operation, such as a report of its success, is part of the closure.
+    ///
+    /// - Parameters:
+    ///   - limit: The time limit of the caller; `nil` if only its cancellation ends the wait.
+    ///   - patience: The maximum time of an operation that the caller can do without. The operation is cancelled then.
+    ///     It is measured by the system's clock, because a disk does not follow the clock of a test.
+    ///   - operation: The operation. It does not inherit the deadline of the caller.
+    /// - Returns: The result of the operation.
+    /// - Throws: `CancellationError` if the caller is cancelled or at its limit, ``Timeout`` after the patience, or the
+    ///   error of the operation.
+    package static func run<Value: Sendable>(
+        within limit: ExchangeLimit? = nil,
+        atMost patience: Duration? = nil,
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        try limit?.check()
+        let shared = SharedOperation<Value>(outlivesWaiters: true)
+        shared.start(operation)
+        let clock = NetworkClock.continuous
+        let alarm = patience.map { patience in
+            clock.alarm(at: clock.now + patience) { shared.end(with: .failure(Timeout(patience: patience))) }
+        }
+        defer { alarm?.cancel() }
+        return try await shared.valueForCreator(limit: limit)
+    }
+
+    /// Runs work that uses a store several times and stops when it is cancelled, and waits for its end.
+    ///
+    /// If the caller is cancelled, the work is cancelled too. The caller waits for a short time, in which a store that
+    /// is not locked lets the work end. After that, the work ends without its caller.
+    ///
+    /// - Parameter work: The work.
+    /// - Returns: The result of the work.
+    /// - Throws: `CancellationError` if the caller is cancelled and the work does not end in time, or the error of the
+    ///   work.
+    package static func runCancellably<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        let wait = Suspension<Value>()
+        let task = OwnedTask.immediate {
+            do {
+                wait.resume(with: .success(try await work()))
+            } catch {
+                wait.resume(with: .failure(error))
+            }
+        }
+        return try await withTaskCancellationHandler {
+            try await wait.uncancellableValue()
+        } onCancel: {
+            task.cancel()
+            let clock = NetworkClock.continuous
+            _ = clock.alarm(at: clock.now + cancellationPatience) {
+                wait.resume(with: .failure(CancellationError()))
+            }
+        }
+    }
+}
