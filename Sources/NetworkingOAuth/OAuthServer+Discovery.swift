@@ -13,9 +13,9 @@ extension OAuthServer {
     ///
     /// A system with an issuer does this automatically.
     ///
-    /// If the issuer is on another machine, its metadata may not name endpoints on this machine: any program that
-    /// listens on the port would receive the app's codes and tokens. Endpoints that the app passes to the initialiser
-    /// may be on this machine.
+    /// If the issuer is on another machine, its metadata may not name endpoints on this machine or with a private or
+    /// link-local address: any program that listens there would receive the app's codes and tokens. Endpoints that the
+    /// app passes to the initialiser may be there.
     ///
     /// - Parameters:
     ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine. It must be identical to that
@@ -136,10 +136,11 @@ private struct Metadata: Decodable {
         )
         server.lacksProofKeys = challengeMethods.map { !$0.contains(ProofKey.method) } ?? false
         for (name, endpoint) in server.endpoints where !endpoint.isProtected || endpoint.isOutOfReach(of: url) {
+            let place = endpoint.isOnThisMachine(butNot: url) ? "on this machine" : "in a private network"
             throw OAuthError(
                 .discovery,
                 "The metadata of the provider names a \(name) endpoint that is "
-                    + "\(endpoint.isProtected ? "on this machine" : "not https"), so none of its endpoints is used. "
+                    + "\(endpoint.isProtected ? place : "not https"), so none of its endpoints is used. "
                     + "The provider must name an https URL on a public host. If the app needs this endpoint, set the "
                     + "endpoints instead of the issuer."
             )

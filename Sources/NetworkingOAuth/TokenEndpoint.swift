@@ -124,13 +124,31 @@ extension URL {
         return !HTTPRequestData(method: .get, url: self).isPlaintext
     }
 
-    /// Whether the URL is on this machine although the server that names it is on another one.
+    /// Whether the URL is on this machine or in a private network although the server that names it is not.
     func isOutOfReach(of server: URL) -> Bool {
+<<<<<<< HEAD
         mayNameThisMachine && !server.mayNameThisMachine
     }
 
     private var mayNameThisMachine: Bool {
         Authority(HTTPRequestData(method: .get, url: self).authority ?? "").mayNameThisMachine
+=======
+        isOnThisMachine(butNot: server) || isInPrivateNetwork(butNot: server)
+    }
+
+    /// Whether the URL is on this machine although the server that names it is on another one.
+    func isOnThisMachine(butNot server: URL) -> Bool {
+        place.mayNameThisMachine && !server.place.mayNameThisMachine
+    }
+
+    /// Whether the URL has a private or link-local address although the server that names it has not.
+    private func isInPrivateNetwork(butNot server: URL) -> Bool {
+        place.isInPrivateNetwork && !server.place.isInPrivateNetwork && !server.place.mayNameThisMachine
+    }
+
+    private var place: Authority {
+        Authority(HTTPRequestData(method: .get, url: self).authority ?? "")
+>>>>>>> 641b3804 (Metadata of an OAuth provider may not name endpoints in a private network or on this machine, in any spelling)
     }
 }
 #endif

@@ -89,7 +89,13 @@ struct DiscoveryTests {
         arguments: endpoints,
         [
             "http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]/x", "https://localhost/x",
+<<<<<<< HEAD
             "HTTP://LOCALHOST:1/x", "https://api.localhost/x", "https://127.1/x", "https://0.0.0.0/x",
+=======
+            "HTTP://LOCALHOST:1/x", "https://api.localhost/x", "https://localhost./x", "https://127.1/x",
+            "https://2130706433/x", "https://0x7f.1/x", "https://[::ffff:127.0.0.1]/x", "https://0.0.0.0/x",
+            "https://[::]/x", "https://[0:0:0:0:0:0:0:1]/x",
+>>>>>>> 641b3804 (Metadata of an OAuth provider may not name endpoints in a private network or on this machine, in any spelling)
         ]
     )
     func refusesEndpointsOnThisMachineFromARemoteIssuer(endpoint: (name: String, path: String), url: String) async {
@@ -97,6 +103,29 @@ struct DiscoveryTests {
         let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("names a \(endpoint.name) endpoint that is on this machine") == true)
+    }
+
+    /// A device in the network of the user, or the metadata service of a cloud, would receive them.
+    @Test(
+        arguments: endpoints,
+        [
+            "https://10.0.0.1/x", "https://192.168.1.1/x", "https://172.16.0.1/x", "https://169.254.169.254/x",
+            "https://[fe80::1]/x", "https://[fd00::1]/x", "https://[::ffff:10.0.0.1]/x",
+        ]
+    )
+    func refusesEndpointsInAPrivateNetworkFromAPublicIssuer(endpoint: (name: String, path: String), url: String) async {
+        let metadata = Self.metadata.replacing("https://login.example.com/\(endpoint.path)\"", with: "\(url)\"")
+        let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.reason.contains("names a \(endpoint.name) endpoint that is in a private network") == true)
+    }
+
+    @Test(arguments: ["https://10.0.0.2/tenant", "http://127.0.0.1:8080/tenant"])
+    func acceptsEndpointsInAPrivateNetworkFromAnIssuerThere(issuer: String) async throws {
+        let text = Self.metadata.replacing("https://login.example.com/tenant", with: issuer)
+            .replacing("https://login.example.com/token", with: "https://10.0.0.1/token")
+        let (server, _) = try await discover([.text(text)], from: issuer)
+        #expect(server.tokenEndpoint.absoluteString == "https://10.0.0.1/token")
     }
 
     @Test(

@@ -52,7 +52,7 @@ struct ComparedValuesTests {
         "PriorityOption": (.sending, { $0.priority = .high }),
         "RetryPolicyOption": (.sending, { $0.retryPolicy = .never }),
         "RouteOption": (.none, { $0.route = "/users/{id}" }),
-        "Signatures": (.none, { $0.recordSignature(of: Principal(id: "a"), since: $0) }),
+        "Signatures": (.none, { $0.recordCredentials(of: Principal(id: "a"), since: $0) }),
         "StoredResponseOption": (.sending, { $0.requiresStoredResponse = true }),
         "ThrottlingOption": (.sending, { $0.isThrottled = false }),
         "TimeoutOption": (.sending, { $0.timeout = .seconds(1) }),
