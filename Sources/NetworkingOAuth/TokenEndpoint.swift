@@ -126,13 +126,6 @@ extension URL {
 
     /// Whether the URL is on this machine or in a private network although the server that names it is not.
     func isOutOfReach(of server: URL) -> Bool {
-<<<<<<< HEAD
-        mayNameThisMachine && !server.mayNameThisMachine
-    }
-
-    private var mayNameThisMachine: Bool {
-        Authority(HTTPRequestData(method: .get, url: self).authority ?? "").mayNameThisMachine
-=======
         isOnThisMachine(butNot: server) || isInPrivateNetwork(butNot: server)
     }
 
@@ -148,7 +141,6 @@ extension URL {
 
     private var place: Authority {
         Authority(HTTPRequestData(method: .get, url: self).authority ?? "")
->>>>>>> 641b3804 (Metadata of an OAuth provider may not name endpoints in a private network or on this machine, in any spelling)
     }
 }
 #endif

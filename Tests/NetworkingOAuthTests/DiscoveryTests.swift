@@ -89,13 +89,9 @@ struct DiscoveryTests {
         arguments: endpoints,
         [
             "http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]/x", "https://localhost/x",
-<<<<<<< HEAD
-            "HTTP://LOCALHOST:1/x", "https://api.localhost/x", "https://127.1/x", "https://0.0.0.0/x",
-=======
             "HTTP://LOCALHOST:1/x", "https://api.localhost/x", "https://localhost./x", "https://127.1/x",
             "https://2130706433/x", "https://0x7f.1/x", "https://[::ffff:127.0.0.1]/x", "https://0.0.0.0/x",
             "https://[::]/x", "https://[0:0:0:0:0:0:0:1]/x",
->>>>>>> 641b3804 (Metadata of an OAuth provider may not name endpoints in a private network or on this machine, in any spelling)
         ]
     )
     func refusesEndpointsOnThisMachineFromARemoteIssuer(endpoint: (name: String, path: String), url: String) async {

@@ -36,6 +36,7 @@ struct ComparedValuesTests {
         "ClientOption": (.responses, nil),
         "ClockReading": (.none, nil),
         "ConnectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
+        "CredentialsOfWay": (.none, nil),
         "CookieSessionOption": (.none, { $0.cookieSession = "a" }),
         "DeadlineOption": (.sending, { $0.deadline = .seconds(1) }),
         "FormerOriginsOption": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
@@ -50,9 +51,12 @@ struct ComparedValuesTests {
         "OfflinePolicyOption": (.sending, { $0.offlinePolicy = .fail }),
         "PathParameters": (.none, { $0.pathParameters = ["id": "1"] }),
         "PriorityOption": (.sending, { $0.priority = .high }),
+        "RefusedResponseOption": (.none, nil),
         "RetryPolicyOption": (.sending, { $0.retryPolicy = .never }),
         "RouteOption": (.none, { $0.route = "/users/{id}" }),
-        "Signatures": (.none, { $0.recordCredentials(of: Principal(id: "a"), since: $0) }),
+        "OwnedCredentials": (.none, { $0.recordCredentials(of: Principal(id: "a"), since: $0) }),
+        // The shared exchange has no time limit of one caller.
+        "SpanningDeadlineOption": (.none, nil),
         "StoredResponseOption": (.sending, { $0.requiresStoredResponse = true }),
         "ThrottlingOption": (.sending, { $0.isThrottled = false }),
         "TimeoutOption": (.sending, { $0.timeout = .seconds(1) }),
@@ -104,6 +108,9 @@ struct ComparedValuesTests {
         "isMeasured": (.none, .isMeasured),
         "hasInvalidSegment": (.none, .hasInvalidSegment),
         "hasCookiesHandled": (.sending, .hasCookiesHandled),
+        "hasEntered": (.none, .hasEntered),
+        // Such a request is refused before it is sent.
+        "hasSchemeInPath": (.none, .hasSchemeInPath),
     ]
 
     typealias EnvironmentChange = @Sendable (inout NetworkEnvironment) -> Void
