@@ -123,6 +123,8 @@ struct ComparedValuesTests {
         "logger": (.none, { $0.logger = LogRecorder().logger() }),
         "spanExit": (.none, { $0.spanExit = { $0() } }),
         "isThrottled": (.sending, { $0.isThrottled = false }),
+        // The environment is not throttled then, which is compared.
+        "limitExemptions": (.sending, nil),
         // The values of keys.
         "custom": (.none, { $0.tenant = "public" }),
         "ConnectivityKey": (.sending, { $0.connectivity = ManualConnectivity(.wifi) }),
