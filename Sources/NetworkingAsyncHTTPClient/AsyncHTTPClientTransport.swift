@@ -31,6 +31,7 @@ import Synchronization
 public final class AsyncHTTPClientTransport: NetworkingTransport {
     private let clients: ClientPool
     private let trust: ServerTrust?
+    private let configuration: HTTPClient.Configuration
     private let state = Mutex(State())
 
     /// Creates a transport with its own client.
@@ -57,11 +58,9 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         connectionReuse: ConnectionReuse = .sameCredentials,
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        clients = ClientPool(
-            configuration.limited(to: maximumConnectionsPerHost).leavingToStack(),
-            reuse: connectionReuse,
-            eventLoopGroup: eventLoopGroup
-        )
+        let configuration = configuration.limited(to: maximumConnectionsPerHost).leavingToStack()
+        self.configuration = configuration
+        clients = ClientPool(configuration, reuse: connectionReuse, eventLoopGroup: eventLoopGroup)
         trust = nil
     }
 
@@ -95,8 +94,10 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         connectionReuse: ConnectionReuse = .sameCredentials,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) throws(ServerTrustError) {
+        let configuration = configuration.limited(to: maximumConnectionsPerHost).leavingToStack()
+        self.configuration = configuration
         clients = try ClientPool(
-            configuration.limited(to: maximumConnectionsPerHost).leavingToStack(),
+            configuration,
             reuse: connectionReuse,
             trust: trust,
             eventLoopGroup: eventLoopGroup
@@ -122,9 +123,11 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         return try await clients.respond(to: request)
     }
 
-    /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them.
+    /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them, and one for a configuration
+    /// that accepts a version of TLS before 1.2.
     public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        trust?.diagnostics(of: self, below: modifiers) ?? []
+        // A trust has its own minimum version.
+        trust?.diagnostics(of: self, below: modifiers) ?? [configuration.diagnosticOfOldTLS(self)].compactMap { $0 }
     }
 
     /// Shuts down: rejects new exchanges, waits for the running ones, and closes the connections.

@@ -27,9 +27,19 @@ extension HTTPClient: NetworkingTransport {
         }
         return try await respond(to: request, as: traits)
     }
+
+    /// A diagnostic for a client that accepts a version of TLS before 1.2.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        [readConfiguration?.diagnosticOfOldTLS(self)].compactMap { $0 }
+    }
 }
 
 extension HTTPClient {
+    /// The configuration, which only reflection can read; `nil` if that fails.
+    fileprivate var readConfiguration: HTTPClient.Configuration? {
+        Mirror(reflecting: self).descendant("configuration") as? HTTPClient.Configuration
+    }
+
     /// The maximum number of consecutive connections that may turn out to be closed.
     private static let maximumClosed = 16
 
@@ -86,7 +96,7 @@ struct ClientTraits: Sendable {
 
     /// The traits of a client of the app, whose configuration only reflection can read.
     fileprivate init(of client: HTTPClient) {
-        let configuration = Mirror(reflecting: client).descendant("configuration") as? HTTPClient.Configuration
+        let configuration = client.readConfiguration
         hasProxy = configuration?.proxy != nil
         hasGuards =
             configuration?.http1_1ConnectionDebugInitializer != nil

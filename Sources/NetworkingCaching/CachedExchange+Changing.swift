@@ -44,7 +44,7 @@ extension CachedExchange {
     private func exchange(forGetOf response: HTTPResponseData) -> CachedExchange? {
         guard request.method == .post, request.cacheMode.writes, response.status == .ok,
             cache.rules.saysHowLong(response.http),
-            let location = response.headerFields[.contentLocation],
+            let location = response.headerFields[singleton: .contentLocation],
             let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
             CacheKey(HTTPRequestData(url: url), principal: key.principal) == key
         else { return nil }

@@ -64,7 +64,7 @@ extension URLSession {
         #if canImport(FoundationNetworking)
         try request.refuseEnvironmentProxy()
         #endif
-        var urlRequest = try URLRequest(request, asksForCodings: asksForCodings)
+        var urlRequest = try URLRequest(request, asksForCodings: acceptEncoding != nil)
         // A jar of the stack replaces the session's storage.
         let cookies = request.areCookiesHandled ? nil : cookiesForExchanges
         cookies?.add(to: &urlRequest, of: request)
@@ -74,7 +74,7 @@ extension URLSession {
             request: request,
             cookies: cookies,
             upload: upload,
-            acceptsCodings: asksForCodings,
+            acceptEncoding: acceptEncoding,
             trust: trust,
             host: host,
             calls: calls

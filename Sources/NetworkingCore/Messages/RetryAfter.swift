@@ -28,13 +28,13 @@ extension HTTPResponse {
     /// - Parameter now: The current date, for a response without `Date`.
     /// - Returns: The time to wait.
     package func retryAfter(now: Date) -> Duration? {
-        guard let value = headerFields[.retryAfter]?.trimmed, !value.isEmpty else { return nil }
+        guard let value = headerFields[singleton: .retryAfter]?.trimmed, !value.isEmpty else { return nil }
         let isNegative = value.hasPrefix("-")
         if let seconds = Self.seconds(isNegative ? value.dropFirst() : value[...]) {
             return isNegative ? .zero : .seconds(seconds)
         }
         guard let date = Date(httpDate: value, now: now) else { return nil }
-        let reference = headerFields[.date].flatMap { Date(httpDate: $0.trimmed, now: now) } ?? now
+        let reference = headerFields[singleton: .date].flatMap { Date(httpDate: $0.trimmed, now: now) } ?? now
         return .seconds(max(0, date.timeIntervalSince(reference).rounded(.up)))
     }
 
