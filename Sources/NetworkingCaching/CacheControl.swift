@@ -77,7 +77,7 @@ struct CacheControl: Sendable, Hashable {
     /// Inserts the restrictive directives of a value with malformed quotes, without regard to the quotes.
     private mutating func insertRestrictive(from value: String) {
         for part in value.utf8.split(separator: UInt8(ascii: ",")) {
-            let name = part.prefix { $0 != UInt8(ascii: "=") }.filter { !"\" \t".utf8.contains($0) }
+            let name = part.drop { "\" \t".utf8.contains($0) }.prefix { !"=\" \t".utf8.contains($0) }
             let text = String(decoding: name, as: UTF8.self).lowercased()
             guard let directive = Directives.named[text], Directives.restrictive.contains(directive) else { continue }
             insert(directive)

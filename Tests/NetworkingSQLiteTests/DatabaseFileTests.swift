@@ -390,6 +390,58 @@ struct DatabaseFileTests {
         }
     }
 
+    /// Otherwise each write would wait as long as all earlier ones together.
+    @Test(arguments: DatabaseStoreKind.allCases)
+    func writesBehindAWriteThatFoundALockedFileFailAtOnce(_ kind: DatabaseStoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "store")
+            let store = kind.store(file, patience: .milliseconds(500))
+            try await store.add(1)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: file.path, configuration: configuration)
+            try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            let start = ContinuousClock.now
+            await withTaskGroup(of: Void.self) { group in
+                for number in 2..<22 {
+                    group.addTask { await #expect(throws: (any Error).self) { try await store.add(number) } }
+                }
+            }
+            #expect(ContinuousClock.now - start < .seconds(6))
+            try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try await store.add(2)
+            #expect(try await store.numbers().isSuperset(of: [1, 2]))
+        }
+    }
+
+    /// A file that another process opens at the moment.
+    @Test(arguments: DatabaseStoreKind.allCases)
+    func callsBehindAnOpeningThatFoundALockFailAtOnce(_ kind: DatabaseStoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "store")
+            let store = kind.store(file, patience: .milliseconds(500))
+            let location = DatabaseLocation(path: file.path)
+            let (locked, gate) = (Suspension<Void>(), DispatchSemaphore(value: 0))
+            let holder = Thread {
+                try? location.locked(patience: .zero) {
+                    locked.resume()
+                    gate.wait()
+                }
+            }
+            holder.start()
+            try await locked.value()
+            let start = ContinuousClock.now
+            await withTaskGroup(of: Void.self) { group in
+                for number in 2..<22 {
+                    group.addTask { await #expect(throws: (any Error).self) { try await store.add(number) } }
+                }
+            }
+            #expect(ContinuousClock.now - start < .seconds(6))
+            gate.signal()
+            try await eventually("the file can be opened") { (try? await store.add(2)) != nil }
+        }
+    }
+
     @Test(arguments: [DatabaseStoreKind.cookies, .outbox])
     func aFullDiskIsAnErrorAndLosesNothing(_ kind: DatabaseStoreKind) async throws {
         try await withTemporaryDirectory { directory in
