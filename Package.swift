@@ -205,6 +205,7 @@ let package = Package(
         .target(
             name: "NetworkingURLSession",
             dependencies: [
+                "CLibraryForNetworking",
                 "FoundationForNetworking",
                 "NetworkingCookies",
                 "NetworkingCore",
