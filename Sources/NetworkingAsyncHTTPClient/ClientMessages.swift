@@ -12,7 +12,8 @@ extension HTTPClientRequest {
     ///   - request: The request.
     ///   - upload: The reader of its body, unless the body is passed as a whole.
     ///   - hasGuards: Whether the guards of `HTTPClient.Configuration.networking` are in the client's connections.
-    /// - Throws: `NetworkingError.Kind.invalidRequest` if AsyncHTTPClient cannot send the request to its server and path.
+    /// - Throws: `NetworkingError.Kind.invalidRequest` if AsyncHTTPClient cannot send the request to its server and
+    ///   path.
     init(_ request: HTTPRequestData, sending upload: Upload?, hasGuards: Bool = true) throws {
         self.init(url: try request.urlForClient(hasGuards: hasGuards))
         method = HTTPMethod(rawValue: request.method.rawValue)

@@ -5,8 +5,8 @@ import NIOHTTP1
 
 /// A target that AsyncHTTPClient does not send as it is.
 ///
-/// AsyncHTTPClient takes the path from Foundation's `URL`. If the decoded path is not UTF-8, as after `caf%E9`, it sends
-/// the path `/`, so a DELETE would reach another resource. The URL of such a request therefore has the target in
+/// AsyncHTTPClient takes the path from Foundation's `URL`. If the decoded path is not UTF-8, as after `caf%E9`, it
+/// sends the path `/`, so a DELETE would reach another resource. The URL of such a request therefore has the target in
 /// hexadecimal digits, and the guard of the connection writes the target itself.
 enum ExactTarget {
     /// The start of such a path.

@@ -85,8 +85,8 @@ private struct OutboxDelivery {
                 _ = try await giveUp(&entry, "older than \(outbox.policy.maximumAge ?? .zero)")
                 continue
             }
-            // Noted before the comparison, so that a user who signs in at any moment after it is noticed. The request is
-            // sent as it is resolved here, so that a server that the app switches meanwhile does not receive it.
+            // Noted before the comparison, so that a user who signs in at any moment after it is noticed. The request
+            // is sent as it is resolved here, so that a server that the app switches meanwhile does not receive it.
             let resolved = outbox.network.resolved(outbox.network.notingUsers(of: entry.request))
             let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authorityKey)
             guard !blocked.contains(lane), entry.isFor(serverOf: resolved),

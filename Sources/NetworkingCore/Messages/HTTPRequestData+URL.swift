@@ -5,9 +5,9 @@ extension HTTPRequestData {
     ///
     /// Setting a path that contains a question mark also replaces the query; setting one without keeps the query. A
     /// missing leading slash is added. Characters that a path may not contain are percent-encoded; existing escapes
-    /// stay as they are. The segments `.` and `..` are removed when the request is sent (RFC 3986 section 5.2.4). A value
-    /// that is interpolated into the text is not escaped, so that a slash or a question mark in it changes the URL. Use
-    /// ``with(path:)`` for such a path.
+    /// stay as they are. The segments `.` and `..` are removed when the request is sent (RFC 3986 section 5.2.4). A
+    /// value that is interpolated into the text is not escaped, so that a slash or a question mark in it changes the
+    /// URL. Use ``with(path:)`` for such a path.
     public var path: String? {
         get {
             let path = RequestTarget.split(target ?? "").path

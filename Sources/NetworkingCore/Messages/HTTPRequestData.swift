@@ -11,9 +11,9 @@ import Synchronization
 /// ```
 ///
 /// A request is sent as it was created: percent-encoding, trailing slashes, empty and repeated query items and their
-/// order are kept. Only the segments `.` and `..` of the path are removed before it is sent. Scheme, authority and path may be left open, so that the `server` modifiers of a stack can fill them
-/// in. When the request is sent, an open scheme becomes `https` and an open path becomes `/`. A request without an
-/// authority fails.
+/// order are kept. Only the segments `.` and `..` of the path are removed before it is sent. Scheme, authority and path
+/// may be left open, so that the `server` modifiers of a stack can fill them in. When the request is sent, an open
+/// scheme becomes `https` and an open path becomes `/`. A request without an authority fails.
 ///
 /// The library checks a request before it reaches a transport. A request that HTTP does not allow fails with
 /// ``NetworkingError/Kind/invalidRequest``. No setter traps, whatever value it receives.

@@ -51,7 +51,8 @@ public struct RequestHeader: Sendable, Hashable {
     /// ```
     ///
     /// - Parameter qualities: The media types and their qualities, from 0, which refuses the type, to 1. A quality
-    ///   outside of that range is clamped to it; one that is not a number is 0. Qualities are sent with up to three decimals.
+    ///   outside of that range is clamped to it; one that is not a number is 0. Qualities are sent with up to three
+    ///   decimals.
     /// - Returns: The field.
     public static func accept(_ qualities: KeyValuePairs<MediaType, Double>) -> RequestHeader {
         RequestHeader(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
