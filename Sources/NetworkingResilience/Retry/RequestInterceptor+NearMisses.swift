@@ -1,4 +1,5 @@
 // swift-format-ignore-file: NoLeadingUnderscores
+
 public import NetworkingCore
 
 // The functions of interceptors have the same names in other libraries, and other types. Such a function would never be
