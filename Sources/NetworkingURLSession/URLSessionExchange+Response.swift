@@ -109,11 +109,11 @@ extension URLSessionExchange {
         return head
     }
 
-    /// The content codings that the request was sent with; `nil` where URLSession checks coded bodies to their end.
-    var acceptedCodings: AcceptedCodings? {
+    /// The content codings that the request or the session accepts; `nil` where URLSession checks coded bodies to their
+    /// end.
+    var acceptedCodings: [AcceptedCodings]? {
         #if canImport(FoundationNetworking)
-        let isPart = request.headerFields.contains(.range)
-        return AcceptedCodings(request.headerFields[.acceptEncoding] ?? (isPart ? nil : sessionAcceptEncoding) ?? "")
+        [request.headerFields[.acceptEncoding], sessionAcceptEncoding].compactMap { $0.map { AcceptedCodings($0) } }
         #else
         nil
         #endif

@@ -135,9 +135,10 @@ package struct ReceivedHead {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - accepted: The content codings that were requested; `nil` if URLSession checks coded bodies to their end.
+    ///   - accepted: The content codings that the request and the session accept; `nil` if URLSession checks coded
+    ///     bodies to their end.
     /// - Returns: The error.
-    func refusal(of request: HTTPRequestData, accepting accepted: AcceptedCodings?) -> NetworkingError? {
+    func refusal(of request: HTTPRequestData, accepting accepted: [AcceptedCodings]?) -> NetworkingError? {
         guard !codings.isEmpty else { return nil }
         do {
             let decoded = try request.codingsToDecode(
@@ -146,7 +147,9 @@ package struct ReceivedHead {
                 passesOthers: Self.passesUnknownCodings,
                 of: http
             )
-            guard let accepted, !decoded.isEmpty, encodedLength != 0, !accepted.contains(decoded) else { return nil }
+            guard let accepted, !decoded.isEmpty, encodedLength != 0,
+                !accepted.contains(where: { $0.contains(decoded) })
+            else { return nil }
             return request.unverifiableCoding(codings.text, of: http)
         } catch {
             return error

@@ -8,6 +8,11 @@ package struct BodyCodings: Sendable, Equatable {
     /// The maximum number of content codings of a body, which is that of libcurl.
     package static let maximumCount = 5
 
+    /// The names of IANA's registry of content codings, without aliases.
+    fileprivate static let registered: Set = [
+        "aes128gcm", "br", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "pack200-gzip", "zstd",
+    ]
+
     /// The content codings in lower case, in the order in which the server applied them (RFC 9110 section 8.4).
     ///
     /// `identity` and empty members are left out, and `x-gzip` is `gzip`.
@@ -69,8 +74,9 @@ package struct BodyCodings: Sendable, Equatable {
 extension HTTPRequestData {
     /// Returns the content codings that a transport removes from a body; empty if the body is passed on as it is.
     ///
-    /// A body in other codings is an error, unless the request itself accepts them: its Accept-Encoding names them or
-    /// `*`. A part of a coded body (206) cannot be decoded, because it is not a part of the decoded one.
+    /// A body in a registered coding that the transport does not decode is an error, unless the request itself accepts
+    /// it: its Accept-Encoding names the coding or `*`. A body in names that mean nothing to HTTP is passed on, if the
+    /// transport can do so (RFC 9110 section 8.4).
     ///
     /// - Parameters:
     ///   - codings: The codings of the body.
@@ -88,10 +94,11 @@ extension HTTPRequestData {
         guard !codings.isEmpty, head.hasBody(inResponseTo: method) else { return [] }
         // The library never sends TE, so that a server must not use any other transfer coding.
         guard codings.transfer.isEmpty else { throw unreadable(codings.transfer, of: "Transfer-Encoding", head) }
-        if head.status != .partialContent, codings.areDecoded(by: known) { return codings.content }
+        if codings.areDecoded(by: known) { return codings.content }
         let isEmpty = head.headerFields[singleton: .contentLength] == "0"
-        let accepted = head.status == .partialContent ? codings.content : codings.content.filter { !known.contains($0) }
-        guard isEmpty || passesOthers && !accepted.isEmpty && accepts(accepted) else {
+        let others = codings.content.filter { !known.contains($0) }
+        let isUncoded = codings.content.allSatisfy { !BodyCodings.registered.contains($0) }
+        guard isEmpty || passesOthers && !others.isEmpty && (isUncoded || accepts(others)) else {
             throw unreadable(codings.content, of: "Content-Encoding", head)
         }
         return []
@@ -104,12 +111,11 @@ extension HTTPRequestData {
 
     private func unreadable(_ codings: [String], of field: String, _ head: HTTPResponse) -> NetworkingError {
         let names = PrintableText.singleLine(codings.prefix(BodyCodings.maximumCount).joined(separator: ", "))
-        let part = head.status == .partialContent ? "part of a body" : "body"
         return NetworkingError(
             .invalidResponse,
             request: self,
             response: response(with: head),
-            reason: "The server sent a \(part) in the \(field) \(names), which this transport does not decode. "
+            reason: "The server sent a body in the \(field) \(names), which this transport does not decode. "
                 + "Check the server."
         )
     }
