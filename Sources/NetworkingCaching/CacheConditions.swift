@@ -47,7 +47,7 @@ extension HTTPRequestData {
     /// Whether a range of a stored response satisfies the request's If-Range condition (RFC 9110 section 13.1.5).
     func ifRangeHolds(for response: HTTPResponse) -> Bool {
         guard let condition = headerFields[.ifRange] else { return true }
-        if condition.hasPrefix("\"") { return response.headerFields[.eTag] == condition }
+        if condition.hasPrefix("\"") { return response.headerFields[singleton: .eTag] == condition }
         return response.strongLastModified == condition
     }
 

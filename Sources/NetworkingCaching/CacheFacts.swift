@@ -47,7 +47,7 @@ struct CacheFacts: Sendable {
         let stated = age.flatMap { CacheControl.deltaSeconds($0.trimmed) } ?? 0
         let apparent = date.map { max(0, responseDate.timeIntervalSince($0)) } ?? 0
         initialAge = max(apparent, stated + max(0, responseDate.timeIntervalSince(requestDate)))
-        tag = fields[.eTag]
+        tag = fields[singleton: .eTag]
         lastModified = modified
         self.date = date ?? responseDate
         vary = Self.vary(of: response)
@@ -79,9 +79,10 @@ struct CacheFacts: Sendable {
 
     /// Returns the lifetime in seconds according to Expires: zero if it is malformed, `nil` if it is missing.
     private static func expiring(_ response: HTTPResponse, _ date: Date, _ responseDate: Date) -> Double? {
-        let values = response.headerFields[values: .expires]
-        guard !values.isEmpty else { return nil }
-        guard values.count == 1, let expires = Date(strictHTTPDate: values[0], now: responseDate) else { return 0 }
+        guard response.headerFields.contains(.expires) else { return nil }
+        guard let text = response.headerFields[singleton: .expires],
+            let expires = Date(strictHTTPDate: text, now: responseDate)
+        else { return 0 }
         return max(0, expires.timeIntervalSince(date))
     }
 }

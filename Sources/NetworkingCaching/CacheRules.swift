@@ -129,7 +129,8 @@ struct CacheRules: Sendable, Hashable {
     static func part(of response: HTTPResponse, with count: Int, for request: HTTPRequestData) -> CachedEntry.Part? {
         guard var part = part(of: response) else {
             // If the transport has decoded the body, its length differs from Content-Length.
-            let length = response.headerFields[.contentEncoding] == nil ? response.headerFields[.contentLength] : nil
+            let length =
+                response.headerFields[.contentEncoding] == nil ? response.headerFields[singleton: .contentLength] : nil
             guard (length.flatMap { Int($0) } ?? 0) <= count else { return nil }
             return CachedEntry.Part(range: 0..<count, length: count)
         }

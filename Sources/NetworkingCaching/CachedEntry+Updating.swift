@@ -5,7 +5,7 @@ import NetworkingCore
 extension [CachedEntry] {
     /// Returns the entry that a 304 to this cache's own condition confirms (RFC 9111 section 4.3.4).
     func confirmed(by head: HTTPResponse, chosen: CachedEntry?) -> CachedEntry? {
-        guard let tag = head.headerFields[.eTag] else {
+        guard let tag = head.headerFields[singleton: .eTag] else {
             // If several tags were sent, it is unknown which one matched.
             return count == 1 ? first : chosen?.facts.tag == nil ? chosen : nil
         }
@@ -15,11 +15,11 @@ extension [CachedEntry] {
 
     /// Returns the entry that a 304 to the caller's own condition confirms; the caller may have another version.
     func confirmed(byResponseToAnother head: HTTPResponse) -> CachedEntry? {
-        if let tag = head.headerFields[.eTag] {
+        if let tag = head.headerFields[singleton: .eTag] {
             return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
         }
-        guard let modified = head.headerFields[.lastModified] else { return nil }
-        return first { $0.facts.tag == nil && $0.response.headerFields[.lastModified] == modified }
+        guard let modified = head.headerFields[singleton: .lastModified] else { return nil }
+        return first { $0.facts.tag == nil && $0.response.headerFields[singleton: .lastModified] == modified }
     }
 }
 
@@ -78,7 +78,8 @@ extension CachedEntry {
 
     /// Returns the entry combined with an adjacent or overlapping part with the same strong tag (RFC 9111 section 3.4).
     func combined(with new: CachedEntry) -> CachedEntry? {
-        guard let tag = response.headerFields[.eTag], !tag.hasPrefix("W/"), new.response.headerFields[.eTag] == tag,
+        guard let tag = response.headerFields[singleton: .eTag], !tag.hasPrefix("W/"),
+            new.response.headerFields[singleton: .eTag] == tag,
             let newPart = new.part
         else { return nil }
         let old = part?.range ?? 0..<body.count

@@ -31,7 +31,7 @@ extension CachedExchange {
     /// lifetime (RFC 9110 section 9.3.3).
     private func keepPosted(_ response: inout HTTPResponseData, _ fetch: Fetch) async {
         guard request.method == .post, response.status == .ok, cache.rules.saysHowLong(response.http),
-            let location = response.headerFields[.contentLocation],
+            let location = response.headerFields[singleton: .contentLocation],
             let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
             CacheKey(HTTPRequestData(url: url), principal: key.principal) == key
         else { return }

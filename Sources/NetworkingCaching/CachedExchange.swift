@@ -105,7 +105,7 @@ struct CachedExchange: Sendable {
         if !tags.isEmpty, chosen == nil || chosen?.facts.tag != nil {
             conditional.headerFields[.ifNoneMatch] = tags.joined(separator: ", ")
         }
-        if let modified = chosen?.response.headerFields[.lastModified] {
+        if let modified = chosen?.response.headerFields[singleton: .lastModified] {
             conditional.headerFields[.ifModifiedSince] = modified
         }
         return conditional
@@ -265,10 +265,12 @@ struct CachedExchange: Sendable {
     private func freshen(_ entries: [CachedEntry], byHead head: HTTPResponse, _ fetch: Fetch) async {
         guard head.status == .ok else { return }
         for entry in entries where rules.matches(entry, request, credentials) && entry.part == nil {
-            let (old, new) = (entry.response.headerFields[.contentLength], head.headerFields[.contentLength])
+            let (old, new) = (
+                entry.response.headerFields[singleton: .contentLength], head.headerFields[singleton: .contentLength]
+            )
             let isSame =
-                entry.facts.tag == head.headerFields[.eTag]
-                && entry.response.headerFields[.lastModified] == head.headerFields[.lastModified]
+                entry.facts.tag == head.headerFields[singleton: .eTag]
+                && entry.response.headerFields[singleton: .lastModified] == head.headerFields[singleton: .lastModified]
                 && (old == nil || new == nil || old == new)
             if isSame {
                 let received = fetch.clock.date

@@ -88,7 +88,8 @@ struct TokenResponse {
     /// Returns the error for a response that does not follow the protocol.
     private static func noToken(_ response: HTTPResponseData) -> OAuthError {
         let status = response.status.code
-        let type = response.headerFields[.contentType].map { $0.prefix { $0 != ";" }.lowercased() } ?? "no type"
+        let type =
+            response.headerFields[singleton: .contentType].map { $0.prefix { $0 != ";" }.lowercased() } ?? "no type"
         let isJSON = type.contains("json")
         let content =
             response.data.isEmpty

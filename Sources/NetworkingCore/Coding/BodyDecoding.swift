@@ -32,7 +32,7 @@ extension Data: BodyReadable {
 
 extension String: BodyReadable {
     fileprivate init(readFrom response: HTTPResponseData, by decoder: some BodyDecoder) throws {
-        let type = BodyType(response.headerFields[.contentType])
+        let type = BodyType(response.headerFields[singleton: .contentType])
         guard let text = type.text(of: response.data) else {
             throw UnreadableBody(
                 "it is not text in \(type.charset.map { PrintableText.singleLine($0) } ?? "UTF-8"), or this charset is "

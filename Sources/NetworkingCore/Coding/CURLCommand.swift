@@ -73,7 +73,8 @@ private struct CURLCommand {
     // MARK: Header fields
 
     private var fields: [String] {
-        let fields = request.headerFields.httpFields
+        var fields = request.headerFields.httpFields
+        fields.joinCookies()
         var lines: [String] = []
         for field in fields {
             let value = redaction.map { $0.redacts(field) ? Redaction.placeholder : $0.value(of: field) } ?? field.value

@@ -5,7 +5,7 @@ extension HTTPResponseData {
     ///
     /// UTF-8, ISO-8859-1, windows-1252 and UTF-16 are supported. It is empty if a sink received the body.
     public var text: String? {
-        BodyType(headerFields[.contentType]).text(of: data)
+        BodyType(headerFields[singleton: .contentType]).text(of: data)
     }
 
     /// Decodes the body.

@@ -2,15 +2,17 @@ import FoundationForNetworking
 import HTTPTypes
 
 extension HTTPRequestData {
-    /// Throws an error for a request that HTTP does not allow or that would expose a secret, before a transport sees
-    /// it.
+    /// Throws an error for a request that HTTP does not allow or that would expose a secret.
     ///
-    /// A valid request is checked again only after it has been changed.
+    /// Several Cookie fields become one. A valid request is checked again only after it has been changed.
     mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
         try checkBody()
         if let reason = invalidity() {
             throw NetworkingError(.invalidRequest, request: self, reason: reason)
+        }
+        if headerFields.httpFields.repeatsCookies {
+            headerFields.joinCookies()
         }
         state.insert(.isChecked)
     }

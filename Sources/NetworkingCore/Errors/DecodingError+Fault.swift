@@ -115,7 +115,7 @@ private struct DecodingFault {
 
     /// The description of a body that is not JSON.
     private var unreadableBody: String {
-        let type = BodyType(response.headerFields[.contentType])
+        let type = BodyType(response.headerFields[singleton: .contentType])
         let first = body.first { !JSONTokenizer.isSpace($0) }
         if type.isJSON, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"") {
             let fault = JSONTokenizer.fault(in: body) ?? body.count

@@ -35,6 +35,6 @@ extension HTTPResponse {
     ///
     /// `nil` for any other status, for several parts, and for a field that cannot be parsed.
     package var contentRange: ContentRange? {
-        status.code == 206 ? headerFields[.contentRange].flatMap { ContentRange($0) } : nil
+        status.code == 206 ? headerFields[singleton: .contentRange].flatMap { ContentRange($0) } : nil
     }
 }

@@ -46,11 +46,18 @@ public struct HeaderFields: Sendable {
 
     /// The value of a field; several values are joined with a comma, and setting `nil` removes the field.
     ///
+    /// Several cookies are joined with a semicolon, and are sent as one field.
+    ///
     /// - Parameter name: The name of the field.
     public subscript(name: HTTPField.Name) -> String? {
         get { httpFields[name] }
         set {
-            httpFields[name] = newValue
+            if name == .cookie {
+                // `HTTPFields` would split the value into several fields.
+                httpFields[values: name] = newValue.map { [$0] } ?? []
+            } else {
+                httpFields[name] = newValue
+            }
             if refusals != nil || newValue.map({ HTTPField.isValidValue($0) }) == false {
                 note(newValue.map { [$0] } ?? [], for: name)
             }
@@ -133,6 +140,11 @@ public struct HeaderFields: Sendable {
         var field = HTTPField(name: name, value: value)
         field.indexingStrategy = .disallow
         httpFields[fields: name] = [field]
+    }
+
+    /// Joins several Cookie fields to one.
+    mutating func joinCookies() {
+        httpFields.joinCookies()
     }
 
     /// Remembers a name that is not valid for a field, so that sending the request fails with an error that names it.

@@ -6,8 +6,9 @@ extension HTTPResponse {
     ///
     /// The date is exact to the second, so the content must have been unchanged for one second when it was sent.
     package var strongLastModified: String? {
-        guard let text = headerFields[.lastModified], let modified = Date(httpDate: text),
-            let date = headerFields[.date].flatMap({ Date(httpDate: $0) }), date.timeIntervalSince(modified) >= 1
+        guard let text = headerFields[singleton: .lastModified], let modified = Date(httpDate: text),
+            let date = headerFields[singleton: .date].flatMap({ Date(httpDate: $0) }),
+            date.timeIntervalSince(modified) >= 1
         else { return nil }
         return text
     }

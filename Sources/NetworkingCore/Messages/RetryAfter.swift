@@ -11,14 +11,14 @@ extension HTTPResponse {
     /// - Parameter now: The current date, for a response without `Date`.
     /// - Returns: The time to wait.
     package func retryAfter(now: Date) -> Duration? {
-        guard let value = headerFields[.retryAfter]?.trimmed, !value.isEmpty else { return nil }
+        guard let value = headerFields[singleton: .retryAfter]?.trimmed, !value.isEmpty else { return nil }
         let digits = value.hasPrefix("-") ? value.dropFirst() : value
         // The limit is a million years.
         if let seconds = DecimalDigits.number(digits.utf8, limit: 1 << 45) {
             return digits.count == value.count ? .seconds(seconds) : .zero
         }
         guard let date = Date(httpDate: value, now: now) else { return nil }
-        let reference = headerFields[.date].flatMap { Date(httpDate: $0.trimmed, now: now) } ?? now
+        let reference = headerFields[singleton: .date].flatMap { Date(httpDate: $0.trimmed, now: now) } ?? now
         return .seconds(max(0, date.timeIntervalSince(reference).rounded(.up)))
     }
 }

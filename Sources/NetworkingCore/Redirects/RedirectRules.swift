@@ -85,7 +85,9 @@ extension HTTPRequestData {
     ///   the error of the policy.
     func redirected(by head: HTTPResponse, after history: [HTTPResponseData.Redirect]) throws -> HTTPRequestData? {
         let policy = redirects
-        guard let limit = policy.limit, head.isRedirect, let location = head.headerFields[.location] else { return nil }
+        guard let limit = policy.limit, head.isRedirect, let location = head.headerFields[singleton: .location] else {
+            return nil
+        }
         guard location.utf8.count <= Self.maximumURLBytes, let url = URL(reference: location, relativeTo: self.url),
             url.absoluteString.utf8.count <= Self.maximumURLBytes
         else { return refused(.unusableLocation) }

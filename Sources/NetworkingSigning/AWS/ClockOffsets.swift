@@ -30,7 +30,8 @@ final class ClockOffsets: Sendable {
         let request = response.sentRequest
         let now = NetworkEnvironment.current.clock.date
         guard let reading = request[option: ClockReading.self], reading.clocks === self,
-            let offset = response.headerFields[.date].flatMap({ Date(httpDate: $0, now: now) })?.timeIntervalSince(now),
+            let offset = response.headerFields[singleton: .date].flatMap({ Date(httpDate: $0, now: now) })?
+                .timeIntervalSince(now),
             abs(offset - reading.offset) >= Self.tolerance
         else { return false }
         offsets.withLock { offsets in

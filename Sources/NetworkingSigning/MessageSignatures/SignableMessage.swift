@@ -26,8 +26,13 @@ enum SignableMessage {
     /// Returns the lines of a field.
     func lines(of name: HTTPField.Name) -> [HTTPField] {
         switch self {
-        case .request(let request): request.headerFields[fields: name]
-        case .response(let response): response.headerFields[fields: name]
+        case .request(let request):
+            var fields = request.headerFields.httpFields
+            // The transport sends one Cookie field.
+            fields.joinCookies()
+            return fields[fields: name]
+        case .response(let response):
+            return response.headerFields[fields: name]
         }
     }
 

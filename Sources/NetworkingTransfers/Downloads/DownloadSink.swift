@@ -325,7 +325,7 @@ extension HTTPResponse {
     fileprivate var bodyLength: Int64? {
         guard hasBody(inResponseTo: .get) else { return 0 }
         guard !headerFields.contains(.contentEncoding),
-            let length = headerFields[.contentLength].flatMap({ Int64($0) }),
+            let length = headerFields[singleton: .contentLength].flatMap({ Int64($0) }),
             length >= 0
         else { return nil }
         return length

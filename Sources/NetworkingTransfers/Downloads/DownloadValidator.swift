@@ -6,7 +6,7 @@ extension DownloadRecord.Validator {
     init?(_ head: HTTPResponse) {
         // A server that refuses ranges cannot resume a download.
         guard !head.refusesRanges else { return nil }
-        if let tag = head.headerFields[.eTag] {
+        if let tag = head.headerFields[singleton: .eTag] {
             // A weak tag can stay the same when bytes change, and the date is not more reliable than the tag.
             guard tag.hasPrefix("\""), tag.hasSuffix("\""), tag.utf8.count >= 2 else { return nil }
             self = .eTag(tag)
@@ -31,8 +31,8 @@ extension DownloadRecord.Validator {
     /// Returns whether a response belongs to the same representation; `nil` if it has no such validator.
     func matches(_ head: HTTPResponse) -> Bool? {
         switch self {
-        case .eTag(let tag): head.headerFields[.eTag].map { $0 == tag }
-        case .lastModified(let date): head.headerFields[.lastModified].map { $0 == date }
+        case .eTag(let tag): head.headerFields[singleton: .eTag].map { $0 == tag }
+        case .lastModified(let date): head.headerFields[singleton: .lastModified].map { $0 == date }
         }
     }
 }

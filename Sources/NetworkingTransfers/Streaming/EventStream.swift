@@ -323,7 +323,7 @@ struct EventSource: Sendable {
         }
         // A stack may accept more statuses than this request does.
         guard response.status == .ok else { throw NetworkingError.refusedStatus(of: response) }
-        let type = BodyType(response.headerFields[.contentType]).essence
+        let type = BodyType(response.headerFields[singleton: .contentType]).essence
         guard type == "text/event-stream" else {
             throw NetworkingError(
                 .invalidResponse,

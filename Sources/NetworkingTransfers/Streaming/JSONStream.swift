@@ -63,7 +63,7 @@ public enum JSONStreamFormat: Sendable, Hashable {
     /// HTML and XML are rejected: they are usually the login page of a service or of a network portal, or its error,
     /// and would be a stream without values.
     init(of response: HTTPResponseData, to request: HTTPRequestData) throws {
-        let type = BodyType(response.headerFields[.contentType]).essence
+        let type = BodyType(response.headerFields[singleton: .contentType]).essence
         switch type {
         case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
             "application/jsonlines", "application/json-lines":
