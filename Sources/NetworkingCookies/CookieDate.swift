@@ -5,10 +5,30 @@ extension Date {
     /// Parses the date of a cookie, with its parts in any order (RFC 6265bis section 5.1.1); `nil` if a part is missing
     /// or invalid.
     init?(cookieDate text: String) {
-        var time: [Int]?
-        var day: Int?
-        var month: Int?
-        var year: Int?
+        guard let date = CookieDate(text[...]).date else { return nil }
+        self = date
+    }
+}
+
+/// The parts of a cookie's date that a text contains, in any order (RFC 6265bis section 5.1.1).
+package struct CookieDate {
+    private var time: [Int]?
+    private var day: Int?
+    private var month: Int?
+    private var year: Int?
+
+    /// Finds the parts in a text.
+    package init(_ text: Substring) {
+        add(text)
+    }
+
+    /// Adds the missing parts that more text contains.
+    ///
+    /// - Parameter text: Text that follows the text before it after a delimiter, such as a comma.
+    /// - Returns: Whether it contains one, or the name of the weekday of an incomplete date.
+    @discardableResult
+    package mutating func add(_ text: Substring) -> Bool {
+        var hasAdded = false
         for token in text.utf8.split(whereSeparator: Self.isDelimiter) {
             if time == nil, let found = Self.time(token) {
                 time = found
@@ -18,10 +38,24 @@ extension Date {
                 month = found
             } else if year == nil, let found = Self.number(token, digits: 2...4) {
                 year = found < 70 ? found + 2_000 : found < 100 ? found + 1_900 : found
+            } else if isComplete || !Self.weekdays.contains(Substring(token.prefix(3)).lowercased()) {
+                continue
             }
+            hasAdded = true
         }
+        return hasAdded
+    }
+
+    private var isComplete: Bool {
+        time != nil && day != nil && month != nil && year != nil
+    }
+
+    private static let weekdays: Set = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+    /// The date; `nil` if a part is missing or invalid.
+    var date: Date? {
         guard let time, let day, let month, let year, year >= 1_601 else { return nil }
-        self.init(year: year, month: month, day: day, hour: time[0], minute: time[1], second: time[2])
+        return Date(year: year, month: month, day: day, hour: time[0], minute: time[1], second: time[2])
     }
 
     private static func isDelimiter(_ byte: UInt8) -> Bool {
@@ -50,6 +84,6 @@ extension Date {
     }
 
     private static func month(_ token: Substring.UTF8View) -> Int? {
-        httpMonth(named: Substring(token.prefix(3)))
+        Date.httpMonth(named: Substring(token.prefix(3)))
     }
 }

@@ -1,4 +1,5 @@
 #if URLSession
+import NetworkingCookies
 import NetworkingCore
 
 /// The `Set-Cookie` fields that URLSession has joined with commas.
@@ -40,15 +41,16 @@ enum JoinedCookies {
         case value
         /// An attribute that cannot contain a comma.
         case attribute
-        /// A date, which contains one comma, before its first digit.
-        case expires(hasDigit: Bool)
+        /// A date, which may contain commas while parts of it are missing.
+        case expires(CookieDate)
 
         /// Adds a fragment to the field.
         mutating func extend(by part: Substring) {
             if let semicolon = part.utf8.lastIndex(of: UInt8(ascii: ";")) {
                 self = Self(part[semicolon...].dropFirst().drop { $0 == " " })
-            } else if case .expires(hasDigit: false) = self {
-                self = .expires(hasDigit: Self.hasDigit(part))
+            } else if case .expires(var date) = self {
+                date.add(part)
+                self = .expires(date)
             }
         }
 
@@ -57,7 +59,7 @@ enum JoinedCookies {
             case "path", "domain", "max-age", "samesite", "secure", "httponly", "partitioned", "priority":
                 self = .attribute
             case "expires":
-                self = .expires(hasDigit: Self.hasDigit(attribute))
+                self = .expires(CookieDate(attribute.drop { $0 != "=" }))
             default:
                 self = .value
             }
@@ -68,13 +70,9 @@ enum JoinedCookies {
             switch self {
             case .value: false
             case .attribute: true
-            // "Expires=Wed" is half of a date; "Expires=Wed, 09 Jun 2100 10:18:14 GMT" is a complete one.
-            case .expires(let hasDigit): hasDigit || !Self.hasDigit(part.prefix(1))
+            // "Expires=Wed" lacks all that "09 Jun 2100 10:18:14 GMT" adds; to a complete date, no text adds a part.
+            case .expires(var date): !date.add(part.prefix { $0 != ";" })
             }
-        }
-
-        private static func hasDigit(_ text: Substring) -> Bool {
-            text.utf8.contains { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         }
     }
 }

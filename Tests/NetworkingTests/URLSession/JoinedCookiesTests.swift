@@ -20,6 +20,17 @@ struct JoinedCookiesTests {
             ["a=1; Path=/", "b; Secure", "c=3"],
             ["a=1; Max-Age=60", "2"],
             ["a=1; Expires=Wed", "b"],
+            // Dates that servers write in their own way, with blanks after the comma or their parts in another order.
+            ["a=1; Expires=Sun,  9 Dec 2012 13:42:05 GMT", "b=2"],
+            ["a=1; Expires=Sun, Dec  9 13:42:05 2012", "b"],
+            ["a=1; Expires=Sun, 13:42:05 GMT, 9 Dec 2012; Path=/", "b=2"],
+            ["a=1; Expires=Dec 9, 2012, 13:42:05", "b"],
+            ["a=1; Expires=9 Dec, 13:42:05, 2012, GMT".replacing(", GMT", with: ""), "b"],
+            ["a=1; Expires=9 Dec 2012, Sunday, 13:42:05", "b"],
+            ["a=1; Expires=9 Dec 2012 13:42:05", "Sun"],
+            ["a=1; Expires=Sun, 9 Dec 2012 13:42:05 GMT", "5", "c=3"],
+            ["a=1; Expires=0", "b"],
+            ["a=1; Expires=", "b"],
             ["a=1; SameSite=Lax", "=2"],
             // A comma within a value or an attribute does not remove the following attributes.
             ["a=x,y=z; Path=/", "b=2"],
