@@ -33,6 +33,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// The clients of hosts with pins or identities; `nil` without a ``ServerTrust``.
     private let trusted: TrustedClients?
     private let trust: ServerTrust?
+    private let configuration: HTTPClient.Configuration
     private let streams: OpenStreams
     private let state = Mutex(State())
 
@@ -57,8 +58,9 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         maximumConnectionsPerHost: Int? = nil,
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        let configuration = configuration.limited(to: maximumConnectionsPerHost)
-        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
+        let configuration = configuration.limited(to: maximumConnectionsPerHost).leavingToStack()
+        self.configuration = configuration
+        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
         trusted = nil
         trust = nil
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
@@ -92,8 +94,9 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         maximumConnectionsPerHost: Int? = nil,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) throws(ServerTrustError) {
-        let configuration = configuration.limited(to: maximumConnectionsPerHost)
-        let trusted = try TrustedClients(configuration.leavingToStack(), trust: trust, eventLoopGroup: eventLoopGroup)
+        let configuration = configuration.limited(to: maximumConnectionsPerHost).leavingToStack()
+        self.configuration = configuration
+        let trusted = try TrustedClients(configuration, trust: trust, eventLoopGroup: eventLoopGroup)
         client = trusted.common
         self.trusted = trusted
         self.trust = trust
@@ -123,9 +126,11 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         return try await client.respond(to: request, counting: streams)
     }
 
-    /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them.
+    /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them, and one for a configuration
+    /// that accepts a version of TLS before 1.2.
     public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        trust?.diagnostics(of: self, below: modifiers) ?? []
+        // A trust has its own minimum version.
+        trust?.diagnostics(of: self, below: modifiers) ?? [configuration.diagnosticOfOldTLS(self)].compactMap { $0 }
     }
 
     /// Shuts down: rejects new exchanges, waits for the running ones, and closes the connections.

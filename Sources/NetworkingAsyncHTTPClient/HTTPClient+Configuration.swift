@@ -1,11 +1,16 @@
 #if AsyncHTTPClient
 public import AsyncHTTPClient
+import NetworkingCore
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
+import NIOSSL
 
 extension HTTPClient.Configuration {
     /// A configuration for a client at the end of a stack, without the features that the stack provides.
+    ///
+    /// It requires TLS 1.2 or later. A `tlsConfiguration` of your own accepts TLS 1.0 unless you set its
+    /// `minimumTLSVersion`; the stack's diagnostics report that.
     ///
     /// It does not follow redirects, decode bodies or trace. It reports a failed connection at once, so that `retry`
     /// can decide. A connection attempt may take 60 seconds, so that the limits of the stack's `timeout` apply first.
@@ -30,8 +35,15 @@ extension HTTPClient.Configuration {
     }
 
     /// Returns the same configuration without the features that the stack provides, and with guards in its connections.
+    ///
+    /// A configuration without settings for TLS requires version 1.2.
     func leavingToStack() -> HTTPClient.Configuration {
         var configuration = self
+        if configuration.tlsConfiguration == nil {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.minimumTLSVersion = .tlsv12
+            configuration.tlsConfiguration = tls
+        }
         configuration.redirectConfiguration = .disallow
         configuration.decompression = .disabled
         configuration.tracing.tracer = nil
@@ -43,6 +55,7 @@ extension HTTPClient.Configuration {
             let connection = ConnectionGuard()
             try pipeline.addHandler(connection, position: .after(decoder))
             try pipeline.addHandler(SurplusGuard(connection), position: .before(decoder))
+            try pipeline.addHandler(HeadRepair(connection), position: .before(decoder))
         }
         configuration.http2StreamChannelDebugInitializer = Self.adding(
             StatusGuard.self,
@@ -53,6 +66,17 @@ extension HTTPClient.Configuration {
             try pipeline.addHandler(EndGuard(), position: .after(codec))
         }
         return configuration
+    }
+
+    /// The diagnostic for a client that accepts versions of TLS which are no longer secure (RFC 8996); `nil` otherwise.
+    func diagnosticOfOldTLS(_ transport: some NetworkingComponent) -> StackDiagnostic? {
+        let minimum = (tlsConfiguration ?? .makeClientConfiguration()).minimumTLSVersion
+        guard minimum == .tlsv1 || minimum == .tlsv11 else { return nil }
+        return StackDiagnostic(
+            "The client accepts TLS 1.0 or 1.1, which are not secure. Set minimumTLSVersion of its tlsConfiguration to "
+                + ".tlsv12, or start from HTTPClient.Configuration.networking.",
+            aboutTransport: transport
+        )
     }
 
     /// Returns an initializer of channels that adds handlers, unless they are present, and then calls another

@@ -25,9 +25,19 @@ extension HTTPClient: NetworkingTransport {
         }
         return try await respond(to: request)
     }
+
+    /// A diagnostic for a client that accepts a version of TLS before 1.2.
+    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        [readConfiguration?.diagnosticOfOldTLS(self)].compactMap { $0 }
+    }
 }
 
 extension HTTPClient {
+    /// The configuration, which only reflection can read; `nil` if that fails.
+    fileprivate var readConfiguration: HTTPClient.Configuration? {
+        Mirror(reflecting: self).descendant("configuration") as? HTTPClient.Configuration
+    }
+
     /// The maximum number of consecutive connections that may turn out to be closed.
     private static let maximumClosed = 16
 
@@ -78,7 +88,7 @@ private final class ClientObjections: Sendable {
     }
 
     private static func objection(to client: HTTPClient) -> String? {
-        let configuration = Mirror(reflecting: client).descendant("configuration") as? HTTPClient.Configuration
+        let configuration = client.readConfiguration
         // A configuration that cannot be read counts as one that does both, because the mistake would go unnoticed.
         let redirects = configuration.flatMap { Mirror(reflecting: $0.redirectConfiguration).descendant("mode") }
         let followsRedirects = redirects.map { "\($0)" != "disallow" } ?? true

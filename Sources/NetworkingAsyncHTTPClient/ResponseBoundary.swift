@@ -36,6 +36,11 @@ struct ResponseBoundary {
     /// Whether a response that ends now has used every byte that has arrived.
     private(set) var isExact = true
 
+    /// Whether the last bytes that were passed on belong to a head.
+    var isInHead: Bool {
+        if case .head = stage { true } else { false }
+    }
+
     /// Records that a request has been written, so a response is due.
     mutating func expectResponse() {
         if case .idle = stage {

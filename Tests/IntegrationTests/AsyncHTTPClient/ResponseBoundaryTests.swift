@@ -66,6 +66,17 @@ struct ResponseBoundaryTests {
                 + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             body: "ok"
         ),
+        WireResponse(
+            name: "folded fields",
+            wire: "HTTP/1.1 103 Early Hints\r\nLink: <a>;\r\n rel=b\r\n\r\nHTTP/1.1 200 OK\r\nX-A: b\r\n\tc\r\n"
+                + "Content-Length:\r\n 2\r\n\r\nok",
+            body: "ok"
+        ),
+        WireResponse(
+            name: "removed cookie",
+            wire: "HTTP/1.1 200 OK\r\nSet-Cookie: \u{1}\r\nContent-Length: 2\r\n\r\nok",
+            body: "ok"
+        ),
         WireResponse(name: "a line end first", wire: "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", body: "ok"),
     ]
 
@@ -82,7 +93,8 @@ struct ResponseBoundaryTests {
             )
             let connection = ConnectionGuard()
             try operations.addHandlers([
-                HTTPRequestEncoder(), SurplusGuard(connection), ByteToMessageHandler(decoder), connection,
+                HTTPRequestEncoder(), SurplusGuard(connection), HeadRepair(connection), ByteToMessageHandler(decoder),
+                connection,
             ])
             try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).wait()
         }
