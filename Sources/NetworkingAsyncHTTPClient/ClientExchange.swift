@@ -193,12 +193,14 @@ final class ClientExchange: Sendable {
         _ body: inout ReceivedBody,
         from bytes: inout ReceivedBytes
     ) async throws -> [ByteBuffer]? {
+        guard !body.isFinished else { return nil }
         do {
             guard let buffer = try await bytes.next() else {
                 // A cancelled reader also returns `nil`, although the body has not ended.
                 try Task.checkCancellation()
-                try body.finish()
-                return nil
+                let rest = try body.finish()
+                watch.receive(body.count)
+                return rest.isEmpty ? nil : rest
             }
             let buffers = try body.receive(buffer)
             watch.receive(body.count)

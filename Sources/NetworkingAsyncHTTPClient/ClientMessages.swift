@@ -22,7 +22,7 @@ extension HTTPClientRequest {
         }
         // A range refers to the encoded bytes, so the encoding must match the caller's expectation.
         if !headers.contains(name: "Accept-Encoding"), !headers.contains(name: "Range") {
-            headers.add(name: "Accept-Encoding", value: ReceivedBody.codings)
+            headers.add(name: "Accept-Encoding", value: BodyDecoder.acceptedCodings)
         }
         if let upload {
             body = .stream(upload, length: request.body?.length.map { .known($0) } ?? .unknown)
@@ -36,8 +36,8 @@ extension HTTPClientRequest {
 struct ReceivedHead {
     private(set) var http: HTTPResponse
     private(set) var contentLength: String?
-    private(set) var contentEncoding: String?
-    private(set) var isFramed = false
+    private var contentEncoding: String?
+    private var transferEncoding: String?
 
     /// The usual spellings of the most common fields: a lookup costs a third of parsing a name.
     private static let knownNames: [String: HTTPField.Name] = {
@@ -59,14 +59,24 @@ struct ReceivedHead {
         // In one pass, because each search by name would first build an index.
         for (name, value) in headers {
             guard let name = Self.knownNames[name] ?? HTTPField.Name(name) else { continue }
-            http.headerFields.append(HTTPField(name: name, value: value))
+            http.headerFields.appendReceived(name, value)
             switch name {
             case .contentLength: contentLength = value
             case .contentEncoding: contentEncoding = contentEncoding.map { "\($0), \(value)" } ?? value
-            case .transferEncoding: isFramed = true
+            case .transferEncoding: transferEncoding = transferEncoding.map { "\($0), \(value)" } ?? value
             default: break
             }
         }
+    }
+
+    /// The codings of the body.
+    var codings: BodyCodings {
+        BodyCodings(contentEncoding: contentEncoding, transferEncoding: transferEncoding)
+    }
+
+    /// Whether a transfer coding frames the body, whatever length is stated.
+    var isFramed: Bool {
+        transferEncoding != nil
     }
 }
 #endif

@@ -55,10 +55,9 @@ extension URLSession {
         nil
     }
 
-    /// Whether the session requests content codings, which it does here because URLSession checks coded bodies to their
-    /// end.
-    var asksForCodings: Bool {
-        true
+    /// The Accept-Encoding that the session sends: any, because URLSession checks coded bodies to their end.
+    var acceptEncoding: String? {
+        "*"
     }
 
     /// Performs one exchange as a task of this session.

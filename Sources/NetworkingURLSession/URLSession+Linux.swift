@@ -15,10 +15,10 @@ extension URLSession {
         configuration.urlCredentialStorage = nil
         // The value is truncated to whole seconds, and a value below one second ends the request at once.
         configuration.timeoutIntervalForRequest = max(1, configuration.timeoutIntervalForRequest.rounded(.up))
-        let asksForCodings =
-            configuration.httpAdditionalHeaders?.keys
-            .contains { ($0.base as? String)?.lowercased() == "accept-encoding" } ?? false
-        let relay = URLSessionRelay(cookies: URLSessionCookies(configuration), asksForCodings: asksForCodings)
+        let acceptEncoding = configuration.httpAdditionalHeaders?
+            .first { ($0.key.base as? String)?.lowercased() == "accept-encoding" }
+            .map { $0.value as? String ?? "" }
+        let relay = URLSessionRelay(cookies: URLSessionCookies(configuration), acceptEncoding: acceptEncoding)
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.httpCookieAcceptPolicy = .never
@@ -30,11 +30,11 @@ extension URLSession {
         (delegate as? URLSessionRelay)?.cookies
     }
 
-    /// Whether the session requests content codings, which it does only if its configuration says so.
+    /// The Accept-Encoding that the session sends; `nil` unless its configuration has one.
     ///
     /// libcurl does not check that a coded body is complete, and it has no option to leave the decoding to the library.
-    var asksForCodings: Bool {
-        (delegate as? URLSessionRelay)?.asksForCodings ?? false
+    var acceptEncoding: String? {
+        (delegate as? URLSessionRelay)?.acceptEncoding
     }
 
     /// Creates the task of an exchange, with the exchange as its delegate.

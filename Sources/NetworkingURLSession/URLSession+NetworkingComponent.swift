@@ -61,7 +61,7 @@ extension URLSession {
         host: HostTrust? = nil,
         calls: URLSessionCalls = .shared
     ) async throws -> HTTPResponseData {
-        guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
+        guard var urlRequest = URLRequest(request, asksForCodings: acceptEncoding != nil) else {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
@@ -77,7 +77,7 @@ extension URLSession {
             request: request,
             cookies: cookies,
             upload: upload,
-            acceptsCodings: asksForCodings,
+            acceptEncoding: acceptEncoding,
             trust: trust,
             host: host,
             calls: calls

@@ -18,6 +18,21 @@ extension URLSessionExchange {
             reportProgress()
         }
         update { $0.receive(response) }
+        if isRefused(response) {
+            end(with: .refusedHead)
+        }
+    }
+
+    /// Returns whether a body has codings or a framing that the exchange refuses, so that it need not wait for its end.
+    private func isRefused(_ response: URLResponse) -> Bool {
+        guard let fields = response as? HTTPURLResponse else { return false }
+        let framing = fields.value(forHTTPHeaderField: "Transfer-Encoding")
+        guard
+            framing != nil && framing?.lowercased() != "chunked"
+                || fields.value(forHTTPHeaderField: "Content-Encoding") != nil
+        else { return false }
+        guard let head = ReceivedHead(response, to: request.method) else { return true }
+        return head.refusal(of: request, accepting: acceptedCodings) != nil
     }
 
     func receive(_ data: Data) {

@@ -98,8 +98,8 @@ extension URLSessionExchange {
         guard let head = ReceivedHead(response, to: request.method) else {
             throw request.invalidResponse
         }
-        if let coding = head.decodedCoding, head.encodedLength != 0, !acceptsCodings {
-            throw request.unverifiableCoding(coding, of: head.http)
+        if let refusal = head.refusal(of: request, accepting: acceptedCodings) {
+            throw refusal
         }
         if let cookies, let response = response as? HTTPURLResponse {
             try await cookies.store(from: response, head.http, until: request.exchangeLimit)
@@ -109,10 +109,14 @@ extension URLSessionExchange {
         return head
     }
 
-    /// Whether the session or the request has requested content codings.
-    private var acceptsCodings: Bool {
-        sessionAcceptsCodings
-            || request.headerFields[.acceptEncoding].map { $0.lowercased() != "identity" } ?? false
+    /// The content codings that the request or the session accepts; `nil` where URLSession checks coded bodies to their
+    /// end.
+    var acceptedCodings: [AcceptedCodings]? {
+        #if canImport(FoundationNetworking)
+        [request.headerFields[.acceptEncoding], sessionAcceptEncoding].compactMap { $0.map { AcceptedCodings($0) } }
+        #else
+        nil
+        #endif
     }
 
     /// Throws the error that ended the exchange, unless it ended normally.
@@ -144,6 +148,8 @@ extension URLSessionExchange {
             guard let head, let expected = head.length, received != expected else { return }
             guard received < expected else { throw request.longerThanAnnounced(head.http, received, expected) }
             throw request.truncated(head.http, received: received, of: expected)
+        case .refusedHead:
+            throw request.invalidResponse
         case .refusedChallenge, nil:
             return
         }

@@ -25,6 +25,8 @@ extension URLSessionExchange {
         case tooFarAhead
         /// Bytes that are waiting for the sink could not be stored.
         case unbuffered(FileFault)
+        /// The head is refused, so the body is not awaited.
+        case refusedHead
         /// A challenge was refused, so the data that has arrived is the response.
         case refusedChallenge
         /// URLSession has completed the task.
@@ -33,7 +35,7 @@ extension URLSessionExchange {
         /// Whether URLSession is still working on the task.
         var leavesTaskRunning: Bool {
             switch self {
-            case .cancelled, .tooLong, .decompressionLimitExceeded, .tooFarAhead, .unbuffered: true
+            case .cancelled, .tooLong, .decompressionLimitExceeded, .tooFarAhead, .unbuffered, .refusedHead: true
             case .refusedChallenge, .completed: false
             }
         }
@@ -74,10 +76,11 @@ extension URLSessionExchange {
             suspiciousLength = min(free, decompressionLimit.size ?? .max)
         }
 
-        /// Whether URLSession decodes the body.
+        /// Whether the body has a coding, which URLSession may decode.
         var isDecoded: Bool {
-            let coding = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Encoding")
-            return coding.map { ReceivedHead.isDecoded($0) } ?? false
+            guard let response = response as? HTTPURLResponse else { return false }
+            let coding = response.value(forHTTPHeaderField: "Content-Encoding")
+            return !BodyCodings(contentEncoding: coding, transferEncoding: nil).isEmpty
         }
 
         /// The task, the number of bytes it has decoded and the number of bytes earlier connections have taken; `nil`

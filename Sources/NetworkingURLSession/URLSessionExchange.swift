@@ -22,7 +22,8 @@ final class URLSessionExchange: NSObject, Sendable {
     let request: HTTPRequestData
     let cookies: URLSessionCookies?
     let upload: URLSessionUpload?
-    let sessionAcceptsCodings: Bool
+    /// The Accept-Encoding of the session; `nil` if it requests no codings.
+    let sessionAcceptEncoding: String?
     let trust: URLSessionTrust?
     /// The pins and the identity that the connection needs.
     let host: HostTrust?
@@ -43,7 +44,7 @@ final class URLSessionExchange: NSObject, Sendable {
         request: HTTPRequestData,
         cookies: URLSessionCookies?,
         upload: URLSessionUpload?,
-        acceptsCodings: Bool,
+        acceptEncoding: String? = nil,
         trust: URLSessionTrust? = nil,
         host: HostTrust? = nil,
         calls: URLSessionCalls = .shared
@@ -51,7 +52,7 @@ final class URLSessionExchange: NSObject, Sendable {
         self.request = request
         self.cookies = cookies
         self.upload = upload
-        sessionAcceptsCodings = acceptsCodings
+        sessionAcceptEncoding = acceptEncoding
         self.trust = trust
         self.host = host
         self.calls = calls

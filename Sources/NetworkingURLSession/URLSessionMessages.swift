@@ -78,8 +78,10 @@ extension URLRequest {
 /// The head of a response, and the content codings that URLSession has removed from its body.
 package struct ReceivedHead {
     package var http: HTTPResponse
+    /// The codings of the body on the wire.
+    private let codings: BodyCodings
     /// The codings that URLSession decodes; `nil` if it returns the body as it is on the wire.
-    private(set) var decodedCoding: String?
+    let decodedCoding: String?
     /// The length of the body on the wire, in bytes, if the head states it (RFC 9112 section 6.3).
     let encodedLength: Int64?
 
@@ -97,19 +99,28 @@ package struct ReceivedHead {
                 continue
             }
             if name == .setCookie {
-                http.headerFields.append(
-                    contentsOf: JoinedCookies.split(value).map { HTTPField(name: name, value: $0) }
-                )
+                for cookie in JoinedCookies.split(value) {
+                    http.headerFields.appendReceived(name, cookie)
+                }
             } else {
-                http.headerFields.append(HTTPField(name: name, value: value))
+                http.headerFields.appendReceived(name, value)
             }
         }
         guard http.hasBody(inResponseTo: method) else {
+            codings = BodyCodings(contentEncoding: nil, transferEncoding: nil)
+            decodedCoding = nil
             encodedLength = nil
             return
         }
-        if http.headerFields.contains(.transferEncoding) {
-            // The transfer coding frames the body, whatever length is stated.
+        let transferEncoding = http.headerFields[.transferEncoding]
+        codings = BodyCodings(
+            contentEncoding: http.headerFields[.contentEncoding],
+            transferEncoding: transferEncoding
+        )
+        if transferEncoding != nil {
+            // The transfer coding frames the body, whatever length is stated. If only the end of the connection ends
+            // the body, a length is a contradiction, and libcurl would wait for that end (RFC 9112 section 6.3).
+            guard codings.isChunked || !http.headerFields.contains(.contentLength) else { return nil }
             encodedLength = nil
         } else if let lengths = http.headerFields[.contentLength] {
             guard let length = Self.length(in: lengths) else { return nil }
@@ -117,17 +128,58 @@ package struct ReceivedHead {
         } else {
             encodedLength = nil
         }
-        if let coding = http.headerFields[.contentEncoding], Self.isDecoded(coding) {
-            decodedCoding = coding
-            // Both fields describe the bytes on the wire, which no component of the stack receives.
-            http.headerFields[.contentEncoding] = nil
-            http.headerFields[.contentLength] = nil
+        guard !codings.content.isEmpty, codings.areDecoded(by: Self.knownCodings) else {
+            decodedCoding = nil
+            return
         }
+        decodedCoding = codings.text
+        // Both fields describe the bytes on the wire, which no component of the stack receives.
+        http.headerFields[.contentEncoding] = nil
+        http.headerFields[.contentLength] = nil
     }
 
     /// The length of the body that the sink or memory receives, in bytes, if it is known.
     var length: Int64? {
         decodedCoding == nil ? encodedLength : nil
+    }
+
+    /// Returns the error for a body that URLSession cannot return correctly; `nil` for any other body.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - accepted: The content codings that the request and the session accept; `nil` if URLSession checks coded
+    ///     bodies to their end.
+    /// - Returns: The error.
+    func refusal(of request: HTTPRequestData, accepting accepted: [AcceptedCodings]?) -> NetworkingError? {
+        guard !codings.isEmpty else { return nil }
+        do {
+            let decoded = try request.codingsToDecode(
+                codings,
+                decoding: Self.knownCodings,
+                passesOthers: Self.passesUnknownCodings,
+                of: http
+            )
+            guard let accepted, !decoded.isEmpty, encodedLength != 0,
+                !accepted.contains(where: { $0.contains(decoded) })
+            else { return nil }
+            return request.unverifiableCoding(codings.text, of: http)
+        } catch {
+            return error
+        }
+    }
+
+    /// The content codings that URLSession decodes.
+    private static let knownCodings: Set<String> = ["gzip", "deflate", "br", "zstd"]
+
+    /// Whether URLSession returns bodies in other codings as they are.
+    ///
+    /// libcurl fails, or decodes them partly.
+    private static var passesUnknownCodings: Bool {
+        #if canImport(FoundationNetworking)
+        false
+        #else
+        true
+        #endif
     }
 
     /// Returns the length that a field states, once or several times with the same value; `nil` if it is not valid.
@@ -140,17 +192,6 @@ package struct ReceivedHead {
     /// Returns a number that consists only of digits (RFC 9110 section 8.6); `Int64` would also accept a sign.
     private static func number(_ text: some StringProtocol) -> Int64? {
         DecimalDigits.number(text.utf8)
-    }
-
-    /// Returns whether URLSession decodes all of these codings, which are listed in the order they were applied.
-    static func isDecoded(_ contentEncoding: String) -> Bool {
-        contentEncoding.split(separator: ",")
-            .allSatisfy { coding in
-                switch coding.trimmingCharacters(in: .whitespaces).lowercased() {
-                case "gzip", "x-gzip", "deflate", "br", "zstd": true
-                default: false
-                }
-            }
     }
 }
 #endif

@@ -8,11 +8,11 @@ import FoundationNetworking
 /// the end.
 final class URLSessionRelay: NSObject, URLSessionDataDelegate {
     let cookies: URLSessionCookies?
-    let asksForCodings: Bool
+    let acceptEncoding: String?
 
-    init(cookies: URLSessionCookies?, asksForCodings: Bool) {
+    init(cookies: URLSessionCookies?, acceptEncoding: String?) {
         self.cookies = cookies
-        self.asksForCodings = asksForCodings
+        self.acceptEncoding = acceptEncoding
     }
 
     private func exchange(of task: URLSessionTask) -> URLSessionExchange? {

@@ -25,6 +25,7 @@ extension Loopback {
         /// The numbers are those of `Documentation/Transports.md`.
         static let knownLimits: [String: String] = [
             "repeated headers in any spelling": "L21: their order is lost",
+            "header values in ISO 8859-1": "L20: refused",
             "GET with a body": "L22: refused, since it would not be sent",
             "field without a space": "L20: refused",
             "gzip of the caller that ends early": "L38: libcurl takes what it has decoded for the whole",

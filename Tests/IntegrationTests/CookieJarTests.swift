@@ -77,6 +77,89 @@ extension Loopback {
             }
         }
 
+        /// Set-Cookie fields of one response, and the Cookie field of the next request to a path, as in the public suite
+        /// of RFC 6265's authors.
+        static let cookieCases: [(fields: [String], path: String, sent: String?)] = [
+            (["a=1"], "/x/y", "a=1"), (["a=1", "b=2", "a=3"], "/x/y", "a=3; b=2"),
+            (["a=1; Path=/", "a=2; Path=/x"], "/x/y", "a=2; a=1"),
+            (["=a"], "/x/y", nil), (["a"], "/x/y", nil), (["a="], "/x/y", "a="), ([" a = 1 ;"], "/x/y", "a=1"),
+            (["a=\"1, 2\""], "/x/y", "a=\"1, 2\""), (["a=1==2"], "/x/y", "a=1==2"), (["a=1; a=2"], "/x/y", "a=1"),
+            (["a=1; Path=/z"], "/x/y", nil), (["a=1; Path=/x/"], "/x/y", "a=1"), (["a=1; Path=/x/y"], "/x/yz", nil),
+            (["a=1; Path=relative"], "/x/y", "a=1"), (["a=1; Path=/z; Path=/x"], "/x/y", "a=1"),
+            (["a=1; path"], "/x/y", "a=1"),
+            (["a=1; Expires=Sun,  9 Dec 2012 13:42:05 GMT", "b=2"], "/x/y", "b=2"),
+            (["a=1; Expires=9 Dec 2012, Sun, 13:42:05", "b=2"], "/x/y", "b=2"),
+            (["a=1; Expires=Wed, 09-Jun-2100 10:18:14 GMT", "b=2"], "/x/y", "a=1; b=2"),
+            (["a=1; Expires=nonsense", "b=2; Max-Age=-1"], "/x/y", "a=1"),
+            (["a=1; Max-Age=0; Expires=Wed, 09 Jun 2100 10:18:14 GMT"], "/x/y", nil),
+            (["a=1; Max-Age=x"], "/x/y", "a=1"),
+            (["a=1; Domain=127.0.0.1"], "/x/y", "a=1"), (["a=1; Domain=0.0.1"], "/x/y", nil),
+            (["a=1; Domain="], "/x/y", "a=1"),
+            (["a=1; HttpOnly; unknown=x; ;;"], "/x/y", "a=1"), (["__Host-a=1; Path=/", "b=2"], "/x/y", "b=2"),
+            (["a=caf\u{E9}"], "/x/y", "a=caf\u{E9}"), (["a=1\tb"], "/x/y", "a=1\tb"),
+        ]
+
+        @Test(arguments: Client.allCases)
+        func nextRequestSendsTheRightCookiesInOneLine(client: Client) async throws {
+            try await withTestServer { server in
+                for (fields, path, sent) in Self.cookieCases {
+                    var response = TestResponse.ok
+                    response.headerFields[values: .setCookie] = fields
+                    server.enqueue(response, .ok)
+                    let mock = MockTransport { _ in
+                        var fieldsOfMock = HTTPFields()
+                        fieldsOfMock[values: .setCookie] = fields
+                        return MockResponse(status: .ok, headerFields: fieldsOfMock)
+                    }
+                    for transport in [try client.transport(), mock] as [any NetworkingComponent] {
+                        let network = AnyNetworkingComponent(transport).cookies(in: CookieJar())
+                            .server(baseURL: server.url)
+                        try await network.data(HTTPRequestData(path: "x/set"))
+                        try await network.data(HTTPRequestData(path: String(path.dropFirst())))
+                    }
+                    let expected = sent.map { [$0] } ?? []
+                    #expect(server.requests.last?.headerFields[values: .cookie] == expected, "\(fields)")
+                    #expect(mock.requests.last?.headerFields[values: .cookie] == expected, "\(fields)")
+                }
+            }
+        }
+
+        /// RFC 6265 section 5.4 allows one Cookie line, and servers read only the first of several.
+        @Test(arguments: Client.allCases)
+        func cookiesOfTheRequestArriveInOneLine(client: Client) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let network = try AnyNetworkingComponent(client.transport()).cookies(in: CookieJar())
+                    .server(baseURL: server.url)
+                let requests: [@Sendable (inout HTTPRequestData) -> Void] = [
+                    { $0.headerFields[.cookie] = "a=1; b=2" }, { $0.headerFields[values: .cookie] = ["a=1", "b=2"] },
+                    { $0.headerFields = HeaderFields(["Cookie": "a=1; b=2"]) },
+                    { $0.headerFields[fields: .cookie] = ["a=1", "b=2"].map { HTTPField(name: .cookie, value: $0) } },
+                    {
+                        $0.headerFields += [
+                            HTTPField(name: .cookie, value: "a=1"), HTTPField(name: .accept, value: "x/y"),
+                            HTTPField(name: .cookie, value: "b=2"),
+                        ]
+                    },
+                    {
+                        $0.headerFields = HeaderFields(
+                            {
+                                var fields = HTTPFields()
+                                fields[.cookie] = "a=1; b=2"
+                                return fields
+                            }()
+                        )
+                    },
+                ]
+                for change in requests {
+                    var request = HTTPRequestData()
+                    change(&request)
+                    try await network.data(request)
+                    #expect(server.requests.last?.headerFields[values: .cookie] == ["a=1; b=2"])
+                }
+            }
+        }
+
         @Test(arguments: Client.allCases)
         func everyHopOfARedirectSendsItsOwnCookies(client: Client) async throws {
             try await withTestServer { server in

@@ -275,6 +275,85 @@ extension Loopback {
             }
         }
 
+        /// Codings that libcurl decodes however the field lists them, also if they are transfer codings.
+        @Test(arguments: [
+            "Content-Encoding: identity, gzip", "Content-Encoding: gzip, identity", "Content-Encoding: gzip,",
+            "Content-Encoding: none, gzip", "Content-Encoding: identity\r\nContent-Encoding: gzip",
+            "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: x-unknown, chunked",
+            "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", "Transfer-Encoding: identity\r\nContent-Length: 9",
+        ])
+        func rejectsAnUnrequestedCodingOnceHoweverItIsListed(fields: String) async throws {
+            let body = try #require(Data(base64Encoded: Self.gzip))
+            try await withTestServer { server in
+                let network = URLSessionTransport(configuration: .ephemeral).retry().server(baseURL: server.url)
+                let isChunked = fields.contains("chunked")
+                for body in [body, body.dropLast(20)] {
+                    let steps: [TestResponse.RawStep] =
+                        isChunked
+                        ? [.text("\(String(body.count, radix: 16))\r\n"), .bytes(body), "\r\n0\r\n\r\n"]
+                        : [.bytes(body)]
+                    let end: [TestResponse.RawStep] = fields.contains("Content-Length") ? [.gate(Gate())] : [.close]
+                    server.enqueue(
+                        TestResponse(body: .raw([.text("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")] + steps + end))
+                    )
+                    for sink in [nil, CollectingSink()] {
+                        let before = server.requests.count
+                        if before > 0 {
+                            server.enqueue(
+                                TestResponse(body: .raw([.text("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")] + steps + end))
+                            )
+                        }
+                        let request = HTTPRequestData.with { $0.sink = sink }
+                        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+                        #expect(error?.kind == .invalidResponse)
+                        #expect(server.requests.count == before + 1)
+                        #expect(sink?.data.isEmpty != false)
+                    }
+                }
+            }
+        }
+
+        @Test(arguments: ["", ",", "identity", "identity, Identity"])
+        func returnsABodyWithoutACoding(coding: String) async throws {
+            try await withTestServer { server in
+                server.enqueue(TestResponse(headerFields: [.contentEncoding: coding], body: .data(Data("plain".utf8))))
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                let response = try await network.data(HTTPRequestData())
+                #expect(response.data == Data("plain".utf8))
+                #expect(response.headerFields[.contentLength] == "5")
+            }
+        }
+
+        /// The field of a configuration or a request allows only the codings that it names.
+        @Test(arguments: ["br", "gzip;q=0", "identity, *;q=0", "identity;q=1", ""])
+        func rejectsACodingThatTheFieldDoesNotName(accepted: String) async throws {
+            try await withTestServer { server in
+                let configuration = URLSessionConfiguration.ephemeral
+                configuration.httpAdditionalHeaders = ["accept-encoding": accepted]
+                let asking = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                server.route("/") { _ in try compressedResponse(Self.gzip, "x-gzip") }
+                let request = HTTPRequestData(headerFields: [.acceptEncoding: accepted])
+                for send in [{ try await asking.data(HTTPRequestData()) }, { try await network.data(request) }] {
+                    let error = await #expect(throws: NetworkingError.self) { _ = try await send() }
+                    #expect(error?.kind == .invalidResponse)
+                }
+            }
+        }
+
+        @Test(arguments: ["identity, br", "br, identity", "br,"])
+        func decompressionLimitAppliesHoweverTheCodingIsListed(coding: String) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in try compressedResponse(Self.brotliBomb, coding, isChunked: true) }
+                let network = transport.server(baseURL: server.url)
+                for sink in [nil, CollectingSink()] {
+                    let request = HTTPRequestData.with { $0.sink = sink }
+                    let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+                    #expect(error?.kind == .tooLarge)
+                }
+            }
+        }
+
         @Test func sinkReceivesNothingInAnUnrequestedCoding() async throws {
             try await withTestServer { server in
                 for half in try halves() { server.enqueue(half) }

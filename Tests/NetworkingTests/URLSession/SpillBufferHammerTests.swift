@@ -171,7 +171,7 @@ struct URLSessionSpillHammerTests {
         let sink = CollectingSink()
         var request = HTTPRequestData.lawful
         request.sink = sink
-        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false)
+        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil)
         objects.watch(exchange)
         let count = Int.random(in: 1...10, using: &random)
         let call = Task { try await exchange.respond() }

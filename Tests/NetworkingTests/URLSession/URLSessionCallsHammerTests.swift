@@ -57,7 +57,6 @@ struct URLSessionCallsHammerTests {
             request: Self.request,
             cookies: nil,
             upload: nil,
-            acceptsCodings: false,
             calls: calls
         )
         objects.watch(exchange)

@@ -23,7 +23,7 @@ struct URLSessionCallsTests {
     }
 
     private func exchange() -> URLSessionExchange {
-        URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false, calls: calls)
+        URLSessionExchange(request: request, cookies: nil, upload: nil, calls: calls)
     }
 
     /// Waits until the queue has made all its calls.
@@ -180,7 +180,6 @@ struct URLSessionCallsTests {
             request: request,
             cookies: nil,
             upload: nil,
-            acceptsCodings: false,
             calls: calls
         )
         if isCancelledBeforeItsStart {

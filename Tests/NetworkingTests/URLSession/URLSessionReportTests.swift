@@ -24,7 +24,7 @@ struct URLSessionReportTests {
             isOpen.signal()
             lastCount.withLock { $0 = progress.received.count }
         }
-        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false)
+        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil)
         let url = try #require(request.url)
         exchange.receive(
             try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:]))

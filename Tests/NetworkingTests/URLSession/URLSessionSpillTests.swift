@@ -20,7 +20,7 @@ struct URLSessionSpillTests {
     private func exchange(into sink: CollectingSink) throws -> URLSessionExchange {
         var request = HTTPRequestData.lawful
         request.sink = sink
-        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false)
+        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil)
         let url = try #require(request.url)
         let head = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:])
         exchange.receive(try #require(head))

@@ -123,7 +123,7 @@ struct URLSessionStorageTests {
             request: HTTPRequestData(authority: "api.example.com"),
             cookies: nil,
             upload: nil,
-            acceptsCodings: true
+            acceptEncoding: "gzip"
         )
     }
 

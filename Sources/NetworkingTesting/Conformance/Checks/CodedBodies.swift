@@ -12,6 +12,10 @@ enum CodedBody {
         case "deflate": decode("eJxzzc3MqdRRcAVSEDIzUSExLwXCzNcD08NZHgB91lSB")
         case "br": decode("G/8A+MVtbF350XmuIXSEql3SQtBmKcABLxTH/QGOOyxoy5pLDA==")
         case "zstd": decode("KLUv/QRoBQEAoEVtaWx5LCBFbWlsaWEgYW5kby4gAwDdoehwGSVD8QLoq6D+")
+        case "raw deflate": decode("c83NzKnUUXAFUhAyM1EhMS8FwszXA9PDWR4A")
+        case "gzip, gzip":
+            decode("H4sIAAAAAAAC/5Pv5mAAAab/xWfPnll5JbCANUjAyDhQ0VCf9dCZ68yXD0fKMXAbbWBlYGRgAABIvBa4LQAAAA==")
+        case "deflate, gzip": decode("H4sIAAAAAAAC/6u4VXz27JmVVwILWIMEjIwDFQ31WQ+duc58+XCkHEPttZBGADVs48shAAAA")
         case "identity": Data(text.utf8)
         default: nil
         }

@@ -94,6 +94,56 @@ extension TransportCheck {
             try expect(fields[.xA], is: "one, two, three", in: "the received X-A fields")
             try expect(fields[.vary], is: "Accept", in: "the received Vary field")
         },
+        TransportCheck("one Cookie line", needsSockets: false) { bench in
+            bench.server.route("/") { _ in .ok }
+            let request = HTTPRequestData.with {
+                $0.headerFields.append(name: .cookie, value: "a=1")
+                $0.headerFields.append(name: .accept, value: "text/plain")
+                $0.headerFields.append(name: .cookie, value: "b=2; c=\"3\"")
+            }
+            try await bench.fetch(request)
+            try expect(bench.server.arrived(.cookie), is: ["a=1; b=2; c=\"3\""], in: "the Cookie fields that arrive")
+        },
+        TransportCheck("equal lines of a field that is no list", needsSockets: false) { bench in
+            var response = TestResponse(status: .serviceUnavailable, body: .data(Data([0x5A, 0x6F, 0xEB])))
+            for (name, value) in [
+                (HTTPField.Name.contentType, "text/plain; charset=iso-8859-1"), (.retryAfter, "7"),
+                (.date, "Wed, 09 Jun 1999 10:18:14 GMT"),
+            ] {
+                response.headerFields.append(HTTPField(name: name, value: value))
+                response.headerFields.append(HTTPField(name: name, value: value))
+            }
+            bench.server.enqueue(response)
+            let received = try await bench.fetch()
+            let type = received.headerFields[singleton: .contentType]
+            try expect(BodyType(type).text(of: received.data), is: "Zoë", in: "the text")
+            try expect(received.http.retryAfter(now: .now), is: .seconds(7), in: "the time to wait")
+        },
+        TransportCheck("header values in ISO 8859-1") { bench in
+            for value in ["Fran\u{E7}ois", "\u{E9}", "a\u{80}\u{FF}"] {
+                let bytes = Data(value.unicodeScalars.map { UInt8($0.value) })
+                bench.server.enqueue(
+                    .raw("HTTP/1.1 200 OK\r\nX-A: ", .bytes(bytes), "\r\nContent-Length: 2\r\n\r\nok")
+                )
+                try expect(try await bench.fetch().headerFields[.xA], is: value, in: "the received X-A field")
+            }
+        },
+        TransportCheck("cookie with a control character") { bench in
+            for character in ["\u{1}", "\u{B}", "\u{1F}", "\u{7F}"] {
+                bench.server.enqueue(
+                    .raw(
+                        "HTTP/1.1 200 OK\r\nSet-Cookie: a=\(character)1; Max-Age=0\r\nSet-Cookie: b=2; Max-Age=0\r\n",
+                        "Set-Cookie: c\(character)=3; Max-Age=0\r\nContent-Length: 2\r\n\r\nok"
+                    )
+                )
+                do {
+                    let cookies = try await bench.fetch().headerFields[values: .setCookie]
+                    // The whole cookie is ignored (RFC 6265bis, section 5.6).
+                    try expect(cookies, is: ["b=2; Max-Age=0"], in: "the received Set-Cookie fields")
+                } catch let error as NetworkingError where error.kind == .invalidResponse {
+                }
+            }
+        },
         TransportCheck("repeated headers in any spelling") { bench in
             bench.server.enqueue(
                 .raw("HTTP/1.1 200 OK\r\nX-A: one\r\nx-a: two\r\nX-a: three\r\ncontent-LENGTH: 2\r\n\r\nok")
@@ -126,6 +176,8 @@ extension TransportCheck {
             let cookies = [
                 "a=1; Expires=Wed, 09 Jun 1999 10:18:14 GMT; Path=/", "b=2; Max-Age=0", "c=; Max-Age=0; Path=/",
                 "d=4; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly",
+                "e=5; Expires=Sun,  9 Dec 2012 13:42:05 GMT", "f=6; expires=Sun, Dec  9, 2012 13:42:05",
+                "g=7; Expires=Sun, 13:42:05 GMT, 9 Dec 2012; Path=/", "h=8; Max-Age=0",
             ]
             bench.server.route("/") { _ in
                 var response = TestResponse.ok
