@@ -134,7 +134,7 @@ private struct Metadata: Decodable {
             throw OAuthError(
                 .discovery,
                 "The metadata of the provider names a \(name) endpoint that is "
-                    + "\(endpoint.isProtected ? "on this machine" : "not https"), so none of its endpoints is used. "
+                    + "\(endpoint.isProtected ? "on this machine or in its network" : "not https"), so none of its endpoints is used. "
                     + "The provider must name an https URL on a public host. If the app needs this endpoint, set the "
                     + "endpoints instead of the issuer."
             )

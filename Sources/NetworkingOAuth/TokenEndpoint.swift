@@ -124,13 +124,14 @@ extension URL {
         return !HTTPRequestData(method: .get, url: self).isPlaintext
     }
 
-    /// Whether the URL is on this machine although the server that names it is on another one.
+    /// Whether the URL is on this machine or in a private network although the server that names it is not.
     func isOutOfReach(of server: URL) -> Bool {
-        mayNameThisMachine && !server.mayNameThisMachine
+        isNearby && !server.isNearby
     }
 
-    private var mayNameThisMachine: Bool {
-        Authority(HTTPRequestData(method: .get, url: self).authority ?? "").mayNameThisMachine
+    private var isNearby: Bool {
+        let authority = Authority(HTTPRequestData(method: .get, url: self).authority ?? "")
+        return authority.mayNameThisMachine || authority.isInPrivateNetwork
     }
 }
 #endif

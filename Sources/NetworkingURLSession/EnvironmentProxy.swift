@@ -1,5 +1,5 @@
 #if URLSession && canImport(FoundationNetworking)
-import CLibraryForNetworking
+import Foundation
 import NetworkingCore
 
 /// The proxy that libcurl takes from the environment for requests over plain http.
@@ -55,7 +55,7 @@ extension HTTPRequestData {
         else { return }
         try refuseProxyOnLoopback(
             solution: "URLSession on Linux takes the proxy from the environment. Add the host to the variable "
-                + "no_proxy, or use AsyncHTTPClientTransport, or set allowsPlaintextCredentials if the proxy is trusted."
+                + "no_proxy, use AsyncHTTPClientTransport, or set allowsPlaintextCredentials if the proxy is trusted."
         )
     }
 }

@@ -27,10 +27,10 @@ extension HTTPRequestData {
 
     /// Returns the URL in a spelling that swift-corelibs-foundation accepts for a host that is an address.
     ///
-    /// It compares the host that libcurl reads with the one that Foundation reads, and refuses the request as a bad URL
-    /// if they differ. They do for each IPv6 address, because only libcurl keeps the brackets, and for each address that
-    /// libcurl spells differently. Both decode a percent-encoded host, and libcurl leaves a name that it has decoded as
-    /// it is. The connection and the Host field are those of the address.
+    /// It compares the host that libcurl reads with the one that Foundation reads, and refuses the request as a bad
+    /// URL if they differ. They do for each IPv6 address, because only libcurl keeps the brackets, and for each address
+    /// that libcurl spells differently. Both decode a percent-encoded host, and libcurl leaves a name that it has
+    /// decoded as it is. The connection and the Host field are those of the address.
     private func spelledForCorelibs(_ url: URL) throws -> URL {
         let authority = Authority(authority ?? "")
         guard let address = authority.address else { return url }

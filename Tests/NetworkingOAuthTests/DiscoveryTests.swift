@@ -82,7 +82,8 @@ struct DiscoveryTests {
         arguments: endpoints,
         [
             "http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]/x", "https://localhost/x",
-            "HTTP://LOCALHOST:1/x", "https://api.localhost/x", "https://127.1/x", "https://0.0.0.0/x",
+            "HTTP://LOCALHOST:1/x", "https://api.localhost/x", "https://127.1/x", "https://10.0.0.1/x",
+            "https://169.254.169.254/x", "https://[fd00::1]/x", "https://0.0.0.0/x",
         ]
     )
     func refusesEndpointsOnThisMachineFromARemoteIssuer(endpoint: (name: String, path: String), url: String) async {

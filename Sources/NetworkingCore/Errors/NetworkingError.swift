@@ -84,10 +84,10 @@ public struct NetworkingError: Error {
     /// The response, if one arrived.
     public package(set) var response: HTTPResponseData?
 
-    /// The unchanged error of the transport or the decoder that caused this one.
+    /// The error of the transport or the decoder that caused this one.
     ///
-    /// It may contain secrets that this error redacts (a `URLError` contains the URL), so it is never printed as a part
-    /// of this error.
+    /// A `URLError` has its code and its text, but not the URL. Other errors are unchanged, and may contain secrets that
+    /// this error redacts (a `DecodingError` may contain values), so it is never printed as a part of this error.
     public package(set) var underlying: (any Error)?
 
     /// The failure and a way to solve it, in one or two sentences, without secrets.

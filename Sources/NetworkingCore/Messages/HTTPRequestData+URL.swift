@@ -51,8 +51,8 @@ extension HTTPRequestData {
     ///
     /// When it is read, an open scheme becomes `https` and an open path becomes `/`.
     ///
-    /// Setting a relative URL keeps scheme and authority. The fragment is dropped, as are the colon of an empty port and
-    /// the segments `.` and `..` of the path. Setting `nil` opens scheme, authority and path.
+    /// Setting a relative URL keeps scheme and authority. The fragment is dropped, as is the colon of an empty port.
+    /// Setting `nil` opens scheme, authority and path.
     public var url: URL? {
         get { absoluteString.flatMap { URL(string: $0) } }
         set {
@@ -78,7 +78,7 @@ extension HTTPRequestData {
                 authority = Authority.omittingEmptyPort(String(rest[..<end]))
                 rest = rest[end...]
             }
-            target = rest.isEmpty ? "/" : RequestTarget.removingDotSegments(Self.target(path: String(rest)))
+            target = rest.isEmpty ? "/" : Self.target(path: String(rest))
         }
     }
 
@@ -114,7 +114,8 @@ extension HTTPRequestData {
 
     /// Sets an open path to `/` and removes the dot segments of the path.
     ///
-    /// Every request passes through here before a modifier reads its path, and again before a transport does.
+    /// Every request and every redirect passes through here before a modifier reads its path, and again before a
+    /// transport does.
     mutating func closeTarget() {
         let closed = RequestTarget.removingDotSegments(closedTarget)
         if target != closed {
@@ -132,47 +133,5 @@ extension HTTPRequestData {
         // Removed here, because dot segments must not lead out of the prefix.
         let kept = RequestTarget.removingDotSegments(String(path))
         target = RequestTarget.join(path: (prefix + kept)[...], query: query.map { String($0) })
-    }
-}
-
-extension HTTPRequestData {
-    /// Returns the URL of a checked request, after a comparison of what Foundation reads in it with the request.
-    ///
-    /// A transport over Foundation's `URL` sends to the server of that URL, but the checks of the stack and its
-    /// credentials are for the ``authority``. If the two differed, the credentials would reach another server.
-    ///
-    /// - Returns: The URL.
-    /// - Throws: ``NetworkingError/Kind/invalidRequest`` if Foundation cannot read the URL, or reads another host, port,
-    ///   path or query in it.
-    package func foundationURL() throws -> URL {
-        guard let text = absoluteString, let url = URL(string: text) else {
-            throw NetworkingError(
-                .invalidRequest,
-                request: self,
-                reason: "Foundation cannot create a URL from this request. Check its host and path."
-            )
-        }
-        guard isAddressed(by: url) else {
-            throw NetworkingError(
-                .invalidRequest,
-                request: self,
-                reason: "Foundation reads another server or path in the URL of this request. Check its host and path, "
-                    + "and write a host in ASCII."
-            )
-        }
-        return url
-    }
-
-    /// Returns whether Foundation reads the server and the target of the request in a URL, and nothing else.
-    private func isAddressed(by url: URL) -> Bool {
-        let authority = Authority(authority ?? "")
-        guard url.scheme == scheme ?? "https", url.user == nil, url.fragment == nil, url.port == authority.port,
-            let host = url.host(percentEncoded: false), authority.isHost(host)
-        else { return false }
-        let target = requestTarget
-        // The asterisk is not part of the URL.
-        guard target != "*" else { return url.path(percentEncoded: true).isEmpty && url.query == nil }
-        let (path, query) = RequestTarget.split(target)
-        return url.path(percentEncoded: true) == path && url.query(percentEncoded: true) == query.map { String($0) }
     }
 }

@@ -12,8 +12,8 @@
 /// A segment of the path that contains a value must not be empty, `.` or `..`, because such a path names another
 /// resource. It must not contain `..` between slashes or backslashes either, as in `../admin`, because some servers
 /// decode `%2F` before they remove dot segments. Sending a request with such a segment fails with
-/// ``NetworkingError/Kind/invalidRequest``. Sending a request with a URL as its path, as in `.get("https://…")`, fails in
-/// the same way: pass a `URL` instead.
+/// ``NetworkingError/Kind/invalidRequest``. Sending a request with a URL as its path, as in `.get("https://…")`, fails
+/// in the same way: pass a `URL` instead.
 ///
 /// The segments `.` and `..` in the literal text are removed when the request is sent (RFC 3986 section 5.2.4).
 public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {

@@ -93,6 +93,7 @@ extension HTTPRequestData {
         var next = self
         next.changeMethod(for: head.status.code)
         next.url = url
+        next.closeTarget()
         // The template belongs to the former path.
         if next.route != nil { next.route = nil }
         guard next.scheme == "https" || next.scheme == "http",

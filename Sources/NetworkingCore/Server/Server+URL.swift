@@ -55,8 +55,8 @@ extension NetworkingComponent {
 
     /// Sets the path of requests that left it open.
     ///
-    /// The query of such a request is kept. Place it outside of `server(prefixPath:)` and of a `server(baseURL:)` with a
-    /// path, which leave no path open.
+    /// The query of such a request is kept. Place it outside of `server(prefixPath:)` and of a `server(baseURL:)` with
+    /// a path, which leave no path open.
     ///
     /// - Parameters:
     ///   - path: The path.

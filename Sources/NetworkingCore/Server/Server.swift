@@ -101,8 +101,8 @@ struct Server: ServerNaming, CustomStringConvertible {
     private func unusedPath(in stack: StackPlace) -> StackDiagnostic? {
         guard let prefix = stack.outer.first(where: { ($0 as? Server)?.path == .prefix }) else { return nil }
         return StackDiagnostic(
-            "\(outlineName) has no effect on requests to the stack's server, because \(prefix.outlineName) outside of it "
-                + "has already set their path. Place server(path:) outside of the prefix.",
+            "\(outlineName) has no effect on requests to the stack's server, because \(prefix.outlineName) outside of "
+                + "it has already set their path. Place server(path:) outside of the prefix.",
             about: self
         )
     }
