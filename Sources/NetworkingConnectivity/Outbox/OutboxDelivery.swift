@@ -107,7 +107,7 @@ private struct OutboxDelivery {
             }
             if let delay = try await attempt(&entry, sending: resolved) {
                 blocked.insert(lane)
-                wait(delay > .zero ? lifetime.map { min(delay, $0) } ?? delay : lifetime)
+                wait(lifetime.map { min(delay, $0) } ?? delay)
             }
         }
         return next
@@ -151,8 +151,7 @@ private struct OutboxDelivery {
     /// - Parameters:
     ///   - entry: The entry.
     ///   - request: Its request, resolved by the stack.
-    /// - Returns: `nil` if the entries after this one may be sent now; otherwise the time until the next attempt, which
-    ///   is zero if that depends on the user.
+    /// - Returns: `nil` if the entries after this one may be sent now; otherwise the time until the next attempt.
     /// - Throws: `CancellationError`, and the errors of the store.
     private func attempt(_ entry: inout OutboxEntry, sending request: HTTPRequestData) async throws -> Duration? {
         let id = entry.id
@@ -189,7 +188,7 @@ private struct OutboxDelivery {
             entry.progress.attempts -= 1
             try await outbox.store.update(entry.progress, of: id)
             outbox.publish(id, .queued)
-            return .zero
+            return policy.maximumDelay
         case .offline:
             entry.progress.attempts -= 1
             // The attempt does not count, so a policy without a delay would send the request without a pause.
