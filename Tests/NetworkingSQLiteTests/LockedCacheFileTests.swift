@@ -27,7 +27,7 @@ struct LockedCacheFileTests {
             try await store.open()
             let cache = ResponseCache(in: store)
             let network = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }.cached(in: cache)
-                .deadline(.seconds(2))
+                .deadline(.seconds(60))
             let other = try await lock(file)
             let start = ContinuousClock.now
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -36,11 +36,14 @@ struct LockedCacheFileTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(ContinuousClock.now - start < .seconds(2))
+            // Eight writes one after the other would wait for five seconds each.
+            #expect(ContinuousClock.now - start < .seconds(30))
             #expect(try await store.count == 0)
             try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
             try await cache.flush()
-            #expect(try await store.count == 8)
+            _ = try await network.data(.lawful.with { $0.target = "/8" })
+            try await cache.flush()
+            #expect(try await network.data(.lawful.with { $0.target = "/8" }).isCached)
         }
     }
 
@@ -61,7 +64,8 @@ struct LockedCacheFileTests {
                 call.cancel()
                 await #expect(throws: CancellationError.self) { try await call.value }
             }
-            #expect(ContinuousClock.now - start < .seconds(3))
+            // Three waits for the file one after the other would take 15 seconds.
+            #expect(ContinuousClock.now - start < .seconds(12))
             try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
             try await eventually("all entries are sent") { try await outbox.flush() == 0 }
         }
@@ -88,14 +92,18 @@ struct LockedCacheFileTests {
             request.query["api_key"] = "emily-secret"
             for isCached in [false, true] {
                 let store = SQLiteCacheStore(file: file)
-                let response = try await transport.cached(in: store).data(request)
+                let cache = ResponseCache(in: store)
+                let response = try await transport.cached(in: cache).data(request)
+                try await cache.flush()
                 #expect(response.isCached == isCached)
                 #expect(response.headerFields[HTTPField.Name("Link")!] == link)
                 await store.close()
             }
             #expect(try bytes(of: file).range(of: Data("emily-secret".utf8)) == nil)
             let store = SQLiteCacheStore(file: file)
-            try await ResponseCache(in: store).remove(url: #require(request.url))
+            let cache = ResponseCache(in: store)
+            try await cache.remove(url: #require(request.url))
+            try await cache.flush()
             #expect(try await store.count == 0)
         }
     }

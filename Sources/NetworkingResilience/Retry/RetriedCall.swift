@@ -105,8 +105,10 @@ struct RetriedCall {
             attempt.refusedResponse = request.response(of: error)
         }
         guard let refusal = try await refusal(toRetryAfter: attempt) else { return nil }
-        // A refusal is reported only for transient failures.
-        let reported = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
+        // A refusal is reported only for transient failures. A policy that never retries leaves retries to a part
+        // further out.
+        let isReported = policy.maximumRetries > 0 || policy.throwsOnExhaustion
+        let reported = isReported && policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
         return try given(result, refusal: reported)
     }
 

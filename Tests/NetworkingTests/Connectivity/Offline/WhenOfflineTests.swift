@@ -66,6 +66,7 @@ struct WhenOfflineTests {
     @Test func waitsForAnUnknownStatus() async throws {
         let connectivity = ManualConnectivity(nil)
         let network = transport.whenOffline(.fail).environment(\.connectivity, connectivity)
+            .environment(\.clock, .manual(ManualClock()))
         let call = Task { try await network.data(request) }
         try await eventually("the modifier waits for the first status") { connectivity.readers == 1 }
         #expect(transport.requests.isEmpty)
