@@ -49,6 +49,17 @@ final class CacheWrites: Sendable {
         }
     }
 
+    /// Returns a place that has no earlier change of its URL; `nil` if there is one.
+    func firstPlace(for url: String) -> Place? {
+        let change = Change()
+        return state.withLock { state in
+            guard state.active.count < Self.maximumCount, state.last[url] == nil else { return nil }
+            state.active.insert(ObjectIdentifier(change))
+            state.last[url] = change
+            return Place(url: url, change: change, previous: nil)
+        }
+    }
+
     /// Runs a change in its place.
     ///
     /// - Parameters:
@@ -76,7 +87,8 @@ final class CacheWrites: Sendable {
         return refusal
     }
 
-    private func end(_ place: Place, _ refusal: CacheBypass?) {
+    /// Ends a change, and resumes the changes after it.
+    func end(_ place: Place, _ refusal: CacheBypass?) {
         state.withLock { state in
             state.active.remove(ObjectIdentifier(place.change))
             state.overdue.remove(ObjectIdentifier(place.change))

@@ -332,7 +332,14 @@ struct CachedExchange: Sendable {
             requestDate: fetch.sent,
             responseDate: received
         )
-        return isInTurn ? await store(entry, fetch) : await changing { await $0.store(entry, fetch) }
+        guard !isInTurn else { return await store(entry, fetch) }
+        // Without a closure, which would leave the caller's actor.
+        if let place = cache.beginImmediateChange(of: key.url) {
+            let refusal = await store(entry, fetch)
+            cache.writes.end(place, refusal)
+            return refusal
+        }
+        return await changing { await $0.store(entry, fetch) }
     }
 
     /// Runs a change of the stored entries after all earlier ones of the URL, and waits for it for a short time.
@@ -423,6 +430,11 @@ struct CachedExchange: Sendable {
     ) async -> CacheBypass? {
         // The server may have confirmed it for other requests only.
         if let refusal = refusalOfChangedRequest(response, entry.response) { return refusal }
+        if let place = cache.beginImmediateChange(of: key.url) {
+            let refusal = await update(entry, fetch)
+            cache.writes.end(place, refusal)
+            return refusal
+        }
         return await changing { await $0.update(entry, fetch) }
     }
 

@@ -85,6 +85,15 @@ extension ResponseCache {
         return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
     }
 
+    /// Begins a change of a URL's entries that the caller makes itself; `nil` if the store may have to wait, or if
+    /// another change of the URL is in progress.
+    ///
+    /// - Parameter url: The URL, with a fetch in progress.
+    /// - Returns: The place, which the caller ends.
+    func beginImmediateChange(of url: String) -> CacheWrites.Place? {
+        store.isInMemory ? writes.firstPlace(for: url) : nil
+    }
+
     /// Runs a change of a URL's entries after all earlier ones, and waits for it for a short time.
     ///
     /// - Parameters:
