@@ -58,6 +58,21 @@ struct TransferTests {
         #expect(try await transfer.value.body == ["id": 7])
     }
 
+    @Test func decodesTheResponseWithADecoder() async throws {
+        let network = MockTransport { _ in .json(["user_id": 7]) }.server(authority: "example.com")
+        let transfer = network.transfer(
+            uploading: .data(Data()),
+            to: HTTPRequestData(method: .put, path: "photos"),
+            as: Owner.self,
+            decoder: .json(keys: .convertFromSnakeCase)
+        )
+        #expect(try await transfer.value.body.userId == 7)
+    }
+
+    private struct Owner: Decodable {
+        let userId: Int
+    }
+
     @Test func failsWithTheErrorOfTheCall() async throws {
         let network = MockTransport { _ in .status(.notFound) }.server(authority: "example.com")
         let transfer = network.transfer(uploading: .data(Data()), to: photos)
