@@ -10,7 +10,7 @@ final class CacheWrites: Sendable {
     ///
     /// A disk that works takes a fraction of it. In that case the status of the response is exact, and other processes
     /// see the change when the response is returned.
-    static let patience = Duration.milliseconds(100)
+    static let patience = Duration.milliseconds(250)
     /// The maximum time that a request waits for the entries of its URL, after which it is sent.
     static let readPatience = Duration.seconds(1)
     /// The maximum number of changes in progress, which limits the memory if the store never returns.
@@ -83,7 +83,8 @@ final class CacheWrites: Sendable {
             _ = try? await place.previous?.value()
             end(place, await work())
         }
-        guard case .success(let refusal) = await result(of: place.change) else { return nil }
+        let patience = state.withLock { $0.overdue.isEmpty } ? Self.patience : .zero
+        guard case .success(let refusal) = await result(of: place.change, atMost: patience) else { return nil }
         return refusal
     }
 
@@ -104,7 +105,7 @@ final class CacheWrites: Sendable {
     /// Otherwise the entries in the store are older than responses that were already returned, and must not be used.
     func settle(_ url: String) async -> Bool {
         guard let change = state.withLock({ $0.last[url] }) else { return true }
-        guard case .success = await result(of: change) else { return false }
+        guard case .success = await result(of: change, atMost: Self.readPatience) else { return false }
         return true
     }
 
@@ -120,13 +121,13 @@ final class CacheWrites: Sendable {
     /// Waits for the result of a change.
     ///
     /// - Returns: The result, or a failure if the change takes too long or the caller is cancelled.
-    private func result(of change: Change) async -> Result<CacheBypass?, any Error> {
+    private func result(of change: Change, atMost patience: Duration) async -> Result<CacheBypass?, any Error> {
         let wait = Suspension<CacheBypass?>()
         if let result = change.add({ wait.resume(with: $0) }) { return result }
-        guard state.withLock({ $0.overdue.isEmpty }) else { return .failure(CancellationError()) }
+        guard patience > .zero else { return .failure(CancellationError()) }
         // The time of the disk, and not that of the environment's clock, which a test may stop.
         let clock = NetworkClock.continuous
-        let alarm = clock.alarm(at: clock.now + Self.patience) { [self] in
+        let alarm = clock.alarm(at: clock.now + patience) { [self] in
             guard wait.resume(with: .failure(CancellationError())) else { return }
             state.withLock { state in
                 guard state.active.contains(ObjectIdentifier(change)) else { return }

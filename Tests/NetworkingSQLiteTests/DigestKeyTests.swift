@@ -46,7 +46,9 @@ struct DigestKeyTests {
             for secret in ["emily-secret", "james-secret", "emily-secret", "james-secret"] {
                 let store = SQLiteCacheStore(file: file)
                 let request = HTTPRequestData.lawful.with { $0.headerFields[apiKey] = secret }
-                cached.append(try await transport.cached(in: store).data(request).isCached)
+                let cache = ResponseCache(in: store)
+                cached.append(try await transport.cached(in: cache).data(request).isCached)
+                try await cache.flush()
                 await store.close()
             }
             #expect(cached == [false, false, true, true])

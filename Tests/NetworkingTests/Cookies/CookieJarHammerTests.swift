@@ -35,9 +35,13 @@ struct CookieJarHammerTests {
                         let host = ["a", "b"].randomElement(using: &random) ?? "a"
                         let path = "/" + String(repeating: "x", count: Int.random(in: 0..<9, using: &random))
                         let request = HTTPRequestData(authority: "\(host).example.org", path: path)
-                        let body = String(decoding: try await network.data(request).data, as: UTF8.self)
-                        let values = body.split(separator: "; ").compactMap { $0.split(separator: "=").last }
-                        #expect(values.allSatisfy { $0 == user }, "\(user) got \(body)")
+                        do {
+                            let body = String(decoding: try await network.data(request).data, as: UTF8.self)
+                            let values = body.split(separator: "; ").compactMap { $0.split(separator: "=").last }
+                            #expect(values.allSatisfy { $0 == user }, "\(user) got \(body)")
+                        } catch let error as NetworkingError where error.isOfAnotherUser {
+                            // Another worker has removed the cookies, after which the next ones belong to another user.
+                        }
                         switch Int.random(in: 0..<40, using: &random) {
                         case 0: jar.removeAll(of: Principal(id: user))
                         case 1: jar.removeAll(at: "a.example.org")
