@@ -45,6 +45,8 @@ struct DigestKeyTests {
             var cached: [Bool] = []
             for secret in ["emily-secret", "james-secret", "emily-secret", "james-secret"] {
                 let store = SQLiteCacheStore(file: file)
+                // A request does not wait for a slow machine to open the file.
+                try await store.open()
                 let request = HTTPRequestData.lawful.with { $0.headerFields[apiKey] = secret }
                 let cache = ResponseCache(in: store)
                 cached.append(try await transport.cached(in: cache).data(request).isCached)

@@ -92,6 +92,8 @@ struct LockedCacheFileTests {
             request.query["api_key"] = "emily-secret"
             for isCached in [false, true] {
                 let store = SQLiteCacheStore(file: file)
+                // A request does not wait for a slow machine to open the file.
+                try await store.open()
                 let cache = ResponseCache(in: store)
                 let response = try await transport.cached(in: cache).data(request)
                 try await cache.flush()

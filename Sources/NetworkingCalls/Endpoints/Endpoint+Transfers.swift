@@ -22,7 +22,7 @@ extension NetworkingComponent {
     /// Downloads the file of an endpoint.
     ///
     /// ```swift
-    /// let file = try await network.download(GetReport(id: 7), to: .directory(downloads))
+    /// let file = try await network.download(GetUser(id: 7), to: .directory(downloads))
     /// ```
     ///
     /// - Parameters:

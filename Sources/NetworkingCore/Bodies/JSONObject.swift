@@ -10,7 +10,8 @@ public import FoundationForNetworking
 /// several types:
 ///
 /// ```swift
-/// .json(["filter": ["role": "admin", "age": 42] as JSONObject, "tags": ["a", "b"]])
+/// let filter: JSONObject = ["role": "admin", "age": 42]
+/// request.body = .json(["filter": filter, "tags": ["a", "b"]])
 /// ```
 ///
 /// Names are sent as they are written, whatever the encoder's strategy for keys is. An encodable type of the app
@@ -50,7 +51,7 @@ extension RequestBody {
     /// Creates a JSON body from names and values of several types.
     ///
     /// ```swift
-    /// .post("search", body: .json(["page": 1, "username": name]))
+    /// let response = try await network.data(.post("search", body: .json(["page": 1, "username": name])))
     /// ```
     ///
     /// - Parameter object: The names and values.

@@ -52,12 +52,9 @@ extension HTTPRequestData {
     /// A part of the stack calls it after it has set credentials:
     ///
     /// ```swift
-    /// func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-    ///     var authorized = request
-    ///     authorized.setCredential(account.ticket, for: .authorization)
-    ///     authorized.recordCredentials(of: Principal(id: account.id), since: request)
-    ///     return try await upstream.send(authorized)
-    /// }
+    /// let bare = request
+    /// request.setCredential(token, for: .authorization)
+    /// request.recordCredentials(of: Principal(id: "emily"), since: bare)
     /// ```
     ///
     /// - Parameters:

@@ -11,7 +11,7 @@ extension HTTPRequestData {
     ///     do {
     ///         return try await upstream.send(request)
     ///     } catch {
-    ///         record(request.response(of: error)?.status)
+    ///         print(request.response(of: error)?.status.code ?? 0)
     ///         throw error
     ///     }
     /// }

@@ -7,7 +7,7 @@ extension HTTPRequestData {
     /// Creates a request to a URL in one expression.
     ///
     /// ```swift
-    /// HTTPRequestData(.put, user.avatarURL, query: ["size": 64], body: .data(image))
+    /// let request = HTTPRequestData(.put, url, query: ["size": 64], body: .data(Data()))
     /// ```
     ///
     /// - Parameters:

@@ -10,8 +10,13 @@ extension HTTPRequestData {
     /// A modifier that adds credentials calls it in `resolve`, and ``checkUser(_:signIn:of:)`` in `send`:
     ///
     /// ```swift
+    /// protocol Tickets: AnyObject, Sendable {
+    ///     var user: Principal? { get }
+    ///     func next() async throws -> (user: Principal, text: String)
+    /// }
+    ///
     /// struct Ticketed: NetworkingModifier {
-    ///     let tickets: Tickets   // an object, which knows the user that is signed in
+    ///     let tickets: any Tickets
     ///
     ///     func resolve(_ request: inout HTTPRequestData) {
     ///         request.noteUser(tickets.user, of: tickets)

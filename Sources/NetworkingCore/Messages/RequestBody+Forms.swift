@@ -4,7 +4,7 @@ extension RequestBody {
     /// Creates a body of names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
     ///
     /// ```swift
-    /// .post("login", body: .form(["user": name, "remember": true, "device": deviceID]))
+    /// request.body = .form(["user": name, "remember": true, "attempt": 2])
     /// ```
     ///
     /// The values are those of a query: an optional that is `nil` and an empty array send no field.
