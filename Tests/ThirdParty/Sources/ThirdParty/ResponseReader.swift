@@ -152,7 +152,10 @@ struct ResponseReader {
             if let end = buffer.firstIndex(of: 10) {
                 let line = buffer[..<end]
                 buffer = Data(buffer[(end + 1)...])
-                return String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self)
+                let bytes = line.last == 13 ? line.dropLast() : line
+                // Bytes that are not UTF-8 are ISO 8859-1.
+                return String(validating: bytes, as: UTF8.self)
+                    ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
             }
             guard buffer.count <= Self.maximumHeadLength else { throw invalid("A line is too long.") }
             let start = buffer
