@@ -17,7 +17,7 @@ public import Foundation
 /// On Apple's platforms its tasks run on the session itself. On Linux, a session without a delegate hangs on some
 /// responses and crashes on some cancellations. There the tasks run on a companion session, which is created from a
 /// copy of the configuration and exists at least as long as the session. Requests with different credentials use
-/// different connections there (``URLSessionTransport/ConnectionReuse/sameCredentials``).
+/// different connections there (``ConnectionReuse/sameCredentials``).
 ///
 /// The session's own cache is neither read nor written, and its stored credentials are not used for a 401, because the
 /// stack decides both. Its cookies are used as its configuration says.

@@ -77,7 +77,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the result of the call.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func callResult<Response: Sendable>(
         of request: Request<Response>,
@@ -95,7 +95,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the result of the call.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func callResult<Response: Sendable>(
         of request: Request<Response>,

@@ -15,7 +15,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func request<E: Endpoint>(
         _ endpoint: E,
@@ -34,7 +34,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func value<E: Endpoint>(
         _ endpoint: E,
@@ -54,7 +54,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func request<E: Endpoint, Body: Decodable & Sendable>(
         _ endpoint: E,
@@ -75,7 +75,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `data` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func data(
         _ endpoint: some Endpoint,
@@ -94,7 +94,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `perform` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func perform(
         _ endpoint: some Endpoint,
@@ -121,7 +121,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func request<E: Endpoint>(
         _ endpoint: E,
@@ -140,7 +140,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func value<E: Endpoint>(
         _ endpoint: E,
@@ -160,7 +160,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func request<E: Endpoint, Body: Decodable & Sendable>(
         _ endpoint: E,
@@ -182,7 +182,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `data` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func data(
         _ endpoint: some Endpoint,
@@ -201,7 +201,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `perform` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func perform(
         _ endpoint: some Endpoint,

@@ -20,7 +20,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the response, or the error that `upload` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func upload(
         _ body: RequestBody,
@@ -41,7 +41,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the value and the response, or the error that `upload` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func upload<Response: Sendable>(
         _ body: RequestBody,
@@ -64,7 +64,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the value and the response, or the error that `upload` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func upload<Value: Decodable & Sendable>(
         _ body: RequestBody,
@@ -91,7 +91,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,
@@ -121,7 +121,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,
@@ -155,7 +155,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the response, or the error that `upload` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func upload(
         _ body: RequestBody,
@@ -181,7 +181,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the value and the response, or the error that `upload` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func upload<Response: Sendable>(
         _ body: RequestBody,
@@ -210,7 +210,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the value and the response, or the error that `upload` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func upload<Value: Decodable & Sendable>(
         _ body: RequestBody,
@@ -234,7 +234,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,
@@ -264,7 +264,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress. A busy queue gets only the newest state.
     ///   - completion: Receives the file, or the error that `download` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,

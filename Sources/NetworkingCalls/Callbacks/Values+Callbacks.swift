@@ -45,7 +45,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `perform` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func perform(
         _ request: HTTPRequestData,
@@ -64,7 +64,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func value<Response: Sendable>(
         _ request: Request<Response>,
@@ -85,7 +85,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func value<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
@@ -111,7 +111,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func request<Response: Sendable>(
         _ request: Request<Response>,
@@ -132,7 +132,7 @@ extension NetworkingComponent {
     ///   - queue: The queue for the closures.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:queue:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
     @discardableResult
     public func request<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
@@ -188,7 +188,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the response, or the error that `perform` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func perform(
         _ request: HTTPRequestData,
@@ -208,7 +208,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func value<Response: Sendable>(
         _ request: Request<Response>,
@@ -233,7 +233,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value and the response, or the error that `value` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func value<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
@@ -259,7 +259,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func request<Response: Sendable>(
         _ request: Request<Response>,
@@ -284,7 +284,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the value, or the error that `request` throws.
-    /// - Returns: A handle that can cancel the call; see ``data(_:on:progress:completion:)``.
+    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
     @discardableResult
     public func request<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,

@@ -53,7 +53,7 @@ public struct RequestBody: Sendable {
     /// encoded once for each send, so that retries send the same bytes. If it cannot be encoded, the send fails with
     /// ``NetworkingError/Kind/unencodableBody``, which contains the encoder's error.
     ///
-    /// - Parameter value: The value to encode. Use ``json(_:encoder:)`` for a value that is not `Sendable`.
+    /// - Parameter value: The value to encode. Use `RequestBody.json(_:encoder:)` for a value that is not `Sendable`.
     /// - Returns: A body of type `application/json`.
     public static func json(_ value: some Encodable & Sendable) -> RequestBody {
         encodedAsJSON(value)
@@ -78,7 +78,7 @@ public struct RequestBody: Sendable {
 
     /// Creates a body with a value that the stack's `encoder` encodes, or with its JSON if the stack has none.
     ///
-    /// The time of the encoding and its errors are the same as for ``json(_:)``.
+    /// The time of the encoding and its errors are the same as for `RequestBody.json(_:)`.
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: A body of the encoder's media type.
@@ -337,7 +337,7 @@ public protocol BodyEncoder: Sendable {
 }
 
 extension JSONEncoder: BodyEncoder {
-    /// A new encoder with the output format of ``RequestBody/json(_:)``.
+    /// A new encoder with the output format of `RequestBody.json(_:)`.
     static var standard: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -19,7 +19,7 @@ extension NetworkingComponent {
         modified(StackDecoder(decoder))
     }
 
-    /// Sets the encoder of bodies that name none: those of ``RequestBody/json(_:)`` and ``RequestBody/encoded(_:)``.
+    /// Sets the encoder of bodies that name none: those of `RequestBody.json(_:)` and ``RequestBody/encoded(_:)``.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -35,7 +35,7 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - encoder: The encoder, which is shared by all requests.
     ///   - contentType: The media type of the encoder's output; `nil` is `application/x-plist` for a
-    ///     `PropertyListEncoder` and `application/json` for any other. If it is not JSON, ``RequestBody/json(_:)`` does
+    ///     `PropertyListEncoder` and `application/json` for any other. If it is not JSON, `RequestBody.json(_:)` does
     ///     not use the encoder.
     /// - Returns: A component that sends requests with bodies of that encoder.
     public func encoder(
