@@ -27,9 +27,9 @@ extension NetworkingComponent {
     /// - Returns: One or two responses, whatever their status codes.
     public func storedThenFresh(_ request: HTTPRequestData) -> StoredThenFresh<HTTPResponseData> {
         StoredThenFresh(
-            note: { notingUsers(of: request) },
-            stored: { first in try await withoutRetries { try await storedResponse(to: first) } },
-            fresh: { first in try await begin(validating(first), by: request) },
+            route: { routed(request, keepingUsers: true) },
+            stored: { routed in try await withoutRetries { try await storedResponse(to: request, routed) } },
+            fresh: { routed in try await begin(routed: routed.validating, for: request) },
             response: { $0 }
         )
     }
@@ -52,48 +52,42 @@ extension NetworkingComponent {
         _ request: Request<Response>
     ) -> StoredThenFresh<(body: Response, response: HTTPResponseData)> {
         StoredThenFresh(
-            note: { notingUsers(of: request.http) },
-            stored: { first in try await withoutRetries { try await storedValue(of: request.sending(first)) } },
-            fresh: { first in try await value(request.sending(validating(first))) },
+            route: { routed(request.http, keepingUsers: true) },
+            stored: { routed in try await withoutRetries { try await storedValue(of: request, routed) } },
+            fresh: { routed in try await value(request, routed: routed.validating) },
             response: { $0.response }
         )
     }
 
-    private func storedResponse(to request: HTTPRequestData) async throws -> HTTPResponseData? {
-        guard let lookup = lookup(of: request) else { return nil }
-        let stored = try await begin(lookup, by: request)
+    private func storedResponse(
+        to request: HTTPRequestData,
+        _ routed: HTTPRequestData
+    ) async throws -> HTTPResponseData? {
+        guard let lookup = lookup(of: routed) else { return nil }
+        let stored = try await begin(routed: lookup, for: request)
         return stored.isCached ? stored : nil
     }
 
     private func storedValue<Response: Sendable>(
-        of request: Request<Response>
+        of request: Request<Response>,
+        _ routed: HTTPRequestData
     ) async throws -> (body: Response, response: HTTPResponseData)? {
-        guard let lookup = lookup(of: request.http) else { return nil }
-        let stored = try await value(request.sending(lookup))
+        guard let lookup = lookup(of: routed) else { return nil }
+        let stored = try await value(request, routed: lookup)
         return stored.response.isCached ? stored : nil
     }
 
     /// Returns the request for the cache alone; `nil` if the stack would send it to the server.
     private func lookup(of request: HTTPRequestData) -> HTTPRequestData? {
         guard modifiers.contains(where: { $0.roles.contains(.caching) }) else { return nil }
-        // Rewritten first, so that the stack cannot replace the mode.
-        var lookup = resolved(request)
+        // The stack has rewritten the request before, so it cannot replace the mode.
+        var lookup = request
         guard lookup.method == .get || lookup.method == .head, lookup.body == nil, lookup.readsCache else { return nil }
         lookup.cacheMode = .onlyIfCached
         lookup.isThrottled = false
         lookup.sink = nil
         lookup.progressHandler = nil
         return lookup
-    }
-
-    /// Returns the request that asks the server whether the stored response is valid.
-    private func validating(_ request: HTTPRequestData) -> HTTPRequestData {
-        var fresh = resolved(request)
-        fresh.sink = nil
-        if fresh.readsCache {
-            fresh.cacheMode = .noCache
-        }
-        return fresh
     }
 
     /// Runs a lookup without retries, because a cache without the response reports a 504.
@@ -108,8 +102,8 @@ extension NetworkingComponent {
 
 /// The stored response to a request, and then the server's response if it differs.
 public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
-    /// Notes the user for whom both responses are.
-    fileprivate let note: @Sendable () -> HTTPRequestData
+    /// Rewrites the request for both responses, and notes the user for whom they are.
+    fileprivate let route: @Sendable () -> HTTPRequestData
     fileprivate let stored: @Sendable (HTTPRequestData) async throws -> Element?
     fileprivate let fresh: @Sendable (HTTPRequestData) async throws -> Element
     fileprivate let response: @Sendable (Element) -> HTTPResponseData
@@ -128,13 +122,14 @@ public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
         }
 
         private let source: StoredThenFresh
+        /// The request as the stack has rewritten it.
         private let request: HTTPRequestData
         private var step = Step.stored
         private var shown: HTTPResponseData?
 
         fileprivate init(source: StoredThenFresh) {
             self.source = source
-            request = source.note()
+            request = source.route()
         }
 
         /// Returns the next element; `nil` after the last.
@@ -167,16 +162,17 @@ public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-extension Request {
-    /// Returns the same decoding for another request message.
-    fileprivate func sending(_ http: HTTPRequestData) -> Request {
-        var request = self
-        request.http = http
-        return request
-    }
-}
-
 extension HTTPRequestData {
+    /// The request that asks the server whether the stored response is valid.
+    fileprivate var validating: HTTPRequestData {
+        var fresh = self
+        fresh.sink = nil
+        if fresh.readsCache {
+            fresh.cacheMode = .noCache
+        }
+        return fresh
+    }
+
     /// Whether the request's mode lets a cache use a stored response.
     fileprivate var readsCache: Bool {
         cacheMode != .noStore && cacheMode != .reload

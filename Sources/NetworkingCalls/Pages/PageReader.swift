@@ -8,11 +8,15 @@ struct PageSource<Page: Sendable>: Sendable {
     let maximumPages: Int
     let prefetches: Bool
 
-    /// Fetches the page of a request.
-    func page(of http: HTTPRequestData, number: Int) async throws -> PageResponse<Page> {
+    /// Fetches the page of a request, which the stack has rewritten.
+    func page(
+        of http: HTTPRequestData,
+        routed: HTTPRequestData,
+        number: Int
+    ) async throws -> PageResponse<Page> {
         var request = first
         request.http = http
-        let (page, response) = try await network.value(request)
+        let (page, response) = try await network.value(request, routed: routed)
         return PageResponse(page: page, response: response, number: number)
     }
 }
@@ -24,6 +28,10 @@ final class PageReader<Page: Sendable> {
     private var next: Result<HTTPRequestData, any Error>?
     /// The exchange of the next page, if it has been started ahead of time.
     private var ahead: OwnedTask<PageResponse<Page>>?
+    /// The request of the next page as the stack sends it, if it has been rewritten already.
+    private var routed: HTTPRequestData?
+    /// The response of the page that has been read last.
+    private var last: HTTPResponseData?
     /// The number of pages that have been read.
     private var count = 0
     /// The requests of the pages that have been read, as the stack sends them.
@@ -32,7 +40,9 @@ final class PageReader<Page: Sendable> {
     init(_ source: PageSource<Page>) {
         self.source = source
         // All pages belong to the user for whom the list begins.
-        next = .success(source.network.notingUsers(of: source.first.http))
+        let routed = source.network.routed(source.first.http, keepingUsers: true)
+        self.routed = routed
+        next = .success(source.first.http.keepingUsers(of: routed))
     }
 
     deinit {
@@ -41,17 +51,20 @@ final class PageReader<Page: Sendable> {
 
     /// Returns the next page; `nil` after the last page, and after an error.
     func read() async throws -> PageResponse<Page>? {
-        let (next, ahead) = (next, ahead)
-        (self.next, self.ahead) = (nil, nil)
+        let (next, ahead, early) = (next, ahead, routed)
+        (self.next, self.ahead, routed) = (nil, nil, nil)
         guard let request = try next?.get() else { return nil }
+        let routed = try early ?? route(request)
         let page: PageResponse<Page>
         if let ahead {
             page = try await ahead.value
             try Task.checkCancellation()
         } else {
-            page = try await source.page(of: request, number: count + 1)
+            page = try await source.page(of: request, routed: routed, number: count + 1)
         }
         count += 1
+        last = page.response
+        visit(routed, page.response)
         do {
             self.next = try following(page, request).map { .success($0) }
         } catch {
@@ -65,45 +78,52 @@ final class PageReader<Page: Sendable> {
     /// Starts the exchange of the next page, if the source prefetches.
     private func startAhead() {
         guard source.prefetches, case .success(let request) = next else { return }
-        let number = count + 1
-        ahead = OwnedTask.immediate { [source] in
-            try await source.page(of: request, number: number)
+        do {
+            let routed = try route(request)
+            self.routed = routed
+            ahead = OwnedTask.immediate { [source, number = count + 1] in
+                try await source.page(of: request, routed: routed, number: number)
+            }
+        } catch {
+            next = .failure(error)
         }
     }
 
     /// Returns the request for the next page; `nil` if the given page is the last.
     private func following(_ page: PageResponse<Page>, _ request: HTTPRequestData) throws -> HTTPRequestData? {
-        guard var next = try source.rule.next(page.page, page.response, request.withoutUsers) else { return nil }
-        next = next.keepingUsers(of: request)
-        if next.id == request.id {
-            next = next.withNewID
-        }
-        visit(request, page.response)
-        guard !visited.contains(source.network.resolved(next)) else {
+        guard let next = try source.rule.next(page.page, page.response, request.withoutUsers) else { return nil }
+        let following = next.keepingUsers(of: request)
+        return following.id == request.id ? following.withNewID : following
+    }
+
+    /// Returns the request for the next page as the stack sends it now, unless the list has to end before it.
+    private func route(_ request: HTTPRequestData) throws -> HTTPRequestData {
+        let routed = source.network.routed(request, keepingUsers: true)
+        if let last, visited.contains(routed) {
             throw NetworkingError(
                 .invalidResponse,
-                request: page.response.sentRequest,
-                response: page.response,
-                reason: "Page \(page.number) leads to a page that has been read before, so the list would never end. "
+                request: last.sentRequest,
+                response: last,
+                reason: "Page \(count) leads to a page that has been read before, so the list would never end. "
                     + "The next link or cursor of the server, or the rule, is wrong."
             )
         }
-        guard page.number < source.maximumPages else {
+        guard count < source.maximumPages else {
             throw NetworkingError(
                 .tooLarge,
-                request: next,
+                request: request,
                 reason: "The list has more than \(source.maximumPages) pages. Raise maximumPages, or end the iteration "
                     + "earlier with prefix(_:)."
             )
         }
-        return next
+        return routed
     }
 
     /// Remembers the request of a page, and the one to which the server has redirected it.
     private func visit(_ request: HTTPRequestData, _ response: HTTPResponseData) {
-        var sent = source.network.resolved(request)
-        visited.insert(sent)
+        visited.insert(request)
         guard !response.redirects.isEmpty else { return }
+        var sent = request
         sent.method = response.sentRequest.method
         sent.url = response.url
         visited.insert(sent)

@@ -87,7 +87,7 @@ private struct OutboxDelivery {
             }
             // Noted before the comparison, so that a user who signs in at any moment after it is noticed. The request
             // is sent as it is resolved here, so that a server that the app switches meanwhile does not receive it.
-            let resolved = outbox.network.resolved(outbox.network.notingUsers(of: entry.request))
+            let resolved = outbox.network.routed(entry.request, keepingUsers: true)
             let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authorityKey)
             guard !blocked.contains(lane), entry.isFor(serverOf: resolved),
                 outbox.network.principal(for: resolved).isSame(as: entry.principal)
@@ -227,7 +227,7 @@ private struct OutboxDelivery {
         guard begins else { return nil }
         let task = OwnedTask.immediate { [outbox, request] in
             try await EnvironmentScope.run({ $0[SendingOutboxes.self].insert(outbox, during: $1) }) {
-                try await outbox.network.data(request)
+                try await outbox.network.begin(routed: request, for: request)
             }
         }
         let isLate = outbox.state.withLock { state in

@@ -16,10 +16,27 @@ extension NetworkingComponent {
     public func value<Response: Sendable>(
         _ request: Request<Response>
     ) async throws -> (body: Response, response: HTTPResponseData) {
+        try await value(of: request, sending: prepared(request.http))
+    }
+
+    /// Sends a request that ``routed(_:keepingUsers:)`` of this stack has returned, and decodes the response as
+    /// ``value(_:)-(Request<Response>)`` does.
+    package func value<Response: Sendable>(
+        _ request: Request<Response>,
+        routed: HTTPRequestData
+    ) async throws -> (body: Response, response: HTTPResponseData) {
+        try await value(of: request, sending: prepared(routed: routed))
+    }
+
+    // Inlined, because a call of an async function costs as much as a layer of a stack.
+    @inline(__always)
+    private func value<Response: Sendable>(
+        of request: Request<Response>,
+        sending underway: HTTPRequestData
+    ) async throws -> (body: Response, response: HTTPResponseData) {
+        let response = try await carry(underway, for: request.http)
         // The rewritten request decides, because the stack may accept more statuses than its caller.
-        let resolved = resolved(request.http)
-        let response = try await begin(resolved, by: request.http)
-        guard resolved.acceptedStatuses.contains(response.status) else {
+        guard underway.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
         }
         // A short body is decoded on the caller's executor: a switch costs 14 us, as much as decoding a few kilobytes.

@@ -108,7 +108,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         self.network = network
         original = request
         // All parts of the file belong to the same user.
-        var request = network.resolved(network.notingUsers(of: request))
+        var request = network.routed(request, keepingUsers: true)
         if !request.headerFields.contains(.acceptEncoding) {
             request.headerFields[.acceptEncoding] = "identity"
         }
@@ -174,8 +174,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         request.spanningDeadline = SpanningDeadline()
         while true {
             let count = sink.received.count
-            var response = try await network.begin(request)
-            response.request = original
+            let response = try await network.begin(routed: request, for: original)
             if try sink.refusesRest(response) { continue }
             guard self.request.acceptedStatuses.contains(response.status) else {
                 throw NetworkingError.refusedStatus(of: response)

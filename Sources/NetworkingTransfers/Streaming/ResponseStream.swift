@@ -107,7 +107,7 @@ final class StreamTransfer: Sendable {
     /// Starts the transfer, in the caller's environment and priority.
     init(of request: HTTPRequestData, over network: some NetworkingComponent) {
         // The request as the stack rewrites it, because a stack may accept more statuses than its caller knows of.
-        var streamed = network.resolved(request)
+        var streamed = network.routed(request)
         let channel = StreamChannel(accepting: streamed.acceptedStatuses)
         streamed.sink = channel
         self.request = request
@@ -115,7 +115,7 @@ final class StreamTransfer: Sendable {
         // The task retains only the channel, so that the reader decides how long the transfer runs.
         task = .immediate { [streamed] in
             do {
-                channel.end(with: .success(try await network.begin(streamed)))
+                channel.end(with: .success(try await network.begin(routed: streamed, for: request)))
             } catch {
                 channel.end(with: .failure(error))
             }
