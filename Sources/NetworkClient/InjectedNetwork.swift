@@ -18,39 +18,19 @@ public import Networking
 /// belongs in the client's network.
 ///
 /// If no client is provided, the current client is ``NetworkClient/unimplemented``, and each request fails.
-public struct InjectedNetwork: NetworkingComponent {
+public struct InjectedNetwork: ForwardingComponent {
     /// Creates a component for the current client.
     public init() {}
 
-    /// Sends a request through the current client's network.
-    public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await NetworkClient.current.network().send(request)
+    /// The current client's network.
+    public var upstream: any NetworkingComponent {
+        NetworkClient.current.network()
     }
 
     /// Rewrites a request as the current client's network does.
     public func resolve(_ request: inout HTTPRequestData) {
         request[option: ClientOption.self] = NetworkClient.current.id
-        NetworkClient.current.network().resolve(&request)
-    }
-
-    /// Returns the principal of the current client's network.
-    public func principal(for request: HTTPRequestData) -> Principal? {
-        NetworkClient.current.network().principal(for: request)
-    }
-
-    /// The modifiers of the current client's network.
-    public var modifiers: [any NetworkingModifier] {
-        NetworkClient.current.network().modifiers
-    }
-
-    /// The diagnostics of the transport of the current client's network.
-    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        NetworkClient.current.network().transportDiagnostics(below: modifiers)
-    }
-
-    /// The options that the current client's network reads.
-    public var requestOptions: Set<RequestOptionKey> {
-        NetworkClient.current.network().requestOptions
+        upstream.resolve(&request)
     }
 }
 

@@ -208,7 +208,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     }
 }
 
-extension AsyncHTTPClientTransport: ConnectionCounting {
+extension AsyncHTTPClientTransport {
     /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         clients.connectionShortage(for: request)

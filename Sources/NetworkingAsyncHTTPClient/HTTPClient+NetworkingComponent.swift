@@ -139,9 +139,10 @@ private final class KnownClients: Sendable {
     }
 }
 
-extension HTTPClient: Outlined {
-    package var outlineLines: [String] {
-        ["HTTPClient"]
+extension HTTPClient: StackDescribing {
+    /// The name of the type, which is the transport's line in an outline.
+    public var stackPart: StackPart {
+        StackPart(name: "HTTPClient")
     }
 }
 

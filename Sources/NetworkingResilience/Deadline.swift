@@ -75,7 +75,7 @@ public enum DeadlineEvent: NetworkEvent {
     }
 }
 
-struct Deadline: DeadlineProviding, UpstreamLimited, CustomStringConvertible {
+struct Deadline: UpstreamLimited, StackDescribing, CustomStringConvertible {
     let limit: Duration
     /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline
@@ -114,6 +114,7 @@ struct Deadline: DeadlineProviding, UpstreamLimited, CustomStringConvertible {
 
     var roles: Set<StackRole> { [.deadline] }
     var requestOptions: Set<RequestOptionKey> { [.deadline] }
+    var stackPart: StackPart { StackPart(deadline: limit) }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         if stack.isInside(.retry) {

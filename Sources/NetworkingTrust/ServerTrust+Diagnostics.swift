@@ -49,7 +49,7 @@ extension ServerTrust {
         where entries.count > 1 {
             messages.append("\(host) has \(entries.count) entries of pins, and only the first applies. Make them one.")
         }
-        let servers = modifiers.compactMap { ($0 as? any ServerNaming)?.authority }
+        let servers = modifiers.compactMap { ($0 as? any StackDescribing)?.stackPart.server }
         let hosts = servers.map { String(Authority($0).host) }
         // One transport may serve several stacks, so some entries may be for another stack, but hardly all.
         if !pins.isEmpty, !hosts.isEmpty, !hosts.contains(where: { pins(for: $0) != nil }) {

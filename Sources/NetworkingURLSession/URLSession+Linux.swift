@@ -76,7 +76,7 @@ extension URLSession {
     }
 }
 
-extension URLSession: ConnectionCounting {
+extension URLSession {
     /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         Companions.shared.pool(of: self).connectionShortage(for: request)

@@ -85,9 +85,10 @@ extension URLSession {
     }
 }
 
-extension URLSession: Outlined {
-    package var outlineLines: [String] {
-        ["URLSession"]
+extension URLSession: StackDescribing {
+    /// The name of the type, which is the transport's line in an outline.
+    public var stackPart: StackPart {
+        StackPart(name: "URLSession")
     }
 }
 

@@ -119,7 +119,7 @@ public final class URLSessionTransport: NetworkingTransport {
     #endif
 }
 
-extension URLSessionTransport: ConnectionCounting {
+extension URLSessionTransport {
     /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         pool.connectionShortage(for: request)

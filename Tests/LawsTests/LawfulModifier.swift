@@ -134,6 +134,11 @@ extension LawfulModifier {
             LawfulModifier("cached(in:)", "a cache") { $0.cached() },
             LawfulModifier("cached(in:)", "a store") { $0.cached(in: MemoryCacheStore()) },
             LawfulModifier("modified(_:)", "nil") { $0.modified(Unmodified?.none) },
+            LawfulModifier("modified(_:)", "a closure") { upstream in
+                upstream.modified("Passed on") { request, upstream in try await upstream.send(request) }
+            },
+            LawfulModifier("modified(_:)", "a component of an app") { Linked(upstream: $0) },
+            LawfulModifier("modified(_:)", "a forwarding component") { Forwarding(upstream: $0) },
             LawfulModifier("modified(_:)", "a type eraser") { AnyNetworkingComponent($0.modified(Unmodified())) },
         ] + servers + authenticated
 
@@ -316,6 +321,19 @@ private struct DiscardedRecording: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await upstream.send(request)
     }
+}
+
+/// A component that names its upstream, and is not a modifier.
+private struct Linked<Upstream: NetworkingComponent>: NetworkingComponent {
+    let upstream: Upstream
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await upstream.send(request)
+    }
+}
+
+private struct Forwarding: ForwardingComponent {
+    let upstream: any NetworkingComponent
 }
 
 private enum LawsValueKey: NetworkEnvironmentKey {

@@ -105,6 +105,16 @@ struct InjectedNetworkTests {
         }
     }
 
+    @Test func answersQuestionsAsTheClientDoes() async {
+        await withNetworkClient(PromptTransport().retry()) {
+            #expect(InjectedNetwork().enforcesLimit(of: .lawful, on: .continuous))
+            #expect(InjectedNetwork().modifiers.count == 1)
+        }
+        await withNetworkClient(MockTransport().retry()) {
+            #expect(!InjectedNetwork().enforcesLimit(of: .lawful, on: .continuous))
+        }
+    }
+
     @Test func appearsInOutlines() {
         #expect("\(InjectedNetwork().numbered().outline)".contains("InjectedNetwork"))
     }

@@ -431,14 +431,15 @@ struct CheckLawsTests {
         #expect(violations?.violations.map(\.law) == [.oneUser])
     }
 
-    @Test func reportsAResolveThatIsNotForwarded() async {
+    @Test func reportsAComponentWithoutItsUpstream() async {
         let violations = await #expect(throws: LawViolations.self) {
-            try await checkLaws { AnyNetworkingComponent(Forgetful(upstream: $0)) }
+            try await checkLaws { AnyNetworkingComponent(Forgetful(base: $0)) }
         }
 
         #expect(
             violations?.sentences == [
-                "The upstream chain is resolved 0 times per send, not once."
+                "The upstream chain is resolved 0 times per send, not once.",
+                "The modifiers of the upstream are not among those of the stack, so diagnostics overlook them.",
             ]
         )
     }
@@ -777,16 +778,16 @@ private struct Hiding: NetworkingModifier {
     }
 }
 
-/// A component that wraps another without forwarding `resolve`.
+/// A component that does not name the component that it sends through.
 private struct Forgetful: NetworkingComponent {
-    let upstream: AnyNetworkingComponent
+    let base: AnyNetworkingComponent
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await upstream.send(request)
+        try await base.send(request)
     }
 
     func principal(for request: HTTPRequestData) -> Principal? {
-        upstream.principal(for: request)
+        base.principal(for: request)
     }
 }
 

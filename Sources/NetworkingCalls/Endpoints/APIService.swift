@@ -16,10 +16,11 @@ public import NetworkingCore
 /// a test, a ``MockTransport`` takes the place of the network.
 ///
 /// To change the base URL while the app runs, use ``server`` or share a ``SwitchableServer`` between services.
-public struct APIService: NetworkingComponent {
+public struct APIService: ForwardingComponent {
     /// The server, with a base URL that can be changed.
     public let server: SwitchableServer
-    private let network: AnyNetworkingComponent
+    /// The network with the modifiers of the service.
+    public let upstream: any NetworkingComponent
 
     /// Creates a service with a server.
     ///
@@ -34,8 +35,7 @@ public struct APIService: NetworkingComponent {
         modifiers: (any NetworkingComponent) -> any NetworkingComponent = { $0 }
     ) {
         self.server = server
-        let service = AnyNetworkingComponent(modifiers(network))
-        self.network = AnyNetworkingComponent(service.server(baseURL: server))
+        upstream = modifiers(network).server(baseURL: server)
     }
 
     /// Creates a service with a base URL.
@@ -52,41 +52,5 @@ public struct APIService: NetworkingComponent {
         modifiers: (any NetworkingComponent) -> any NetworkingComponent = { $0 }
     ) {
         self.init(network, server: SwitchableServer(baseURL), modifiers: modifiers)
-    }
-
-    /// Sends a request through the service.
-    public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await network.send(request)
-    }
-
-    /// Rewrites a request as the service does.
-    public func resolve(_ request: inout HTTPRequestData) {
-        network.resolve(&request)
-    }
-
-    /// Returns the principal that a request would be sent for.
-    public func principal(for request: HTTPRequestData) -> Principal? {
-        network.principal(for: request)
-    }
-
-    /// The modifiers of the service and of its network, outermost first.
-    public var modifiers: [any NetworkingModifier] {
-        network.modifiers
-    }
-
-    /// The diagnostics of the network's transport.
-    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        network.transportDiagnostics(below: modifiers)
-    }
-
-    /// The options that the service and its network read.
-    public var requestOptions: Set<RequestOptionKey> {
-        network.requestOptions
-    }
-}
-
-extension APIService: Outlined {
-    package var outlineLines: [String] {
-        [network.outline]
     }
 }

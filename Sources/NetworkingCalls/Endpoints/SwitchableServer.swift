@@ -43,7 +43,7 @@ public final class SwitchableServer: Sendable {
     private struct State: Sendable {
         let baseURL: URL
         /// The modifier of `server(baseURL:)` for the URL, so that both follow the same rules.
-        let modifier: any ServerNaming
+        let modifier: any UpstreamLimited & StackDescribing
         /// The period in which the app uses this server; a change to another server ends it.
         let term: ServerTerm
 
@@ -95,7 +95,7 @@ public final class SwitchableServer: Sendable {
     }
 
     /// The modifier for the current base URL.
-    fileprivate var modifier: any ServerNaming {
+    fileprivate var modifier: any UpstreamLimited & StackDescribing {
         state.withLock { $0.modifier }
     }
 
@@ -129,15 +129,15 @@ extension SwitchableServer: CustomStringConvertible, CustomReflectable {
 /// Rewrites requests for the current base URL of a server.
 // It reads the state of the server in `resolve`, which other modifiers must not do: a change must affect the next
 // request, even if it is only resolved and not sent.
-private struct SwitchedServer: ServerNaming, CustomStringConvertible {
+private struct SwitchedServer: UpstreamLimited, StackDescribing, CustomStringConvertible {
     let server: SwitchableServer
 
     func resolve(_ request: inout HTTPRequestData) {
         server.modifier.resolve(&request)
     }
 
-    var authority: String? {
-        server.modifier.authority
+    var stackPart: StackPart {
+        server.modifier.stackPart
     }
 
     var roles: Set<StackRole> {

@@ -32,12 +32,6 @@ extension CredentialScope {
     }
 
     private func namedServer(_ modifier: any NetworkingModifier) -> (authority: String, name: String)? {
-        (modifier as? any ServerNaming)?.authority.map { ($0, modifier.outlineName) }
+        (modifier as? any StackDescribing)?.stackPart.server.map { ($0, modifier.outlineName) }
     }
-}
-
-/// A modifier that may name the server of requests, to which the credentials next to it belong.
-package protocol ServerNaming: UpstreamLimited {
-    /// The authority of the server; `nil` if the modifier names none.
-    var authority: String? { get }
 }

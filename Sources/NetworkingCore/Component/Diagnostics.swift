@@ -1,23 +1,4 @@
 extension NetworkingComponent {
-    /// The probable mistakes in how the stack's modifiers are ordered, the outermost modifier's first.
-    ///
-    /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
-    /// in ``NetworkingModifier/diagnostics(in:)``. The diagnostics of the transport follow
-    /// (``transportDiagnostics(below:)``). A test of the app can require that there are no diagnostics:
-    ///
-    /// ```swift
-    /// #expect(network.diagnostics.isEmpty)
-    /// ```
-    ///
-    /// Diagnostics are computed on each access. Sending requests does not compute any.
-    public var diagnostics: [StackDiagnostic] {
-        let modifiers = modifiers
-        let rules = modifiers.indices.flatMap { index in
-            modifiers[index].diagnostics(in: StackPlace(of: index, in: modifiers))
-        }
-        return rules + transportDiagnostics(below: modifiers)
-    }
-
     /// Returns the options of a request that no part of the stack reads, so that setting them has no effect.
     ///
     /// ```swift
@@ -101,18 +82,6 @@ extension NetworkingModifier {
 
     /// The modifier has no role.
     public var roles: Set<StackRole> {
-        []
-    }
-}
-
-extension NetworkingComponent {
-    /// The component has no modifiers, as a transport.
-    public var modifiers: [any NetworkingModifier] {
-        []
-    }
-
-    /// Returns none.
-    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
         []
     }
 }

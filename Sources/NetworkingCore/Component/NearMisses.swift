@@ -18,6 +18,20 @@ public protocol _ComponentDeclarations {
     func principal(for request: HTTPRequestData) -> _PrincipalResult
     /// Available if the declaration has the right type.
     static var _principal: Void { get }
+
+    /// The type of ``upstream``, which may be any type of component, optional or not.
+    associatedtype _Upstream = Never?
+    /// The component that this one sends through.
+    ///
+    /// A component that declares no such property is a transport, whose upstream is `nil`.
+    var upstream: _Upstream { get }
+}
+
+extension _ComponentDeclarations {
+    /// A transport sends through no other component.
+    @_disfavoredOverload public var upstream: Never? {
+        nil
+    }
 }
 
 extension _ComponentDeclarations {

@@ -16,9 +16,24 @@
 /// The transport is written first. The modifier that is written last is the outermost one: it receives a request first
 /// and its response last.
 ///
-/// Conform to this protocol to write a transport of your own. Conform to ``NetworkingModifier`` for a component that
-/// passes requests on.
-public protocol NetworkingComponent: RequestOptionReader, _ComponentDeclarations, Sendable {
+/// Conform to ``NetworkingTransport`` to write a transport of your own, and to ``NetworkingModifier`` for a part that
+/// passes requests on. A component of your own that sends through another one names it in a property `upstream`, which
+/// links the two into one stack. The rest follows from the link:
+///
+/// ```swift
+/// struct Tagged: NetworkingComponent {
+///     let upstream: any NetworkingComponent
+///
+///     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+///         var request = request
+///         request.headerFields[.accept] = "application/json"
+///         return try await upstream.send(request)
+///     }
+/// }
+/// ```
+///
+/// The property may have any type of component, optional or not. A component without it is a transport.
+public protocol NetworkingComponent: _ComponentDeclarations, Sendable {
     /// Sends a request and returns its response when the exchange is complete.
     ///
     /// When this method returns, the whole body has arrived, either in ``HTTPResponseData/body`` or in the request's
@@ -36,7 +51,8 @@ public protocol NetworkingComponent: RequestOptionReader, _ComponentDeclarations
     /// Rewrites a request as sending it would, without sending it.
     ///
     /// The outermost component of a stack calls this once for each send, for the whole chain. The method is pure: it
-    /// does no I/O, counts nothing and does not read the environment. The default rewrites nothing.
+    /// does no I/O, counts nothing and does not read the environment. The default rewrites the request as the upstream
+    /// component does, and a transport rewrites nothing.
     ///
     /// - Parameter request: The request to rewrite.
     func resolve(_ request: inout HTTPRequestData)
@@ -44,17 +60,11 @@ public protocol NetworkingComponent: RequestOptionReader, _ComponentDeclarations
     /// Returns the principal (the user or service) that a request would be sent for.
     ///
     /// Caches, deduplication and per-user limits use it as part of their key, at every place in the stack. The default
-    /// returns `nil`.
+    /// returns the principal of the upstream component, and `nil` for a transport.
     ///
     /// - Parameter request: The request.
     /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData) -> Principal?
-
-    /// The modifiers of the component, outermost first.
-    ///
-    /// The default is none, as for a transport. A component that sends through another one returns the modifiers of
-    /// that component, so that ``diagnostics`` includes them.
-    var modifiers: [any NetworkingModifier] { get }
 
     /// Returns whether the component ends an exchange at a time limit itself, so that `timeout` and `deadline` do not
     /// run it in a separate task.
@@ -75,36 +85,13 @@ public protocol NetworkingComponent: RequestOptionReader, _ComponentDeclarations
     /// ``ExchangeLimit/isReached`` is then `true`, and `timeout` or `deadline` throws its own error in place of that
     /// one. A response that is already complete at the limit is returned.
     ///
-    /// The default returns `false`.
+    /// The default returns `false`, because a component that waits for anything but its upstream must be cancelled.
     ///
     /// - Parameters:
     ///   - request: The request. If the result is `true`, it is sent with an ``HTTPRequestData/exchangeLimit``.
     ///   - clock: The clock of the limit.
     /// - Returns: `true` if each part of the exchange ends at the limit.
     func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool
-
-    /// Returns the probable mistakes in the configuration of the transport, such as a host with a single pin.
-    ///
-    /// ``diagnostics`` includes them. The default returns none. A component that sends through another one returns the
-    /// diagnostics of that component.
-    ///
-    /// ```swift
-    /// struct ProxyTransport: NetworkingTransport {
-    ///     let proxy: URL?
-    ///
-    ///     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-    ///         throw NetworkingError(.connection, request: request)
-    ///     }
-    ///
-    ///     func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-    ///         proxy == nil ? [StackDiagnostic("No proxy is set. Pass one.", aboutTransport: self)] : []
-    ///     }
-    /// }
-    /// ```
-    ///
-    /// - Parameter modifiers: The modifiers of the whole stack, the outermost first.
-    /// - Returns: The diagnostics.
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic]
 }
 
 extension NetworkingComponent {
@@ -113,11 +100,13 @@ extension NetworkingComponent {
         false
     }
 
-    /// Rewrites nothing.
-    public func resolve(_ request: inout HTTPRequestData) {}
+    /// Rewrites a request as the upstream component does.
+    public func resolve(_ request: inout HTTPRequestData) {
+        next?.resolve(&request)
+    }
 
-    /// Returns `nil`.
+    /// Returns the principal of the upstream component; `nil` for a transport.
     public func principal(for request: HTTPRequestData) -> Principal? {
-        nil
+        next?.principal(for: request)
     }
 }

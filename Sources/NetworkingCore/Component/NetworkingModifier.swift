@@ -204,18 +204,11 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
         modifier.enforcesLimit(of: request, on: clock, upstream: upstream)
     }
+}
 
-    @usableFromInline var modifiers: [any NetworkingModifier] {
-        presentModifiers(in: modifier) + upstream.modifiers
-    }
-
-    @usableFromInline
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        upstream.transportDiagnostics(below: modifiers)
-    }
-
-    @usableFromInline var requestOptions: Set<RequestOptionKey> {
-        modifier.requestOptions.union(upstream.requestOptions)
+extension Modified: StackDescribing {
+    @usableFromInline var stackPart: StackPart {
+        StackPart(modifiers: (modifier as? any StackDescribing)?.stackPart.modifiers ?? [modifier])
     }
 }
 
@@ -273,18 +266,10 @@ extension Optional: RequestOptionReader where Wrapped: NetworkingModifier {
     }
 }
 
-/// A modifier that may be absent.
-private protocol OptionalModifier {
-    var presentModifiers: [any NetworkingModifier] { get }
-}
-
-extension Optional: OptionalModifier where Wrapped: NetworkingModifier {
-    fileprivate var presentModifiers: [any NetworkingModifier] {
-        map { NetworkingCore.presentModifiers(in: $0) } ?? []
+extension Optional: StackDescribing where Wrapped: NetworkingModifier {
+    /// The modifier, if there is one.
+    public var stackPart: StackPart {
+        guard let self else { return StackPart(modifiers: []) }
+        return StackPart(modifiers: (self as? any StackDescribing)?.stackPart.modifiers ?? [self])
     }
-}
-
-/// Returns a modifier without the optionals around it, or nothing if it is absent.
-private func presentModifiers(in modifier: some NetworkingModifier) -> [any NetworkingModifier] {
-    (modifier as? any OptionalModifier)?.presentModifiers ?? [modifier]
 }

@@ -1,7 +1,7 @@
 /// The place of a modifier in a stack: the modifiers outside and inside of it.
 ///
-/// A rule usually refers to roles. A rule that needs more than a role casts a modifier to a protocol, such as
-/// ``DeadlineProviding``, or to the rule's own type.
+/// A rule usually refers to roles. A rule that needs more than a role casts a modifier to ``StackDescribing``, to a
+/// protocol of its own, or to the rule's own type.
 public struct StackPlace: Sendable {
     /// The modifiers outside, the nearest first.
     ///
@@ -20,10 +20,7 @@ public struct StackPlace: Sendable {
 
     /// The environment that the modifiers outside set with `environment(_:_:)`, on top of the current one.
     public var environment: NetworkEnvironment {
-        outer.reversed()
-            .reduce(.current) { environment, modifier in
-                (modifier as? any EnvironmentSetting).map { environment.merging($0.environment) } ?? environment
-            }
+        .current.merging(outer.reversed())
     }
 
     /// Returns whether the place is inside a modifier with a role.
@@ -37,16 +34,63 @@ public struct StackPlace: Sendable {
     }
 }
 
-/// A modifier that sets values of the environment for everything upstream.
-protocol EnvironmentSetting: UpstreamLimited {
-    /// The default environment with these values set.
-    var environment: NetworkEnvironment { get }
+/// A part of a stack that describes itself beyond its roles.
+///
+/// ```swift
+/// struct Budgeted: NetworkingModifier, StackDescribing {
+///     let limit: Duration
+///     var roles: Set<StackRole> { [.deadline] }
+///     var stackPart: StackPart { StackPart(deadline: limit) }
+/// }
+/// ```
+public protocol StackDescribing {
+    /// The facts that the rules of other parts and the outline use.
+    var stackPart: StackPart { get }
 }
 
-/// A modifier that limits the time of a whole call, in the role ``StackRole/deadline``.
-///
-/// The rules of other modifiers read its limit.
-public protocol DeadlineProviding: NetworkingModifier {
-    /// The maximum duration of a call, for requests without a ``HTTPRequestData/deadline``.
-    var limit: Duration { get }
+/// What a part of a stack says about itself.
+public struct StackPart: Sendable {
+    /// The maximum duration of a call, for a modifier in the role ``StackRole/deadline``.
+    ///
+    /// A request with its own ``HTTPRequestData/deadline`` may take longer.
+    public let deadline: Duration?
+    /// The authority of the server that the part names, to which the credentials next to it belong.
+    package let server: String?
+    /// The default environment with the values that the part sets for everything upstream.
+    let environment: NetworkEnvironment?
+    /// The part's line in the outline, in place of its description.
+    let name: String?
+    /// The modifiers that the part consists of, outermost first, without absent ones; `nil` for a part that is not made
+    /// of others.
+    let modifiers: [any NetworkingModifier]?
+
+    /// Creates the facts of a part that limits the time of a call.
+    ///
+    /// - Parameter deadline: The maximum duration of a call.
+    public init(deadline: Duration?) {
+        self.init(deadline: deadline, modifiers: nil)
+    }
+
+    /// Creates the facts of a part that names a server, or that has another name than its type.
+    package init(server: String? = nil, name: String? = nil) {
+        self.init(server: server, name: name, modifiers: nil)
+    }
+
+    init(environment: NetworkEnvironment) {
+        self.init(environment: environment, modifiers: nil)
+    }
+
+    init(
+        deadline: Duration? = nil,
+        server: String? = nil,
+        environment: NetworkEnvironment? = nil,
+        name: String? = nil,
+        modifiers: [any NetworkingModifier]?
+    ) {
+        self.deadline = deadline
+        self.server = server
+        self.environment = environment
+        self.name = name
+        self.modifiers = modifiers
+    }
 }

@@ -22,30 +22,7 @@ extension NetworkingComponent {
     }
 }
 
-extension NetworkingComponent {
-    /// The environment of work that belongs to a call and is done outside of the stack, such as a wait between two
-    /// requests: the caller's environment with the values that the stack sets.
-    ///
-    /// If the stack sets a value at several places, the outermost one counts.
-    package var environmentOfStack: NetworkEnvironment {
-        modifiers.reversed()
-            .reduce(.current) { environment, part in
-                (part as? any EnvironmentSetting).map { environment.merging($0.environment) } ?? environment
-            }
-    }
-
-    /// The environment of the stack's `authenticated` modifier.
-    ///
-    /// Code that signs in through the stack, without one of its requests, runs in this environment.
-    package var environmentOfCredentials: NetworkEnvironment {
-        modifiers.prefix { !$0.roles.contains(.authentication) }
-            .reduce(.current) { environment, part in
-                (part as? any EnvironmentSetting).map { environment.merging($0.environment) } ?? environment
-            }
-    }
-}
-
-struct EnvironmentValue: EnvironmentSetting, CustomStringConvertible, CustomReflectable {
+struct EnvironmentValue: UpstreamLimited, StackDescribing, CustomStringConvertible, CustomReflectable {
     /// The default environment with the one value set.
     let environment: NetworkEnvironment
     let name: String
@@ -54,6 +31,10 @@ struct EnvironmentValue: EnvironmentSetting, CustomStringConvertible, CustomRefl
         try await withEnvironment(NetworkEnvironment.current.merging(environment)) {
             try await upstream.send(request)
         }
+    }
+
+    var stackPart: StackPart {
+        StackPart(environment: environment)
     }
 
     /// The name of the key without its value, which may be a secret.

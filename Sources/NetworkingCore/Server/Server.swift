@@ -50,7 +50,7 @@ extension HTTPRequestData {
 }
 
 /// Rewrites requests for a server, with one mutation for each of the `server` modifiers.
-struct Server: ServerNaming, CustomStringConvertible {
+struct Server: UpstreamLimited, StackDescribing, CustomStringConvertible {
     /// What a modifier does with the path of a request.
     enum PathChange {
         /// It sets a path that is open.
@@ -89,6 +89,10 @@ struct Server: ServerNaming, CustomStringConvertible {
 
     var roles: Set<StackRole> {
         credential == .authorization ? [.server, .authorizationField] : [.server]
+    }
+
+    package var stackPart: StackPart {
+        StackPart(server: authority)
     }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {

@@ -19,7 +19,7 @@ import Synchronization
 /// reports the bytes that it has sent to ``HTTPRequestData/progressHandler``; the library counts them for a body of
 /// unknown length. A transport with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no
 /// timeout if ``HTTPRequestData/isSilenceLimited`` is `true`.
-public protocol NetworkingTransport: NetworkingComponent {
+public protocol NetworkingTransport: TransportDescribing {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///
     /// It follows no redirects. If the caller is cancelled, it throws `CancellationError` without waiting for the

@@ -133,32 +133,6 @@ package final class OpenStreams: Sendable {
     }
 }
 
-/// A transport with a limited number of connections, which can explain why a request waited for one.
-///
-/// The error of a `timeout` contains the explanation. A transport of yours also reports the wait, with
-/// `request.waiting(.connection) { … }`.
-public protocol ConnectionCounting {
-    /// Returns the reason why a request may have waited for a connection, and a way to solve it.
-    ///
-    /// - Parameter request: The request, which has exceeded a time limit.
-    /// - Returns: The reason; `nil` if it is not known.
-    func connectionShortage(for request: HTTPRequestData) -> String?
-}
-
-extension Modified: ConnectionCounting {
-    @usableFromInline
-    func connectionShortage(for request: HTTPRequestData) -> String? {
-        (upstream as? any ConnectionCounting)?.connectionShortage(for: request)
-    }
-}
-
-extension AnyNetworkingComponent: ConnectionCounting {
-    /// Returns the reason that the component inside gives; `nil` if it gives none.
-    public func connectionShortage(for request: HTTPRequestData) -> String? {
-        (base as? any ConnectionCounting)?.connectionShortage(for: request)
-    }
-}
-
 extension Wait {
     /// An exchange waits because open streams occupy every connection that the transport makes to the server.
     ///

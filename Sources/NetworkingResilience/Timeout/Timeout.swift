@@ -117,7 +117,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         let limits = limits.replaced(by: request)
         request.emit(TimeoutEvent.expired(after: limits[limit]))
         var reason = limits.reason(for: limit)
-        if limit != .idle, let shortage = (upstream as? any ConnectionCounting)?.connectionShortage(for: request) {
+        if limit != .idle, let shortage = upstream.connectionShortage(for: request) {
             reason += " \(shortage)"
         }
         return NetworkingError(.timeout, request: request, underlying: underlying, reason: reason)
@@ -148,7 +148,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
                 )
             )
         }
-        let deadlines = (stack.outer + stack.inner).compactMap { ($0 as? any DeadlineProviding)?.limit }
+        let deadlines = (stack.outer + stack.inner).compactMap { ($0 as? any StackDescribing)?.stackPart.deadline }
         if let limit = limits.whole, let deadline = deadlines.min(), limit > deadline {
             diagnostics.append(
                 StackDiagnostic(

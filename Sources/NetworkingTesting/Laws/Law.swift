@@ -10,6 +10,11 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     case pureResolve
     /// The upstream chain rewrites a request once per send.
     case oneResolve
+    /// A question about a stack gets the answer of the upstream, too: its modifiers, the options that it reads, the
+    /// diagnostics of its transport, and its shortage of connections.
+    ///
+    /// A stack with a modifier that does not end at a time limit does not claim to end at one.
+    case questions
     /// The principal of the upstream is visible, and a modifier that adds a credential when it sends a request names a
     /// principal.
     case principal
@@ -53,6 +58,9 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
             "Let resolve depend only on the request and on constants; counters and random values belong in send."
         case .oneResolve:
             "Pass on the received request, changed as needed, instead of a new one; a component forwards resolve."
+        case .questions:
+            "Name the component that requests are sent through in a property upstream, or conform to "
+                + "ForwardingComponent."
         case .principal:
             "Forward principal(for:) to the upstream, or do not implement it. "
                 + "A modifier that adds a credential implements it, and returns the user or service of the credential."

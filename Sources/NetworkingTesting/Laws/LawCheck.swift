@@ -17,6 +17,7 @@ struct LawCheck {
         case .ownResponse: try await returnsOwnResponse()
         case .pureResolve: try resolvesPurely()
         case .oneResolve: try await resolvesUpstreamOnce()
+        case .questions: try answersAsUpstream()
         case .principal: try await showsPrincipal()
         case .oneUser: try await sendsForOneUser()
         case .errors: try await passesOnErrors()

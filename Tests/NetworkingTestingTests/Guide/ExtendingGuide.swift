@@ -6,6 +6,16 @@ import Synchronization
 import TestSupport
 import Testing
 
+extension NetworkingComponent {
+    func brandedRequests() -> some NetworkingComponent {
+        modified("Branded") { request, upstream in
+            var request = request
+            request.headerFields[.userAgent] = "Shop/2"
+            return try await upstream.send(request)
+        }
+    }
+}
+
 struct LanguageSet: NetworkingModifier {
     let language: String
 
@@ -460,6 +470,14 @@ struct ExtendingGuide {
         _ = try await network.data(HTTPRequestData(path: "orders"))
         #expect(try await network.data(HTTPRequestData(path: "users")).isCached == false)
         #expect(transport.requests.count == 3)
+    }
+
+    @Test func brandsRequests() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.brandedRequests()
+        try await network.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(transport.requests.map { $0.headerFields[.userAgent] } == ["Shop/2"])
+        #expect(network.outline.hasPrefix("Branded\n"))
     }
 
     @Test func setsTheLanguage() async throws {

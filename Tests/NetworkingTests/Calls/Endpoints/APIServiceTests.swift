@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 private struct GetUser: Endpoint {
@@ -77,6 +78,8 @@ struct APIServiceTests {
         #expect(service.requestOptions == stack.requestOptions)
         #expect(service.outline == stack.outline)
         #expect(service.diagnostics == stack.diagnostics)
+        let limited = APIService(PromptTransport(), server: server)
+        #expect(limited.enforcesLimit(of: request, on: .continuous))
     }
 
     @Test func keepsTheLaws() async throws {

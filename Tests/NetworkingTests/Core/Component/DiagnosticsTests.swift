@@ -15,8 +15,9 @@ struct DiagnosticsTests {
             let last = network.diagnostics.last
             #expect(last?.modifier == "Misconfigured")
             #expect(last?.message.hasPrefix("There is no proxy below") == true)
-            #expect(network.transportDiagnostics(below: []).map(\.message) == ["There is no proxy below 0 modifiers."])
         }
+        let erased = AnyNetworkingComponent(Misconfigured())
+        #expect(erased.diagnostics.map(\.message) == ["There is no proxy below 0 modifiers."])
         #expect(transport.transportDiagnostics(below: []).isEmpty)
     }
 
@@ -193,10 +194,10 @@ struct DiagnosticsTests {
     @Test func modifiersThatAComponentForwardsAreDiagnosed() {
         var request = HTTPRequestData(authority: "api.example.com")
         request.cacheMode = .noStore
-        let network = Wrapper(base: transport.cached()).timeout(.seconds(1))
+        let network = Wrapper(upstream: transport.cached()).timeout(.seconds(1))
         #expect(network.diagnostics.count == 1)
         #expect(network.diagnostics(for: request).isEmpty)
-        #expect(Wrapper(base: transport).diagnostics(for: request).count == 1)
+        #expect(Wrapper(upstream: transport).diagnostics(for: request).count == 1)
     }
 
     // MARK: Options
@@ -346,9 +347,10 @@ private struct Repeated: NetworkingModifier {
     var roles: Set<StackRole> { [.retry] }
 }
 
-private struct Budgeted: DeadlineProviding {
+private struct Budgeted: NetworkingModifier, StackDescribing {
     let limit: Duration
     var roles: Set<StackRole> { [.deadline] }
+    var stackPart: StackPart { StackPart(deadline: limit) }
 }
 
 private struct NetworkReported: NetworkingModifier {
@@ -376,12 +378,9 @@ private struct PlaceReported: NetworkingModifier, CustomStringConvertible {
 }
 
 private struct Wrapper<Base: NetworkingComponent>: NetworkingComponent {
-    let base: Base
-
-    var modifiers: [any NetworkingModifier] { base.modifiers }
-    var requestOptions: Set<RequestOptionKey> { base.requestOptions }
+    let upstream: Base
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await base.send(request)
+        try await upstream.send(request)
     }
 }

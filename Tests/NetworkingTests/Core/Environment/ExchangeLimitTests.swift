@@ -98,7 +98,7 @@ struct ExchangeLimitTests {
     }
 
     /// A transport that is silent, and knows that its connections are occupied.
-    private struct OccupiedTransport: NetworkingTransport, ConnectionCounting {
+    private struct OccupiedTransport: NetworkingTransport {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             try await NetworkEnvironment.current.clock.sleep(for: .seconds(60))
             return HTTPResponseData(request: request)

@@ -92,7 +92,7 @@ struct OpenStreamsTests {
         #expect(streams.shortage(for: .lawful) == nil)
     }
 
-    private struct Full: NetworkingTransport, ConnectionCounting {
+    private struct Full: NetworkingTransport {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             HTTPResponseData(request: request, status: .ok, data: Data())
         }

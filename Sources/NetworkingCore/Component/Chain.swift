@@ -1,0 +1,100 @@
+// The link between components is for questions about a stack. A request takes the path of static dispatch instead.
+
+extension NetworkingComponent {
+    /// The component that this one sends through; `nil` for a transport.
+    var next: (any NetworkingComponent)? {
+        // Each request asks its transport, and a cast costs more than this comparison.
+        _Upstream.self == Never?.self ? nil : upstream as? any NetworkingComponent
+    }
+
+    /// The components that a request passes, from this one to the transport.
+    private var chain: some Sequence<any NetworkingComponent> {
+        sequence(first: self as any NetworkingComponent) { $0.next }
+    }
+
+    private var transports: [any TransportDescribing] {
+        chain.compactMap { $0 as? any TransportDescribing }
+    }
+
+    /// The modifiers of the stack, outermost first, without absent ones.
+    public var modifiers: [any NetworkingModifier] {
+        chain.flatMap { ($0 as? any StackDescribing)?.stackPart.modifiers ?? [] }
+    }
+
+    /// The request options that the parts of the stack read.
+    ///
+    /// A modifier with a second stack returns the options of that stack too.
+    public var requestOptions: Set<RequestOptionKey> {
+        let options = modifiers.map(\.requestOptions) + transports.map { $0.requestOptions }
+        return options.reduce(into: []) { $0.formUnion($1) }
+    }
+
+    /// The probable mistakes in how the stack's modifiers are ordered, the outermost modifier's first.
+    ///
+    /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
+    /// in ``NetworkingModifier/diagnostics(in:)``. The diagnostics of the transport follow
+    /// (``TransportDescribing/transportDiagnostics(below:)``). A test of the app can require that there are no
+    /// diagnostics:
+    ///
+    /// ```swift
+    /// #expect(network.diagnostics.isEmpty)
+    /// ```
+    ///
+    /// Diagnostics are computed on each access. Sending requests does not compute any.
+    public var diagnostics: [StackDiagnostic] {
+        let modifiers = modifiers
+        let rules = modifiers.indices.flatMap { index in
+            modifiers[index].diagnostics(in: StackPlace(of: index, in: modifiers))
+        }
+        return rules + transports.flatMap { $0.transportDiagnostics(below: modifiers) }
+    }
+
+    /// Returns the reason why a request may have waited for a connection of the transport, and a way to solve it.
+    ///
+    /// The error of a `timeout` contains it.
+    ///
+    /// - Parameter request: The request, which has exceeded a time limit.
+    /// - Returns: The reason; `nil` if the transport gives none.
+    public func connectionShortage(for request: HTTPRequestData) -> String? {
+        transports.lazy.compactMap { $0.connectionShortage(for: request) }.first
+    }
+
+    /// The parts of the stack with their settings, one per line, outermost part first.
+    ///
+    /// ```swift
+    /// print(network.outline)
+    /// // server(authority: "api.example.com")
+    /// // logged(level: info, detail: headers)
+    /// // timeout(10.0 seconds)
+    /// // URLSession
+    /// ```
+    ///
+    /// A part that is `CustomStringConvertible` is printed with its description, and any other part with its type.
+    public var outline: String {
+        chain.flatMap { outlineLines(of: $0) }.joined(separator: "\n")
+    }
+}
+
+extension NetworkingComponent {
+    /// The environment of work that belongs to a call and is done outside of the stack, such as a wait between two
+    /// requests: the caller's environment with the values that the stack sets.
+    ///
+    /// If the stack sets a value at several places, the outermost one counts.
+    package var environmentOfStack: NetworkEnvironment {
+        .current.merging(modifiers.reversed())
+    }
+
+    /// The environment of the stack's `authenticated` modifier.
+    ///
+    /// Code that signs in through the stack, without one of its requests, runs in this environment.
+    package var environmentOfCredentials: NetworkEnvironment {
+        .current.merging(modifiers.prefix { !$0.roles.contains(.authentication) })
+    }
+}
+
+extension NetworkEnvironment {
+    /// Returns this environment with all values that modifiers set, where a later modifier counts.
+    func merging(_ modifiers: some Sequence<any NetworkingModifier>) -> NetworkEnvironment {
+        modifiers.compactMap { ($0 as? any StackDescribing)?.stackPart.environment }.reduce(self) { $0.merging($1) }
+    }
+}

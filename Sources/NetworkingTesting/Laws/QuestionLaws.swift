@@ -1,0 +1,72 @@
+import NetworkingCore
+
+extension LawCheck {
+    /// Asks a stack about the transport and the modifier inside of it.
+    func answersAsUpstream() throws {
+        let upstream = AskedTransport().modified(AskedModifier())
+        let stack = wrap(AnyNetworkingComponent(upstream))
+        let modifiers = stack.modifiers
+        try require(
+            modifiers.last is AskedModifier,
+            "The modifiers of the upstream are not among those of the stack, so diagnostics overlook them."
+        )
+        let options = upstream.requestOptions
+        try require(
+            stack.requestOptions.isSuperset(of: options),
+            "The options that the upstream reads are reported as unread."
+        )
+        try require(
+            stack.diagnostics.contains { $0.modifier == "AskedTransport" },
+            "The diagnostics of the transport are not among those of the stack."
+        )
+        try require(
+            stack.connectionShortage(for: request) != nil,
+            "The transport's reason for a wait is not in the error of a timeout."
+        )
+        let isLimited = modifiers.allSatisfy { modifier in
+            modifier.enforcesLimit(of: request, on: .continuous, upstream: upstream)
+        }
+        let answer = stack.enforcesLimit(of: request, on: .continuous)
+        try require(
+            isLimited || !answer,
+            "The stack claims to end at a time limit, although one of its modifiers does not."
+        )
+        // Any other component may wait for more than its upstream, and then has to be cancelled at the limit.
+        guard stack.upstream is any ForwardingComponent else { return }
+        try require(
+            answer == isLimited,
+            "A time limit outside of the stack does not learn whether the upstream ends at it."
+        )
+    }
+}
+
+/// A transport with an answer to each question.
+private struct AskedTransport: NetworkingTransport, CustomStringConvertible {
+    let description = "AskedTransport"
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        HTTPResponseData(request: request)
+    }
+
+    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        true
+    }
+
+    var requestOptions: Set<RequestOptionKey> {
+        [RequestOptionKey(AskedOption.self)]
+    }
+
+    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+        [StackDiagnostic("The transport was asked.", aboutTransport: self)]
+    }
+
+    func connectionShortage(for request: HTTPRequestData) -> String? {
+        "The transport was asked."
+    }
+}
+
+private struct AskedModifier: UpstreamLimited {}
+
+private enum AskedOption: RequestOption {
+    static let defaultValue = false
+}
