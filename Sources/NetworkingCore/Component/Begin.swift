@@ -16,7 +16,9 @@ extension NetworkingComponent {
         try await carry(try prepared(routed: request), for: original)
     }
 
+    // Inlined, because a call of an async function costs as much as a layer of a stack.
     /// Sends a prepared request through the stack, and completes its response for the caller.
+    @inline(__always)
     func carry(_ underway: HTTPRequestData, for original: HTTPRequestData) async throws -> HTTPResponseData {
         var response = try await send(underway)
         if let sink = underway.sink {
@@ -29,7 +31,10 @@ extension NetworkingComponent {
     /// Returns a request as it is sent: rewritten by the whole chain, checked and marked.
     package func prepared(_ request: HTTPRequestData) throws -> HTTPRequestData {
         try Task.checkCancellation()
-        return try prepared(routed: routed(request))
+        var underway = request
+        route(&underway)
+        try prepare(&underway)
+        return underway
     }
 
     /// Returns a request as this stack sends it now: rewritten by the whole chain, for the users who are signed in.
@@ -43,31 +48,41 @@ extension NetworkingComponent {
     /// - Returns: The request, not checked yet.
     package func routed(_ request: HTTPRequestData, keepingUsers keepsUsers: Bool = false) -> HTTPRequestData {
         var routed = request
-        routed.removeAttemptFields()
-        // A listener or a strategy may send the request of another call.
-        if routed.state.contains(.hasEntered) {
-            routed.removeWay()
-        }
-        routed.forgetUsers()
-        if routed.isResolved {
-            routed.recognizeServer(of: self)
-        } else {
-            routed.resolve(by: self)
-        }
+        route(&routed)
         if keepsUsers {
             routed.content.value.users.areKept = true
         }
         return routed
     }
 
+    @inline(__always)
+    private func route(_ request: inout HTTPRequestData) {
+        request.removeAttemptFields()
+        // A listener or a strategy may send the request of another call.
+        if request.state.contains(.hasEntered) {
+            request.removeWay()
+        }
+        request.forgetUsers()
+        if request.isResolved {
+            request.recognizeServer(of: self)
+        } else {
+            request.resolve(by: self)
+        }
+    }
+
     /// Returns a request of ``routed(_:keepingUsers:)`` as it is sent: checked and marked.
     func prepared(routed request: HTTPRequestData) throws -> HTTPRequestData {
         try Task.checkCancellation()
         var underway = request
-        underway.sink?.prepare(&underway)
-        try underway.check()
-        underway.state.insert([.isUnderway, .hasEntered])
+        try prepare(&underway)
         return underway
+    }
+
+    @inline(__always)
+    private func prepare(_ request: inout HTTPRequestData) throws {
+        request.sink?.prepare(&request)
+        try request.check()
+        request.state.insert([.isUnderway, .hasEntered])
     }
 }
 

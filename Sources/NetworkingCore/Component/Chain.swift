@@ -3,8 +3,7 @@
 extension NetworkingComponent {
     /// The component that this one sends through; `nil` for a transport.
     var next: (any NetworkingComponent)? {
-        // Each request asks its transport, and a cast costs more than this comparison.
-        _Upstream.self == Never?.self ? nil : upstream as? any NetworkingComponent
+        upstream as? any NetworkingComponent
     }
 
     /// The components that a request passes, from this one to the transport.

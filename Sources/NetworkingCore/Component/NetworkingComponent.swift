@@ -110,3 +110,14 @@ extension NetworkingComponent {
         next?.principal(for: request)
     }
 }
+
+// A transport is asked for each request, so it does not look for an upstream.
+extension NetworkingComponent where _Upstream == Never? {
+    /// Rewrites nothing.
+    public func resolve(_ request: inout HTTPRequestData) {}
+
+    /// Returns `nil`.
+    public func principal(for request: HTTPRequestData) -> Principal? {
+        nil
+    }
+}

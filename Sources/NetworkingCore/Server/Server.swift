@@ -91,7 +91,7 @@ struct Server: UpstreamLimited, StackDescribing, CustomStringConvertible {
         credential == .authorization ? [.server, .authorizationField] : [.server]
     }
 
-    package var stackPart: StackPart {
+    var stackPart: StackPart {
         StackPart(server: authority)
     }
 
