@@ -178,7 +178,8 @@ struct DeduplicatedKeyTests {
             }
         }
         let emily = Task { try await text() }
-        try await eventually("inFlight.waiting == 1") { inFlight.waiting == 1 }
+        // A caller counts as waiting before its exchange has read the user.
+        try await eventually("the first request is sent") { !isFirst.withLock { $0 } }
         user.withLock { $0 = "james" }
         let james = Task { try await text() }
         try await eventually("inFlight.waiting == 2") { inFlight.waiting == 2 }
