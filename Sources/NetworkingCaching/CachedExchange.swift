@@ -499,18 +499,17 @@ struct CachedExchange: Sendable {
 extension Result<HTTPResponseData, any Error> {
     /// Returns whether the server could not be reached; `false` if the server sent a failure status, `nil` in all other
     /// cases.
-    fileprivate func failsUnreachable(for request: HTTPRequestData) -> Bool? {
+    func failsUnreachable(for request: HTTPRequestData) -> Bool? {
         let isUnavailable = request.response(in: self)?.status.isUnavailable == true
         switch self {
         case .success:
             return isUnavailable ? false : nil
         case .failure(let error):
             guard let error = error as? NetworkingError else { return isUnavailable ? false : nil }
-            switch error.kind {
-            case .status, .tooLarge:
-                return isUnavailable ? false : nil
+            switch error.kind.meaning {
+            case .answered, .unusable: return isUnavailable ? false : nil
             // An invalid certificate is not in the list, because the app must learn of it.
-            case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: return true
+            case .unreachable, .interrupted: return true
             default: return nil
             }
         }

@@ -213,7 +213,7 @@ public final class RetryBudget: Sendable {
         private mutating func expire(at now: Duration, _ window: Duration) {
             // Most calls come in the same tenth, and converting durations takes longer than the rest of this type.
             guard now >= bucketEnd else { return }
-            let position = now.inSeconds / window.inSeconds * 10
+            let position = now / window * 10
             let current = Int64(max(0, min(position, 1e18)))
             bucketEnd = now + window / 10 * max(0, Double(current) + 1 - position)
             guard current > bucket else { return }
