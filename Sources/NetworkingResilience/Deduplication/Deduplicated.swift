@@ -50,26 +50,6 @@ extension NetworkingComponent {
             )
         )
     }
-
-    /// Sends identical concurrent requests once and returns the response to every caller.
-    ///
-    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name that
-    /// the guide of danthorpe/swift-networking uses.
-    ///
-    /// - Returns: A component that shares exchanges and throws their errors.
-    public func removeDuplicates() -> some NetworkingComponent {
-        deduplicated()
-    }
-
-    /// Sends identical concurrent requests once and returns the response to every caller.
-    ///
-    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name that
-    /// the code of danthorpe/swift-networking uses.
-    ///
-    /// - Returns: A component that shares exchanges and throws their errors.
-    public func duplicatesRemoved() -> some NetworkingComponent {
-        deduplicated()
-    }
 }
 
 extension HTTPRequestData {

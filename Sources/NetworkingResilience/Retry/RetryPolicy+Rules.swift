@@ -71,10 +71,6 @@ extension Attempt {
         case .failure(let error): (error as? NetworkingError)?.retryRefusal
         }
     }
-
-    var budgetFailure: RetryBudget.Failure {
-        (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
-    }
 }
 
 extension Result<HTTPResponseData, any Error> {

@@ -64,12 +64,6 @@ struct DeduplicatedTests {
         #expect(inFlightRequests.count == 0)
     }
 
-    @Test func synonymsHaveTheSameDefaults() {
-        let outline = MockTransport().deduplicated().outline
-        #expect(MockTransport().removeDuplicates().outline == outline)
-        #expect(MockTransport().duplicatesRemoved().outline == outline)
-    }
-
     @Test func laterRequestIsSentSeparately() async throws {
         transport.respond(with: .text("hello"))
         try await network.data(.lawful)
