@@ -116,8 +116,8 @@ public final class RetryBudget: Sendable {
         ) -> Dictionary<AuthorityKey?, Account>.Index {
             if accounts.count >= Self.limit {
                 // A tenth is removed at a time, so that the search for them is cheap on average.
-                for (server, _) in accounts.sorted(by: { $0.value.lastUse < $1.value.lastUse }).prefix(Self.limit / 10)
-                {
+                let oldest = accounts.sorted { $0.value.lastUse < $1.value.lastUse }.prefix(Self.limit / 10)
+                for (server, _) in oldest {
                     accounts[server] = nil
                 }
             }
