@@ -9,7 +9,7 @@ extension HTTPRequestData {
     ///   - store: The object with the credentials.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` with
     ///   ``NetworkingError/isOfAnotherUser`` if they belong to another user.
-    public func checkUser(_ principal: Principal, signIn: UInt64? = nil, of store: some AnyObject & Sendable) throws {
+    public func checkUser(_ principal: Principal, signIn: UInt64? = nil, of store: any AnyObject & Sendable) throws {
         guard content.value.users.admit(principal, signIn, of: store) else { throw isOfAnotherUser }
     }
 
