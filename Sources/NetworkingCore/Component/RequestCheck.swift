@@ -25,6 +25,7 @@ extension HTTPRequestData {
     /// The reason why the request is invalid and a way to solve it; `nil` if it is valid.
     ///
     /// - Parameter isPlain: Whether the target is known to be valid.
+    /// - Returns: The reason.
     private func invalidity(isPlain: Bool) -> String? {
         guard var text = authority else {
             return "The request has no authority. Add .server(authority:) to the stack, or give the request a URL."
