@@ -163,6 +163,27 @@ struct StoredThenFreshTests {
         #expect(sink.data.isEmpty)
     }
 
+    /// A part around the cache, such as a limiter of the app, may report progress for the stored response too.
+    @Test func progressIsThatOfTheServersResponse() async throws {
+        let reports = Journal()
+        let reporting = Sending { request, upstream in
+            request.progressHandler?(TransferProgress(sent: request.bytesToSend))
+            return try await upstream.send(request)
+        }
+        let cached = MockTransport { _ in self.response("one") }.cached()
+        _ = try await cached.data(.lawful)
+        let request = HTTPRequestData.lawful
+            .with { $0.progressHandler = { if $0.received.count == 0 { reports.note("started") } } }
+        _ = try await texts(cached.modified(reporting).storedThenFresh(request))
+        let single = Journal()
+        let other = HTTPRequestData.lawful.with { request in
+            request.cacheMode = .noCache
+            request.progressHandler = { if $0.received.count == 0 { single.note("started") } }
+        }
+        _ = try await cached.modified(reporting).data(other)
+        #expect(reports.entries == single.entries)
+    }
+
     // MARK: Typed
 
     @Test func decodesBothResponses() async throws {
