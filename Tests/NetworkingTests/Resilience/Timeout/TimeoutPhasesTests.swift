@@ -258,26 +258,6 @@ struct TimeoutPhasesTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    /// The transport takes so long to notice the cancellation that another limit passes meanwhile.
-    @Test func errorNamesTheFirstLimitThatPassed() async throws {
-        let ends = Suspension<Void>()
-        let slow = Sending { request, _ in
-            await Task { try? await ends.value() }.value
-            request.emit(ExchangeEvent.started)
-            request.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
-            throw CancellationError()
-        }
-        let stack = MockTransport { _ in .ok() }.modified(slow).timeout(.seconds(9), head: .seconds(1))
-            .environment(\.clock, .manual(clock))
-        let call = Task { try await stack.data(.lawful) }
-        try await clock.advance(by: .seconds(1), afterSleepers: 1)
-        #expect(clock.sleepers == 0)
-        clock.advance(by: .seconds(9))
-        ends.resume()
-        let error = await #expect(throws: NetworkingError.self) { try await call.value }
-        #expect(error?.reason.contains("1.0 seconds") == true, "\(error?.reason ?? "")")
-    }
-
     /// The second exchange of an attempt sends the body again.
     @Test func sentBytesOfAnEarlierExchangeDoNotCount() async throws {
         let network = transport { call in
