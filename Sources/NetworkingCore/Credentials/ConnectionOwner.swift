@@ -112,34 +112,3 @@ extension HTTPRequestData {
         static let isSetByStack = true
     }
 }
-
-/// The fields and query items with the credentials of a principal that a part of the stack has added, after those of
-/// other parts.
-final class OwnedCredentials: Sendable {
-    private let principal: Principal
-    fileprivate let fields: [HTTPField.Name]
-    fileprivate let queryItems: [String]
-    fileprivate let earlier: OwnedCredentials?
-
-    fileprivate init(
-        _ principal: Principal,
-        _ fields: [HTTPField.Name],
-        _ queryItems: [String],
-        after earlier: OwnedCredentials?
-    ) {
-        (self.principal, self.fields, self.queryItems, self.earlier) = (principal, fields, queryItems, earlier)
-    }
-
-    /// The principals, in the order in which their credentials were added.
-    fileprivate var principals: [Principal] {
-        (earlier?.principals ?? []) + [principal]
-    }
-
-    fileprivate func contains(_ field: HTTPField.Name) -> Bool {
-        fields.contains(field) || earlier?.contains(field) == true
-    }
-
-    fileprivate func contains(queryItem name: String) -> Bool {
-        queryItems.contains(name) || earlier?.contains(queryItem: name) == true
-    }
-}
