@@ -6,12 +6,13 @@ import Synchronization
 /// A change reads the stored entries of its URL and then writes, so two changes of one URL must not overlap. A change
 /// belongs to no caller: a response and a read wait for it for a short time only, and it continues without them.
 final class CacheWrites: Sendable {
-    /// The maximum time that a response or a read waits for a change.
+    /// The maximum time that a response or a read waits for a change, on the environment's clock.
     ///
     /// A disk that works takes a fraction of it. In that case the status of the response is exact, and other processes
     /// see the change when the response is returned.
     static let patience = Duration.milliseconds(250)
-    /// The maximum time that a request waits for the entries of its URL, after which it is sent.
+    /// The maximum time that a request waits for the entries of its URL, after which it is sent, on the environment's
+    /// clock.
     static let readPatience = Duration.seconds(1)
     /// The maximum number of changes in progress, which limits the memory if the store never returns.
     static let maximumCount = 256
@@ -39,24 +40,19 @@ final class CacheWrites: Sendable {
     }
 
     /// Returns a place after all earlier changes of a URL; `nil` if too many changes are in progress.
-    func place(for url: String) -> Place? {
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - onlyIfFirst: Whether to return `nil` if there is an earlier change of the URL, too.
+    /// - Returns: The place.
+    func place(for url: String, onlyIfFirst: Bool = false) -> Place? {
         let change = Change()
         return state.withLock { state in
-            guard state.active.count < Self.maximumCount else { return nil }
-            state.active.insert(ObjectIdentifier(change))
-            defer { state.last[url] = change }
-            return Place(url: url, change: change, previous: state.last[url])
-        }
-    }
-
-    /// Returns a place that has no earlier change of its URL; `nil` if there is one.
-    func firstPlace(for url: String) -> Place? {
-        let change = Change()
-        return state.withLock { state in
-            guard state.active.count < Self.maximumCount, state.last[url] == nil else { return nil }
+            let previous = state.last[url]
+            guard state.active.count < Self.maximumCount, !onlyIfFirst || previous == nil else { return nil }
             state.active.insert(ObjectIdentifier(change))
             state.last[url] = change
-            return Place(url: url, change: change, previous: nil)
+            return Place(url: url, change: change, previous: previous)
         }
     }
 
@@ -125,8 +121,7 @@ final class CacheWrites: Sendable {
         let wait = Suspension<CacheBypass?>()
         if let result = change.add({ wait.resume(with: $0) }) { return result }
         guard patience > .zero else { return .failure(CancellationError()) }
-        // The time of the disk, and not that of the environment's clock, which a test may stop.
-        let clock = NetworkClock.continuous
+        let clock = NetworkEnvironment.current.clock
         let alarm = clock.alarm(at: clock.now + patience) { [self] in
             guard wait.resume(with: .failure(CancellationError())) else { return }
             state.withLock { state in
