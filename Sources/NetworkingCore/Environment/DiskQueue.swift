@@ -52,8 +52,8 @@ package struct DiskQueue: Sendable {
 
     /// Runs work on a thread for the disk, and waits for its end even if the caller is cancelled.
     ///
-    /// It is for a store whose callers end their wait for the store itself (`StoreWait`), while the store must learn the
-    /// result of its work.
+    /// It is for a store whose callers end their wait for the store itself (`StoreWait`), while the store must learn
+    /// the result of its work.
     package static func complete<Value: Sendable>(
         _ work: @escaping @Sendable () throws(FileFault) -> Value
     ) async throws(FileFault) -> Value {

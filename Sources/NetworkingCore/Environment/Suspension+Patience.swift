@@ -6,8 +6,8 @@ extension Suspension {
 
     /// Waits for work that has started; after the caller's cancellation, only for a short time.
     ///
-    /// Work that needs no more than 100 milliseconds, such as that of a disk that works, is completed, and its result is
-    /// returned.
+    /// Work that needs no more than 100 milliseconds, such as that of a disk that works, is completed, and its result
+    /// is returned.
     ///
     /// - Parameter onCancel: Called when the caller is cancelled.
     /// - Returns: The result of the work.
