@@ -29,8 +29,8 @@ package enum RequestTarget {
         }
     }
 
-    /// Returns whether a target is like nearly all targets: valid, with a slash at its start, and without a segment that
-    /// ``removingDotSegments(_:)`` would remove.
+    /// Returns whether a target is like nearly all targets: valid, with a slash at its start, and without a segment
+    /// that ``removingDotSegments(_:)`` would remove.
     static func isPlain(_ target: String) -> Bool {
         var target = target
         return target.withUTF8 { bytes in
