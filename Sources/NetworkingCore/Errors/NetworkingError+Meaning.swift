@@ -6,9 +6,8 @@ extension NetworkingError {
     /// of your own that decides by the meaning also knows what to do with a kind that is added later.
     ///
     /// ```swift
-    /// switch error.kind.meaning {
-    /// case .unreachable: try await other.send(request)
-    /// default: throw error
+    /// func mayTryAnotherServer(after error: NetworkingError) -> Bool {
+    ///     error.kind.meaning == .unreachable
     /// }
     /// ```
     @nonexhaustive
