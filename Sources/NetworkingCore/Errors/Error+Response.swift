@@ -32,7 +32,7 @@ extension HTTPRequestData {
     }
 
     /// The response that a modifier further in replaces by an error of the app; `nil` if no modifier does so.
-    package var refusedResponse: RefusedResponse? {
+    var refusedResponse: RefusedResponse? {
         get { self[option: RefusedResponseOption.self] }
         set { self[option: RefusedResponseOption.self] = newValue }
     }
@@ -46,13 +46,11 @@ extension HTTPRequestData {
 /// The last response of a request that was replaced by an error of the app, and that error's type.
 ///
 /// An error is any value, so it cannot be recognised; its type distinguishes it from errors of other parts.
-package final class RefusedResponse: Sendable {
+final class RefusedResponse: Sendable {
     private let last = Mutex<(type: ObjectIdentifier, response: HTTPResponseData)?>(nil)
 
-    package init() {}
-
     /// Records that a response is replaced by an error.
-    package func record(_ response: HTTPResponseData, as error: any Error) {
+    func record(_ response: HTTPResponseData, as error: any Error) {
         last.withLock { $0 = (Self.type(of: error), response) }
     }
 
@@ -61,7 +59,7 @@ package final class RefusedResponse: Sendable {
         last.withLock { $0 = nil }
     }
 
-    package func response(of error: any Error) -> HTTPResponseData? {
+    func response(of error: any Error) -> HTTPResponseData? {
         last.withLock { last in last.flatMap { $0.type == Self.type(of: error) ? $0.response : nil } }
     }
 

@@ -188,28 +188,6 @@ struct DeduplicatedKeyTests {
         #expect(try await james.value.contains("james"))
     }
 
-    /// The comparison of an option's values is code of the app, which may use the same object.
-    @Test(.timeLimit(.minutes(1))) func comparisonOfAnOptionMayUseTheRequestsInFlight() async throws {
-        struct Counting: Hashable, Sendable {
-            let inFlight: InFlightRequests
-
-            static func == (lhs: Counting, rhs: Counting) -> Bool {
-                lhs.inFlight.waiting >= 0
-            }
-
-            func hash(into hasher: inout Hasher) {}
-        }
-        enum CountingOption: RequestOption {
-            static let defaultValue: Counting? = nil
-        }
-        let count = try await exchanges(
-            shared,
-            shared,
-            .lawful.with { $0[option: CountingOption.self] = Counting(inFlight: inFlight) }
-        )
-        #expect(count == 1)
-    }
-
     /// A credential that both requests have is part of the key.
     @Test func requestsWithTheSameCredentialShareAnExchange() async throws {
         let request = HTTPRequestData.lawful.with { $0.setCredential("key", forQueryItem: "user") }
