@@ -428,7 +428,7 @@ struct DeduplicatedTests {
         let slow = Task {
             try await network.data(.lawful) { _ in
                 entered.note("blocks")
-                _ = release.wait(timeout: .now() + 30)
+                _ = release.wait(timeout: .now() + 300)
             }
         }
         try await eventually("the exchange has started") { inFlightRequests.waiting == 1 }
@@ -449,7 +449,7 @@ struct DeduplicatedTests {
         let call = Task {
             try await network.data(.lawful) { _ in
                 entered.note("blocks")
-                _ = release.wait(timeout: .now() + 30)
+                _ = release.wait(timeout: .now() + 300)
             }
         }
         try await eventually("the exchange has started") { inFlightRequests.waiting == 1 }
