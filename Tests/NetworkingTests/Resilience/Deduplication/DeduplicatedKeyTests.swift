@@ -188,6 +188,36 @@ struct DeduplicatedKeyTests {
         #expect(try await james.value.contains("james"))
     }
 
+    /// The comparison of an option's values is code of the app, which may use the same object.
+    @Test func comparisonOfAnOptionMayUseTheRequestsInFlight() async throws {
+        struct Counting: Hashable, Sendable {
+            let inFlight: InFlightRequests
+            let comparisons: Journal
+
+            static func == (lhs: Counting, rhs: Counting) -> Bool {
+                lhs.comparisons.note("\(lhs.inFlight.waiting)")
+                return true
+            }
+
+            func hash(into hasher: inout Hasher) {}
+        }
+        enum CountingOption: RequestOption {
+            static let defaultValue: Counting? = nil
+
+            static func identity(of value: Counting?) -> (any Hashable & Sendable)? {
+                value
+            }
+        }
+        let comparisons = Journal()
+        let count = try await exchanges(
+            shared,
+            shared,
+            .lawful.with { $0[option: CountingOption.self] = Counting(inFlight: inFlight, comparisons: comparisons) }
+        )
+        #expect(count == 1)
+        #expect(comparisons.entries.contains("1"))
+    }
+
     /// A credential that both requests have is part of the key.
     @Test func requestsWithTheSameCredentialShareAnExchange() async throws {
         let request = HTTPRequestData.lawful.with { $0.setCredential("key", forQueryItem: "user") }
