@@ -86,12 +86,12 @@ final class CallDeadline: Sendable {
         }
     }
 
-    /// What the work has left for the error of the deadline.
+    /// The report of the unfinished work, for the error of the deadline.
     var record: (any Sendable)? {
         left.withLock { $0 }
     }
 
-    /// Replaces what the work has left, also for the callers that share the work.
+    /// Replaces the report of the unfinished work, also for the callers that share the work.
     func leave(_ record: (any Sendable)?) {
         left.withLock { $0 = record }
         origin?.leave(record)
@@ -104,20 +104,20 @@ protocol DeadlineSource: AnyObject, Sendable {
     /// The latest deadline of the callers; `nil` if a caller has none.
     var latestDeadline: Duration? { get }
 
-    /// Replaces what the work has left for the errors of the callers' deadlines.
+    /// Replaces the report of the unfinished work for the deadlines of all callers.
     func leave(_ record: (any Sendable)?)
 }
 
 extension NetworkEnvironment {
-    /// What the work upstream of the deadline has left for the deadline's error; `nil` if it has left nothing.
+    /// The report of the unfinished work upstream, for the error of the deadline; `nil` if there is none.
     ///
-    /// At the deadline the work is cancelled, so that its own error is only a cancellation. A modifier that has
-    /// something to report about the unfinished work, such as its attempts, leaves it with ``leaveForDeadline(_:)``.
+    /// At the deadline the work is cancelled, so its own error is only a cancellation. A modifier reports its attempts
+    /// with ``leaveForDeadline(_:)``.
     package var leftForDeadline: (any Sendable)? {
         callDeadline?.record
     }
 
-    /// Replaces what the work has left for the error of the deadline.
+    /// Replaces the report of the unfinished work, for the error of the deadline.
     package func leaveForDeadline(_ record: (any Sendable)?) {
         callDeadline?.leave(record)
     }

@@ -1,5 +1,5 @@
 extension NetworkingError {
-    /// What a failure says about the exchange: how far the request came, and whose fault the failure is.
+    /// The stage at which an exchange failed, by which the parts of a stack decide.
     ///
     /// Each ``Kind`` has one meaning. The parts of a stack decide by the meaning whether a request may be sent again,
     /// whether a stored response may be used instead, and whether something may have changed on the server. A modifier
@@ -35,7 +35,7 @@ extension NetworkingError {
 }
 
 extension NetworkingError.Kind {
-    /// What a failure of this kind says about the exchange.
+    /// The stage at which an exchange with a failure of this kind failed.
     public var meaning: NetworkingError.Meaning {
         switch self {
         case .invalidRequest, .unencodableBody, .bodyNotReplayable, .unimplemented: .invalid

@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingCaching
 
-/// Credentials in URLs, in what a store receives.
+/// Credentials in URLs, as a store receives them.
 @Suite(.stoppedClock, .timeLimit(.minutes(5)))
 struct CacheSealTests {
     /// A store that records the text of everything that it receives.

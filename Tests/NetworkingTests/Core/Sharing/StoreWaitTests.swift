@@ -265,7 +265,7 @@ struct StoreWaitTests {
         }
     }
 
-    /// A transport whose exchange is an operation.
+    /// A transport that runs an operation for each request.
     private struct Running: NetworkingTransport {
         let operation: @Sendable () async throws -> Void
 
@@ -275,7 +275,7 @@ struct StoreWaitTests {
         }
     }
 
-    /// The work of an abandoned wait goes on, and the file is closed after it.
+    /// Abandoned work continues, and its file is closed when it ends.
     @Test func partialFileIsClosedAfterAWriteThatNoCallerWaitsFor() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "part").path
