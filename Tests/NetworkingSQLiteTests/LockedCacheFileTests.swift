@@ -154,6 +154,10 @@ struct LockedCacheFileTests {
             await #expect(throws: CancellationError.self) { try await call.value }
             #expect(limit.isReached == isLimit)
             for other in others { try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") } }
+            // The work that the caller has left continues, and must end before its files are removed.
+            try await cache.flush()
+            _ = try await outbox.flush()
+            try await jar.flush()
         }
     }
 
