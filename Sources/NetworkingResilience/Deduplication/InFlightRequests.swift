@@ -35,19 +35,12 @@ public final class InFlightRequests: Sendable {
         replacingErrors: Bool
     ) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
         while true {
-            let known = state.withLock { $0[key.hash] ?? [] }
+            let known = state.withLock { $0.isEmpty ? [] : $0[key.hash] ?? [] }
             let same = known.first { $0.key == key }
             if let same, let waiter = same.work.join() { return (same, waiter) }
             let exchange = InFlightRequest(key, replacingErrors: replacingErrors)
-            let isCurrent = state.withLock { exchanges in
-                let current = exchanges[key.hash] ?? []
-                // Another caller may have started the same exchange meanwhile.
-                guard current.allSatisfy({ one in known.contains { $0.work === one.work } }) else { return false }
-                // One that cannot be joined has ended.
-                exchanges[key.hash] = current.filter { one in same.map { $0.work === one.work } != true } + [exchange]
-                return true
-            }
-            if isCurrent { return (exchange, nil) }
+            let isAdded = state.withLock { exchange.add(to: &$0[key.hash, default: []], inPlaceOf: same, after: known) }
+            if isAdded { return (exchange, nil) }
         }
     }
 
@@ -67,10 +60,15 @@ public final class InFlightRequests: Sendable {
     }
 
     private func removeAll(withHash hash: Int, where isRemoved: (InFlightRequest) -> Bool) {
-        let former = state.withLock { exchanges in
-            guard let former = exchanges[hash], former.contains(where: isRemoved) else { return [InFlightRequest]() }
+        let former = state.withLock { exchanges -> [InFlightRequest] in
+            guard let index = exchanges.index(forKey: hash) else { return [] }
+            let former = exchanges.values[index]
             let left = former.filter { !isRemoved($0) }
-            exchanges[hash] = left.isEmpty ? nil : left
+            if left.isEmpty {
+                exchanges.remove(at: index)
+            } else {
+                exchanges.values[index] = left
+            }
             return former
         }
         withExtendedLifetime(former) {}
@@ -91,6 +89,27 @@ struct InFlightRequest: Sendable {
         self.key = key
         audience = key.needsEvents ? Audience() : nil
         refused = replacingErrors ? RefusedResponse() : nil
+    }
+
+    /// Adds the exchange to those with the same hash, unless there are others than the known ones.
+    ///
+    /// - Parameters:
+    ///   - exchanges: The exchanges with the same hash.
+    ///   - same: One for the same request that cannot be joined any more.
+    ///   - known: The exchanges that the request was compared with.
+    /// - Returns: Whether it was added.
+    fileprivate func add(
+        to exchanges: inout [InFlightRequest],
+        inPlaceOf same: InFlightRequest?,
+        after known: [InFlightRequest]
+    ) -> Bool {
+        // Another caller may have started the same exchange meanwhile.
+        guard exchanges.allSatisfy({ one in known.contains { $0.work === one.work } }) else { return false }
+        if let same {
+            exchanges.removeAll { $0.work === same.work }
+        }
+        exchanges.append(self)
+        return true
     }
 }
 
