@@ -124,12 +124,9 @@ extension ReasonedError {
 
 extension NetworkingError: ReasonedError {
     package var countsAsRefusal: Bool {
-        switch kind {
-        // There was no complete response.
-        case .offline, .nameResolution, .connection, .tls, .connectionLost, .timeout, .deadline, .truncated: false
-        // The request was not sent.
-        case .rejected, .invalidRequest, .unencodableBody, .bodyNotReplayable, .storage, .unimplemented: false
-        default: true
+        switch kind.meaning {
+        case .answered, .unusable: true
+        default: false
         }
     }
 

@@ -135,16 +135,17 @@ public struct FileSessionStorage: SharedSessionStorage {
         let clock = NetworkEnvironment.current.clock
         while true {
             try Task.checkCancellation()
-            let lock: LockFile?
+            let lock: SessionLock?
             do {
-                lock = try await DiskQueue.run { () throws(FileFault) in
+                // A lock that no caller waits for any more is released at once.
+                lock = try await DiskQueue.run {
                     try PrivateFile.makeDirectory(directory)
-                    return try LockFile.take(path)
+                    return try LockFile.take(path).map { file in SessionLock { file.release() } }
                 }
-            } catch {
-                throw SessionStorageError.unusable(reason: "The session could not be locked. \(error.reason)")
+            } catch let fault as FileFault {
+                throw SessionStorageError.unusable(reason: "The session could not be locked. \(fault.reason)")
             }
-            if let lock { return SessionLock { lock.release() } }
+            if let lock { return lock }
             try await clock.sleep(for: Self.lockInterval)
         }
     }

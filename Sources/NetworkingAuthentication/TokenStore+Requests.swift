@@ -6,7 +6,7 @@ import Synchronization
 extension TokenStore {
     /// Notes the user that is signed in, for whom the work of a request begins.
     func noteUser(of request: inout HTTPRequestData) {
-        let (principal, signIn) = state.withLock { ($0.credentials == nil ? nil : $0.principal, $0.signIn) }
+        let (principal, signIn) = signedIn.current
         request.noteUser(principal, signIn: signIn, of: self)
     }
 
@@ -118,10 +118,9 @@ extension TokenStore {
             throw request.refreshRefused(refusal, limit, after: response)
         }
         return state.withLock { [isRenewal] state in
-            guard var grant = state.grant, grant.generation != refused.generation, grant.isOfSameUser(as: refused)
+            guard let grant = state.grant, grant.generation != refused.generation, grant.isOfSameUser(as: refused)
             else { return nil }
-            grant.isRenewal = isRenewal
-            return grant
+            return grant.asRenewal(isRenewal)
         }
     }
 

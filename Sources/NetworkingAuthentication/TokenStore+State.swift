@@ -1,42 +1,62 @@
 import NetworkingCore
+import Synchronization
 
 extension TokenStore {
     /// Credentials and the principal that they belong to.
-    package struct Grant: Sendable {
-        package let credentials: Credentials
+    // A class, because copying a structure of the type parameter takes hundreds of instructions for its type alone.
+    package final class Grant: Sendable {
         let principal: Principal
         let generation: UInt64
         /// The number of the sign-in that the credentials belong to; a refresh keeps it.
         let signIn: UInt64
         /// Whether the request with these credentials has waited for a refresh, which it does only once.
-        var isRenewal = false
+        let isRenewal: Bool
         /// Whether earlier refreshes count towards the limit until the server accepts these credentials.
         let isUnproven: Bool
+        package let credentials: Credentials
+
+        fileprivate init(
+            _ credentials: Credentials,
+            of principal: Principal,
+            generation: UInt64,
+            signIn: UInt64,
+            isRenewal: Bool = false,
+            isUnproven: Bool
+        ) {
+            self.credentials = credentials
+            self.principal = principal
+            self.generation = generation
+            self.signIn = signIn
+            self.isRenewal = isRenewal
+            self.isUnproven = isUnproven
+        }
 
         func isOfSameUser(as other: Grant) -> Bool {
             signIn == other.signIn || principal == other.principal
+        }
+
+        /// Returns the same grant for a request that has waited for a refresh, or has not.
+        func asRenewal(_ isRenewal: Bool) -> Grant {
+            Grant(
+                credentials,
+                of: principal,
+                generation: generation,
+                signIn: signIn,
+                isRenewal: isRenewal,
+                isUnproven: isUnproven
+            )
         }
     }
 
     /// A refresh that requests wait for, and that continues without them.
     typealias Renewal = SharedOperation<Void>
 
-    /// When the current credentials have to be renewed.
-    enum Usage {
-        /// The first request decides, because the credentials had already expired when they were set: they are old, or
-        /// their clock is that of the stack.
-        case undecided
-        /// When the leeway before their expiration date begins.
-        case untilLeeway
-        /// When they expire, because a refresh failed or because they are valid for less than the leeway.
-        case untilExpiry
-        /// When the server refuses them, because they had already expired when they were received.
-        case untilRefused
-    }
+    typealias Usage = CredentialUsage
 
     struct State {
         private(set) var credentials: Credentials?
         private var user: StoreUser
+        private let signedIn: SignedInUser
         /// The generation of the current credentials.
         ///
         /// It distinguishes refused credentials from their replacement.
@@ -44,12 +64,18 @@ extension TokenStore {
         /// The number of the sign-in that the credentials belong to; a refresh keeps it.
         private(set) var signIn: UInt64 = 0
         var renewal: Renewal?
-        var refreshes = RefreshTally()
+        var refreshes = RefreshTally() {
+            didSet {
+                if grant?.isUnproven == refreshes.isEmpty { updateGrant() }
+            }
+        }
         var usage = Usage.untilLeeway
 
-        init(credentials: Credentials?, user: StoreUser) {
+        init(credentials: Credentials?, user: StoreUser, signedIn: SignedInUser) {
             self.credentials = credentials
             self.user = user
+            self.signedIn = signedIn
+            updateGrant()
         }
 
         /// The principal that the credentials belong to.
@@ -57,15 +83,14 @@ extension TokenStore {
             user.principal
         }
 
-        var grant: Grant? {
-            guard let credentials else { return nil }
-            return Grant(
-                credentials: credentials,
-                principal: principal,
-                generation: generation,
-                signIn: signIn,
-                isUnproven: !refreshes.isEmpty
-            )
+        /// The current credentials for a request.
+        private(set) var grant: Grant?
+
+        private mutating func updateGrant() {
+            grant = credentials.map {
+                Grant($0, of: principal, generation: generation, signIn: signIn, isUnproven: !refreshes.isEmpty)
+            }
+            signedIn.set(grant?.principal, signIn: signIn)
         }
 
         /// Whether the result of a refresh is still wanted: no credentials were set or removed, and no other refresh
@@ -102,6 +127,7 @@ extension TokenStore {
             self.credentials = credentials
             generation += 1
             self.usage = usage
+            updateGrant()
             defer { renewal = nil }
             return renewal
         }
@@ -149,5 +175,35 @@ struct StoreUser: Sendable {
     init(named principal: Principal) {
         self.principal = principal
         isNamed = true
+    }
+}
+
+/// When the current credentials of a store have to be renewed.
+enum CredentialUsage {
+    /// The first request decides, because the credentials had already expired when they were set: they are old, or
+    /// their clock is that of the stack.
+    case undecided
+    /// When the leeway before their expiration date begins.
+    case untilLeeway
+    /// When they expire, because a refresh failed or because they are valid for less than the leeway.
+    case untilExpiry
+    /// When the server refuses them, because they had already expired when they were received.
+    case untilRefused
+}
+
+/// The user who is signed in to a store.
+///
+/// A copy of a part of ``TokenStore/State`` that depends on no type of credentials, because each access to the state
+/// takes 2,000 instructions for its types alone.
+final class SignedInUser: Sendable {
+    private let user = Mutex<(principal: Principal?, signIn: UInt64)>((nil, 0))
+
+    /// The user, and the number of the sign-in.
+    var current: (principal: Principal?, signIn: UInt64) {
+        user.withLock { $0 }
+    }
+
+    func set(_ principal: Principal?, signIn: UInt64) {
+        user.withLock { $0 = (principal, signIn) }
     }
 }

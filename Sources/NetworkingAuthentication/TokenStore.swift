@@ -24,6 +24,7 @@ import Synchronization
 ///
 /// Several stacks may share one store. Times are measured on the environment's clock.
 public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable {
+    let signedIn = SignedInUser()
     let delegate: (any AuthenticationDelegate<Credentials>)?
     let leeway: Duration
     let timeout: Duration
@@ -67,7 +68,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         self.timeout = timeout
         self.limit = limit
         self.storage = storage
-        state = Mutex(State(credentials: credentials, user: StoreUser(of: credentials)))
+        state = Mutex(State(credentials: credentials, user: StoreUser(of: credentials), signedIn: signedIn))
     }
 
     // MARK: Credentials

@@ -24,7 +24,8 @@ final class CacheSeal: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - digestKey: Returns the key of the store; called only if the query contains credentials.
-    init(_ request: HTTPRequestData, digestKey: () async -> CacheDigestKey) async {
+    /// - Throws: The error of `digestKey`.
+    init(_ request: HTTPRequestData, digestKey: () async throws -> CacheDigestKey) async throws {
         let redaction = Redaction.standard.redactingSecrets(of: request)
         self.redaction = redaction
         let (path, query) = RequestTarget.split(request.closedTarget)
@@ -35,7 +36,7 @@ final class CacheSeal: Sendable {
             (key, secrets) = (nil, [])
             return
         }
-        let key = await digestKey()
+        let key = try await digestKey()
         self.key = key
         var texts: Set<String> = []
         for part in query.utf8.split(separator: UInt8(ascii: "&")) {

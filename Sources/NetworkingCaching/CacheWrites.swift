@@ -6,23 +6,57 @@ import Synchronization
 /// A change reads the stored entries of its URL and then writes, so two changes of one URL must not overlap. A change
 /// belongs to no caller: a response and a read wait for it for a short time only, and it continues without them.
 final class CacheWrites: Sendable {
-    /// The maximum time that a response or a read waits for a change.
+    /// The maximum time that a response or a read waits for a change, on the environment's clock.
     ///
     /// A disk that works takes a fraction of it. In that case the status of the response is exact, and other processes
     /// see the change when the response is returned.
     static let patience = Duration.milliseconds(250)
-    /// The maximum time that a request waits for the entries of its URL, after which it is sent.
+    /// The maximum time that a request waits for the entries of its URL, after which it is sent, on the environment's
+    /// clock.
     static let readPatience = Duration.seconds(1)
     /// The maximum number of changes in progress, which limits the memory if the store never returns.
     static let maximumCount = 256
 
-    private typealias Change = Outcome<CacheBypass?>
+    /// A change, and its result for those that wait for it.
+    fileprivate final class Change: Sendable {
+        private struct State {
+            var result: Result<CacheBypass?, any Error>?
+            // Created by the first that waits, which few changes have: its type parameter makes it expensive.
+            var outcome: Outcome<CacheBypass?>?
+        }
+
+        private let state = Mutex(State())
+
+        var outcome: Outcome<CacheBypass?> {
+            state.withLock { state in
+                if let outcome = state.outcome { return outcome }
+                let outcome = Outcome<CacheBypass?>()
+                if let result = state.result {
+                    outcome.end(with: result)
+                }
+                state.outcome = outcome
+                return outcome
+            }
+        }
+
+        var hasEnded: Bool {
+            state.withLock { $0.result != nil }
+        }
+
+        /// Sets the result, and returns the outcome, which the caller ends with it; `nil` if nothing waits.
+        func end(_ refusal: CacheBypass?) -> Outcome<CacheBypass?>? {
+            state.withLock { state in
+                state.result = .success(refusal)
+                return state.outcome
+            }
+        }
+    }
 
     private struct State {
         /// The last change of each URL.
         var last: [String: Change] = [:]
-        /// The changes that have not ended.
-        var active: Set<ObjectIdentifier> = []
+        /// The number of changes that have not ended.
+        var activeCount = 0
         /// The changes that have taken longer than the patience.
         ///
         /// While there are any, nothing waits for the store.
@@ -34,29 +68,22 @@ final class CacheWrites: Sendable {
     /// A change that has its place in the order and must be run.
     struct Place: Sendable {
         fileprivate let url: String
-        fileprivate let change: Outcome<CacheBypass?>
-        fileprivate let previous: Outcome<CacheBypass?>?
+        fileprivate let change: Change
+        fileprivate let previous: Change?
     }
 
     /// Returns a place after all earlier changes of a URL; `nil` if too many changes are in progress.
-    func place(for url: String) -> Place? {
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - onlyIfFirst: Whether to return `nil` if there is an earlier change of the URL, too.
+    /// - Returns: The place.
+    func place(for url: String, onlyIfFirst: Bool = false) -> Place? {
         let change = Change()
         return state.withLock { state in
-            guard state.active.count < Self.maximumCount else { return nil }
-            state.active.insert(ObjectIdentifier(change))
-            defer { state.last[url] = change }
-            return Place(url: url, change: change, previous: state.last[url])
-        }
-    }
-
-    /// Returns a place that has no earlier change of its URL; `nil` if there is one.
-    func firstPlace(for url: String) -> Place? {
-        let change = Change()
-        return state.withLock { state in
-            guard state.active.count < Self.maximumCount, state.last[url] == nil else { return nil }
-            state.active.insert(ObjectIdentifier(change))
-            state.last[url] = change
-            return Place(url: url, change: change, previous: nil)
+            guard state.activeCount < Self.maximumCount, !onlyIfFirst || state.last[url] == nil else { return nil }
+            state.activeCount += 1
+            return Place(url: url, change: change, previous: state.last.updateValue(change, forKey: url))
         }
     }
 
@@ -80,7 +107,7 @@ final class CacheWrites: Sendable {
         // A shared operation without waiters does not inherit the deadline of a caller.
         let operation = SharedOperation<Void>(outlivesWaiters: true)
         operation.start { [self] in
-            _ = try? await place.previous?.value()
+            _ = try? await place.previous?.outcome.value()
             end(place, await work())
         }
         let patience = state.withLock { $0.overdue.isEmpty } ? Self.patience : .zero
@@ -90,21 +117,25 @@ final class CacheWrites: Sendable {
 
     /// Ends a change, and resumes the changes after it.
     func end(_ place: Place, _ refusal: CacheBypass?) {
-        state.withLock { state in
-            state.active.remove(ObjectIdentifier(place.change))
-            state.overdue.remove(ObjectIdentifier(place.change))
-            if state.last[place.url] === place.change {
-                state.last[place.url] = nil
+        let outcome = state.withLock { state in
+            state.activeCount -= 1
+            if !state.overdue.isEmpty {
+                state.overdue.remove(ObjectIdentifier(place.change))
             }
+            if let index = state.last.index(forKey: place.url), state.last.values[index] === place.change {
+                state.last.remove(at: index)
+            }
+            // Under the lock, so that a change that has ended does not become overdue.
+            return place.change.end(refusal)
         }
-        place.change.end(with: .success(refusal))
+        outcome?.end(with: .success(refusal))
     }
 
     /// Waits for the changes of a URL, and returns whether they have ended.
     ///
     /// Otherwise the entries in the store are older than responses that were already returned, and must not be used.
     func settle(_ url: String) async -> Bool {
-        guard let change = state.withLock({ $0.last[url] }) else { return true }
+        guard let change = state.withLock({ $0.last.isEmpty ? nil : $0.last[url] }) else { return true }
         guard case .success = await result(of: change, atMost: Self.readPatience) else { return false }
         return true
     }
@@ -114,7 +145,7 @@ final class CacheWrites: Sendable {
     /// - Throws: `CancellationError` if the caller is cancelled.
     func flush() async throws {
         for change in state.withLock({ Array($0.last.values) }) {
-            _ = try await change.value()
+            _ = try await change.outcome.value()
         }
     }
 
@@ -123,14 +154,13 @@ final class CacheWrites: Sendable {
     /// - Returns: The result, or a failure if the change takes too long or the caller is cancelled.
     private func result(of change: Change, atMost patience: Duration) async -> Result<CacheBypass?, any Error> {
         let wait = Suspension<CacheBypass?>()
-        if let result = change.add({ wait.resume(with: $0) }) { return result }
+        if let result = change.outcome.add({ wait.resume(with: $0) }) { return result }
         guard patience > .zero else { return .failure(CancellationError()) }
-        // The time of the disk, and not that of the environment's clock, which a test may stop.
-        let clock = NetworkClock.continuous
+        let clock = NetworkEnvironment.current.clock
         let alarm = clock.alarm(at: clock.now + patience) { [self] in
             guard wait.resume(with: .failure(CancellationError())) else { return }
             state.withLock { state in
-                guard state.active.contains(ObjectIdentifier(change)) else { return }
+                guard !change.hasEnded else { return }
                 state.overdue.insert(ObjectIdentifier(change))
             }
         }

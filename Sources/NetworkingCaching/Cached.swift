@@ -24,7 +24,7 @@ extension NetworkingComponent {
     /// is shared.
     ///
     /// A response body that goes to a sink is copied on its way, up to the store's limit for an entry. The copy is
-    /// stored once it is complete. A cancelled caller gets `CancellationError`. A response waits at most 100
+    /// stored once it is complete. A cancelled caller gets `CancellationError`. A response waits at most 250
     /// milliseconds for a slow store (``ResponseCache/flush()``). If the store throws, the cache reports an event
     /// (`cacheFailed`) and the request continues without the store. ``HTTPResponseData/cacheStatus`` describes how the
     /// cache handled the request.

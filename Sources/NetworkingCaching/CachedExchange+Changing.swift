@@ -60,14 +60,11 @@ extension Error {
     ///
     /// - Parameter status: The status of the response that the error is about; `nil` if there was none.
     /// - Returns: `true` if it may have been carried out.
-    fileprivate func mayHaveChangedSomething(at status: HTTPResponse.Status?) -> Bool {
+    func mayHaveChangedSomething(at status: HTTPResponse.Status?) -> Bool {
         if let status, status.code >= 400 { return false }
         guard let error = self as? NetworkingError else { return true }
-        switch error.kind {
-        case .invalidRequest, .unencodableBody, .bodyNotReplayable, .nameResolution, .connection, .tls, .offline,
-            .rejected,
-            .unimplemented:
-            return false
+        switch error.kind.meaning {
+        case .invalid, .rejected, .unreachable, .untrusted: return false
         default: return true
         }
     }

@@ -15,6 +15,11 @@ struct CachedExchange: Sendable {
     var credentials = CredentialDigests.none
     /// Replaces the credentials in the URL; `nil` for a store in memory.
     var seal: CacheSeal?
+    /// Whether the store can be used.
+    ///
+    /// It is `false` if the store has not returned its digest key in time. The key of the cache does not replace it: no
+    /// request would find an entry under that key, and no removal would match it.
+    var hasStore = true
 
     private var rules: CacheRules {
         cache.rules
@@ -34,8 +39,16 @@ struct CachedExchange: Sendable {
             glance: glance,
             values: values,
             credentials: credentials,
-            seal: seal
+            seal: seal,
+            hasStore: hasStore
         )
+    }
+
+    /// Returns the exchange without the store.
+    var withoutStore: CachedExchange {
+        var exchange = self
+        exchange.hasStore = false
+        return exchange
     }
 
     // MARK: Reading
@@ -68,8 +81,7 @@ struct CachedExchange: Sendable {
             return entries
         } catch let error as StoreWait.Timeout {
             request.emit(CacheEvent.failed(error))
-            // Digests with a key of this cache match no stored entry, and no entry is lost.
-            self = await prepared { cache.ownDigestKey }
+            self = withoutStore
             return []
         }
     }
@@ -79,13 +91,15 @@ struct CachedExchange: Sendable {
     }
 
     /// Returns the exchange with the digests of its credentials and values.
-    func prepared(digestKey: () async -> CacheDigestKey) async -> CachedExchange {
+    ///
+    /// - Throws: The error of `digestKey`.
+    func prepared(digestKey: () async throws -> CacheDigestKey) async throws -> CachedExchange {
         var exchange = self
         if needsDigests {
-            exchange.credentials = CredentialDigests(request, values: values, key: await digestKey())
+            exchange.credentials = CredentialDigests(request, values: values, key: try await digestKey())
         }
         if !cache.store.isInMemory {
-            exchange.seal = await CacheSeal(request, digestKey: digestKey)
+            exchange.seal = try await CacheSeal(request, digestKey: digestKey)
         }
         return exchange
     }
@@ -319,6 +333,7 @@ struct CachedExchange: Sendable {
         }
         if let refusal = rules.refusal(toStore: response.http, of: request) { return refusal }
         if let refusal = refusalOfChangedRequest(response, response.http) { return refusal }
+        guard hasStore else { return cache.refuse(key.url) }
         guard let data = response.body.data ?? copy else { return .size }
         // A body shorter than its stated length is incomplete.
         guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
@@ -365,7 +380,8 @@ struct CachedExchange: Sendable {
                 return .status
             }
         }
-        return await write(entry, over: known, replacesMatching: true, fetch)
+        let refusal = await write(entry, over: known, replacesMatching: true, fetch)
+        return refusal == .store ? cache.refuse(key.url) : refusal
     }
 
     /// Returns the reason why the response to a request that a component below the cache has changed is not stored;
@@ -499,18 +515,17 @@ struct CachedExchange: Sendable {
 extension Result<HTTPResponseData, any Error> {
     /// Returns whether the server could not be reached; `false` if the server sent a failure status, `nil` in all other
     /// cases.
-    fileprivate func failsUnreachable(for request: HTTPRequestData) -> Bool? {
+    func failsUnreachable(for request: HTTPRequestData) -> Bool? {
         let isUnavailable = request.response(in: self)?.status.isUnavailable == true
         switch self {
         case .success:
             return isUnavailable ? false : nil
         case .failure(let error):
             guard let error = error as? NetworkingError else { return isUnavailable ? false : nil }
-            switch error.kind {
-            case .status, .tooLarge:
-                return isUnavailable ? false : nil
+            switch error.kind.meaning {
+            case .answered, .unusable: return isUnavailable ? false : nil
             // An invalid certificate is not in the list, because the app must learn of it.
-            case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: return true
+            case .unreachable, .interrupted: return true
             default: return nil
             }
         }

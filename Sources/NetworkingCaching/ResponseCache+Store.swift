@@ -7,6 +7,8 @@ enum StoreChange: Sendable {
     /// The store does not number its changes, because only one cache uses it.
     case untracked
     case number(Int64)
+    /// The store has failed or took too long.
+    case unknown
 }
 
 // A store's error does not reach the caller: it is reported as an event, and the request continues without the store.
@@ -26,23 +28,28 @@ extension ResponseCache {
 
     /// Returns an exchange with the digests of its request's credentials, with which its entries are found and written.
     ///
-    /// If the store cannot read its key, digests under the cache's own key match no stored entry, and no entry is lost.
+    /// If the store cannot read its key, the exchange does not use the store.
     func prepared(_ exchange: CachedExchange) async -> CachedExchange {
-        let request = exchange.request
-        return await exchange.prepared {
-            do {
-                return try await store.digestKey() ?? ownDigestKey
-            } catch {
-                request.emit(CacheEvent.failed(error))
-                return ownDigestKey
-            }
+        do {
+            return try await exchange.prepared { try await store.digestKey() ?? ownDigestKey }
+        } catch {
+            exchange.request.emit(CacheEvent.failed(error))
+            return exchange.withoutStore
         }
+    }
+
+    /// Refuses a response that the store has not taken, and removes the entries of its URL before their next use.
+    ///
+    /// They may be older than the response, which the caller receives.
+    func refuse(_ url: String) -> CacheBypass {
+        _ = fetches.doom(url)
+        return .store
     }
 
     /// Reads the entries of a request's URL that may be used for its user.
     func entries(for exchange: CachedExchange, _ glance: CacheFetches.Glance? = nil) async -> [CachedEntry] {
         let credentials = exchange.credentials
-        guard exchange.seal?.isUnstorable != true else { return [] }
+        guard exchange.hasStore, exchange.seal?.isUnstorable != true else { return [] }
         do {
             if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(exchange.key) { return [] }
             let entries = try await stored(for: exchange)
@@ -60,20 +67,22 @@ extension ResponseCache {
         return exchange.seal.map { seal in entries.map { seal.opened($0) } } ?? entries
     }
 
-    /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored, or if the
-    /// store fails or takes longer than the caller can wait.
+    /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored.
+    ///
+    /// The wait ends at the caller's cancellation and time limit, and after the time of a read.
     func latestChange(after entries: [CachedEntry], of exchange: CachedExchange) async -> StoreChange? {
+        guard exchange.hasStore else { return .unknown }
         let request = exchange.request
         do {
             if store.isInMemory { return try await change(after: entries, of: exchange) }
-            return try await StoreWait.run(within: request.exchangeLimit) { [self] in
+            return try await StoreWait.run(within: request.exchangeLimit, atMost: CacheWrites.readPatience) { [self] in
                 try await change(after: entries, of: exchange)
             }
         } catch {
             if !(error is CancellationError) {
                 request.emit(CacheEvent.failed(error))
             }
-            return nil
+            return .unknown
         }
     }
 
@@ -91,7 +100,7 @@ extension ResponseCache {
     /// - Parameter url: The URL, with a fetch in progress.
     /// - Returns: The place, which the caller ends.
     func beginImmediateChange(of url: String) -> CacheWrites.Place? {
-        store.isInMemory ? writes.firstPlace(for: url) : nil
+        store.isInMemory ? writes.place(for: url, onlyIfFirst: true) : nil
     }
 
     /// Runs a change of a URL's entries after all earlier ones, and waits for it for a short time.
@@ -106,9 +115,7 @@ extension ResponseCache {
         _ work: @escaping @Sendable () async -> CacheBypass?
     ) async -> CacheBypass? {
         guard let place = writes.place(for: url) else {
-            // The stored entries may be older than the response, so they must not be used until they are removed.
-            _ = fetches.doom(url)
-            return .store
+            return refuse(url)
         }
         fetches.extend(url)
         return await writes.run(place, isInline: store.isInMemory) { [fetches] in
@@ -122,6 +129,7 @@ extension ResponseCache {
     /// - Returns: The reason why the entry is not stored; `nil` if it is.
     func write(_ entry: CachedEntry, _ exchange: CachedExchange, since change: StoreChange) async -> CacheBypass? {
         let (request, key) = (exchange.request, exchange.storedKey)
+        guard exchange.hasStore else { return .store }
         var entry = entry
         if let seal = exchange.seal {
             guard !seal.isUnstorable, let sealed = seal.sealed(entry) else { return .credentials }
@@ -137,6 +145,8 @@ extension ResponseCache {
                     return .outdated
                 }
                 evicted = count
+            case .unknown:
+                return .store
             }
             request.emit(CacheEvent.stored)
             if evicted > 0 {
@@ -150,6 +160,7 @@ extension ResponseCache {
     }
 
     func remove(_ id: CachedEntry.ID?, _ exchange: CachedExchange) async {
+        guard exchange.hasStore else { return }
         do {
             try await store.remove(id, for: exchange.storedKey)
         } catch {
@@ -197,7 +208,7 @@ extension ResponseCache {
             let exchange = await prepared(exchange)
             var own = change
             do {
-                if case .number(let number) = change {
+                if case .number(let number) = change, exchange.hasStore {
                     own = try await removeStored(key.url, since: number, as: exchange.storedKey.url).map { .number($0) }
                 } else {
                     try await removeStored(key.url)

@@ -68,7 +68,7 @@ public final class ResponseCache: Sendable {
 
     /// Waits until the store has every response that was returned so far.
     ///
-    /// Call it before the process ends. A response usually waits for its store. If the store takes longer than 100
+    /// Call it before the process ends. A response usually waits for its store. If the store takes longer than 250
     /// milliseconds, the response is returned and is stored afterwards.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.

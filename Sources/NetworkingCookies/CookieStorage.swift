@@ -115,7 +115,7 @@ public struct FileCookieStorage: CookieStorage {
         let aside = "\(path).damaged-\(UUID().uuidString)"
         let isDamaged: Bool
         do {
-            let archive = try await DiskQueue.run { () throws(FileFault) -> CookieArchive? in
+            let archive = try await DiskQueue.complete { () throws(FileFault) -> CookieArchive? in
                 let data = try PrivateFile.read(path, upTo: Self.sizeLimit)
                 if let archive = try? JSONDecoder().decode(CookieArchive.self, from: data) { return archive }
                 try PrivateFile.move(path, to: aside)
@@ -141,7 +141,7 @@ public struct FileCookieStorage: CookieStorage {
         encoder.outputFormatting = .sortedKeys
         let data = try encoder.encode(archive)
         do {
-            try await DiskQueue.run { () throws(FileFault) in
+            try await DiskQueue.complete { () throws(FileFault) in
                 if let directory = PrivateFile.parent(of: path) {
                     try PrivateFile.makeDirectory(directory)
                 }

@@ -111,6 +111,8 @@ struct DeviceFlow {
         // The provider's interval, and the wait before the next poll, which is longer after a failure.
         var interval = code.interval
         var wait = interval
+        var failures = 0
+        var random = NetworkEnvironment.current.random
         // Uses the monotonic clock, because the user may change the date meanwhile.
         let end = clock.now + code.lifetime
         while true {
@@ -133,10 +135,13 @@ struct DeviceFlow {
                 case "expired_token": throw Self.expired
                 default: throw error
                 }
-                wait = interval
-            } catch let error as NetworkingError where error.mayPass {
+                (wait, failures) = (interval, 0)
+            } catch let error as NetworkingError where error.isTransient || error.isTimeout {
                 // Polls less often while the provider cannot be reached, but often enough to succeed soon after.
-                wait = max(interval, min(wait * 2, Self.maximumBackoff))
+                failures += 1
+                let cap = max(interval, Self.maximumBackoff)
+                let backoff = Backoff.exponential(base: interval, cap: cap, jitter: .none)
+                wait = backoff.delay(beforeRetry: failures + 1, using: &random)
             }
         }
     }
@@ -146,16 +151,6 @@ struct DeviceFlow {
 
     private static var expired: OAuthError {
         OAuthError(.expired, code: "expired_token", "The device code has expired. Sign in again.")
-    }
-}
-
-extension NetworkingError {
-    /// Whether the error is a transient failure of the network or the server.
-    fileprivate var mayPass: Bool {
-        switch kind {
-        case .offline, .nameResolution, .connection, .connectionLost, .timeout, .deadline, .status: true
-        default: false
-        }
     }
 }
 #endif

@@ -11,8 +11,12 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.retry().deadline(.seconds(30))
     /// ```
     ///
+    /// A `Task` that a component or a delegate starts inherits the deadline, as Swift's task-local values do, until the
+    /// call returns. `Task.detached` does not inherit it.
+    ///
     /// - Parameter limit: The time limit of a call, on the environment's clock. ``HTTPRequestData/deadline`` replaces
-    ///   it for one request. An earlier deadline, from an outer `deadline`, stays in force.
+    ///   it for one request, and `.unlimited` there switches it off. An earlier deadline, from an outer `deadline`,
+    ///   stays in force.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when the time
     ///   is up.
     /// - Precondition: `limit` is greater than zero.
@@ -84,6 +88,7 @@ struct Deadline: UpstreamLimited, StackDescribing, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let limit = request.deadline ?? limit
+        guard limit < .unlimited else { return try await upstream.send(request) }
         var environment = NetworkEnvironment.current
         let clock = clock ?? environment.clock
         let deadline = request.deadline(after: limit, on: clock)

@@ -60,10 +60,9 @@ extension Error {
         switch self {
         case is CancellationError: "cancelled"
         case let error as NetworkingError:
-            switch error.kind {
-            case .status, .unauthorized: error.response.map { "\($0.status.code)" } ?? error.kind.rawValue
-            default: error.kind.rawValue
-            }
+            error.kind.meaning == .answered
+                ? error.response.map { "\($0.status.code)" } ?? error.kind.rawValue
+                : error.kind.rawValue
         // The description of any other error may contain anything.
         default: "\(type(of: self))"
         }

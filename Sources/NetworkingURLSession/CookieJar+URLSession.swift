@@ -14,7 +14,8 @@ extension CookieJar {
     /// The storage is not changed. It is read on a separate thread, because it may have to read a file. Cookies that
     /// have expired or break the rules of the jar are skipped. On Apple's platforms, `SameSite=Strict` and `Lax` are
     /// kept. Elsewhere, the storage does not support `SameSite`, so the imported cookies have none. Cookies that the
-    /// app removes from the jar meanwhile are not stored. Cancelling the caller does not stop the import.
+    /// app removes from the jar meanwhile are not stored. Cancelling the caller does not stop the import; if the
+    /// storage is slow, the result is then zero.
     ///
     /// - Parameters:
     ///   - storage: The storage, such as `HTTPCookieStorage.shared`.
@@ -24,21 +25,22 @@ extension CookieJar {
     public func importCookies(from storage: HTTPCookieStorage, for principal: Principal? = nil) async -> Int {
         let clock = NetworkEnvironment.current.clock
         let removalCount = removalCount
-        let cookies = try? await DiskQueue.run { () throws(FileFault) in
-            (storage.cookies ?? []).map { Cookie($0) }
+        let count = try? await DiskQueue.run { [self] in
+            let cookies = (storage.cookies ?? []).map { Cookie($0) }
+            let now = clock.date
+            return cookies.sorted { $0.created < $1.created }
+                .count { cookie in
+                    !cookie.isExpired(at: now) && (try? set(cookie, for: principal, since: removalCount)) != nil
+                }
         }
-        let now = clock.date
-        return (cookies ?? []).sorted { $0.created < $1.created }
-            .count { cookie in
-                !cookie.isExpired(at: now) && (try? set(cookie, for: principal, since: removalCount)) != nil
-            }
+        return count ?? 0
     }
 
     /// Adds the cookies of a principal to one of URLSession's storages, for example for a web view.
     ///
     /// It writes on a separate thread, because the storage may have to write a file. `SameSite` is kept if the
     /// platform's storage supports it, see ``importCookies(from:for:)``. Cancelling the caller does not stop the
-    /// export.
+    /// export; if the storage is slow, the result is then zero.
     ///
     /// - Parameters:
     ///   - storage: The storage.
@@ -48,7 +50,7 @@ extension CookieJar {
     public func exportCookies(to storage: HTTPCookieStorage, for principal: Principal? = nil) async -> Int {
         let cookies = cookies(of: principal)
         let now = NetworkEnvironment.current.clock.date
-        let count = try? await DiskQueue.run { () throws(FileFault) in
+        let count = try? await DiskQueue.run {
             let stored = cookies.compactMap { HTTPCookie($0, at: now) }
             for cookie in stored {
                 storage.setCookie(cookie)

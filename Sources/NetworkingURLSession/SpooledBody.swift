@@ -11,6 +11,10 @@ struct SpooledBody: BodySource {
         self.length = length
     }
 
+    var isOnDisk: Bool {
+        true
+    }
+
     var isReplayable: Bool {
         true
     }

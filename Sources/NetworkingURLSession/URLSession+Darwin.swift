@@ -94,6 +94,11 @@ struct UploadReading: Sendable {
         Self.snapshot(of: body) == snapshot ? nil : .changed(body.fileURL?.path ?? "")
     }
 
+    /// Whether ``failure`` reads the state of the file from the disk.
+    var checksDisk: Bool {
+        true
+    }
+
     private static func snapshot(of body: RequestBody) -> FileSnapshot? {
         try? body.fileURL.map { try FileSnapshot(of: $0.path) }
     }

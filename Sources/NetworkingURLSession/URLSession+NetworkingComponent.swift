@@ -69,7 +69,6 @@ extension URLSession {
         let cookies = request.areCookiesHandled ? nil : cookiesForExchanges
         cookies?.add(to: &urlRequest, of: request)
         let upload = try await request.body?.upload(for: request)
-        defer { upload?.discard() }
         let exchange = URLSessionExchange(
             request: request,
             cookies: cookies,
@@ -81,7 +80,14 @@ extension URLSession {
         )
         exchange.start { [urlRequest] in self.task(for: exchange, with: urlRequest, sending: upload) }
         defer { exchange.reportTrust() }
-        return try await exchange.respond()
+        do {
+            let response = try await exchange.respond()
+            await upload?.discard()
+            return response
+        } catch {
+            await upload?.discard()
+            throw error
+        }
     }
 }
 

@@ -85,10 +85,7 @@ extension HTTPRequestData {
     /// The kinds that mean that nothing was sent are used only if that is certain.
     private func kind(of code: URLError.Code, _ fault: TransferFault?, wasSent: Bool) -> NetworkingError.Kind {
         let kind = fault?.kind ?? NetworkingError.Kind(code)
-        return switch kind {
-        case .connection, .nameResolution, .offline: wasSent ? .connectionLost : kind
-        default: kind
-        }
+        return kind.meaning == .unreachable && wasSent ? .connectionLost : kind
     }
 
     private func reason(for fault: TransferFault?, _ code: URLError.Code, _ head: ReceivedHead?) -> String? {

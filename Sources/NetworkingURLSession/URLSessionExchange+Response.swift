@@ -61,7 +61,7 @@ extension URLSessionExchange {
         while case let bytes = try await nextBytes(), !bytes.isEmpty {
             try await delivery.receive(bytes)
         }
-        try checkEnd(after: head)
+        try await checkEnd(after: head)
     }
 
     /// Waits for the next bytes of the body, and returns empty data after the last.
@@ -81,7 +81,7 @@ extension URLSessionExchange {
 
     /// Returns the whole body after the exchange has ended.
     private func collectedBody(after head: ReceivedHead) async throws -> Data {
-        try checkEnd(after: head)
+        try await checkEnd(after: head)
         var whole = try await nextBytes()
         while !body.isEmpty {
             whole.append(try await nextBytes())
@@ -92,7 +92,7 @@ extension URLSessionExchange {
     /// Returns the head, or throws the error that ended the exchange before it arrived.
     private func head() async throws -> ReceivedHead {
         guard let response = state.withLock({ $0.response }) else {
-            try checkEnd(after: nil)
+            try await checkEnd(after: nil)
             throw request.invalidResponse
         }
         guard let head = ReceivedHead(response, to: request.method) else {
@@ -120,11 +120,11 @@ extension URLSessionExchange {
     }
 
     /// Throws the error that ended the exchange, unless it ended normally.
-    private func checkEnd(after head: ReceivedHead?) throws {
+    private func checkEnd(after head: ReceivedHead?) async throws {
         let (outcome, received, encoded, limit, wasSent) = state.withLock {
             ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.wasSent)
         }
-        if case .completed = outcome, let failure = upload?.failure {
+        if case .completed = outcome, let failure = try await upload?.failure() {
             throw failure.error(
                 of: request,
                 response: head.map { request.response(with: $0.http) }

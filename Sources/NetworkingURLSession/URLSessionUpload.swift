@@ -42,20 +42,21 @@ struct URLSessionUpload: Sendable {
         var head = Data()
         var count: Int64 = 0
         var spool: TemporaryFile?
+        let disk = DiskQueue()
         do {
             for try await chunk in body.chunks {
                 count += Int64(chunk.count)
-                if spool == nil, head.count + chunk.count > Self.maximumInMemory {
-                    let file = try TemporaryFile(keepsName: Self.opensFilesByName)
-                    try file.write(head)
-                    head = Data()
-                    spool = file
-                }
-                if let spool {
-                    try spool.write(chunk)
-                } else {
+                guard spool != nil || head.count + chunk.count > Self.maximumInMemory else {
                     head.append(chunk)
+                    continue
                 }
+                spool = try await disk.run { [spool, head] in
+                    let file = try spool ?? TemporaryFile(keepsName: Self.opensFilesByName)
+                    try file.write(head)
+                    try file.write(chunk)
+                    return file
+                }
+                head = Data()
             }
         } catch let fault as FileFault {
             throw RequestBody.Failure(fault)
@@ -81,27 +82,39 @@ struct URLSessionUpload: Sendable {
     /// Removes the file of the body, if it has a name, after the exchange has ended.
     ///
     /// URLSession may keep the file open for longer.
-    func discard() {
-        spool?.remove()
+    func discard() async {
+        guard Self.opensFilesByName, let spool else { return }
+        try? await DiskQueue.run { spool.remove() }
     }
 
-    /// The reason why the body could not be read to its end; `nil` if there was no failure.
-    var failure: RequestBody.Failure? {
-        reading?.failure
+    /// Returns the reason why the body could not be read to its end; `nil` if there was no failure.
+    ///
+    /// It may read the state of the file from the disk, and throws `CancellationError` if the caller is cancelled
+    /// meanwhile.
+    func failure() async throws -> RequestBody.Failure? {
+        guard let reading else { return nil }
+        guard reading.body.isOnDisk, reading.checksDisk else { return reading.failure }
+        return try await DiskQueue.run { reading.failure }
     }
 }
 
 extension RequestBody {
     /// Returns the body in a form that URLSession can send.
     func upload(for request: HTTPRequestData) async throws -> URLSessionUpload {
-        if let upload = try URLSessionUpload(self) { return upload }
+        if let upload = try await opened(within: request.exchangeLimit) { return upload }
         request.emit(ExchangeEvent.readingBody)
         let upload = try await spooled()
         request.emit(ExchangeEvent.bodyRead)
         return upload
     }
 
-    /// Reads the body off the caller's executor, because waiting for a stream and writing a file could block it.
+    /// Returns an upload that URLSession reads itself; `nil` if the body cannot be read without waiting.
+    private func opened(within limit: ExchangeLimit?) async throws -> URLSessionUpload? {
+        guard isOnDisk else { return try URLSessionUpload(self) }
+        return try await DiskQueue.run(within: limit) { try URLSessionUpload(self) }
+    }
+
+    /// Reads the body off the caller's executor, because the code of a stream could block it.
     @concurrent
     private func spooled() async throws -> URLSessionUpload {
         try await URLSessionUpload(spooling: self)

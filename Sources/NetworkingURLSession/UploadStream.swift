@@ -22,7 +22,13 @@ final class UploadReading: Sendable {
     var failure: RequestBody.Failure? {
         if let failure = state.withLock({ $0.failure }) { return failure }
         // An empty file is never read.
-        return length == 0 && body.length != 0 ? .changed(body.fileURL?.path) : nil
+        guard checksDisk, let path = body.fileURL?.path else { return nil }
+        return (try? FileSnapshot(of: path).size) == 0 ? nil : .changed(path)
+    }
+
+    /// Whether ``failure`` reads the state of the file from the disk.
+    var checksDisk: Bool {
+        length == 0
     }
 
     func end() {

@@ -332,17 +332,6 @@ let upstream = network
 let counted = request
 let countingSink = CollectingSink()
 
-struct WorkingHours: RetryingStrategy {
-    func retryDelay(
-        request: HTTPRequestData,
-        after attempts: [Result<HTTPResponseData, any Error>],
-        date: Date,
-        calendar: Calendar
-    ) async -> Duration? {
-        nil
-    }
-}
-
 // Credentials and trust
 
 struct Login: AuthenticationDelegate {

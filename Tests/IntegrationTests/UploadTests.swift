@@ -11,6 +11,9 @@ import Testing
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
+#if AsyncHTTPClient
+import NetworkingAsyncHTTPClient
+#endif
 
 extension Loopback {
     /// Uploads of every kind of request body over real sockets: delivery, progress, retries, cancellation and temporary
@@ -58,6 +61,77 @@ extension Loopback {
         private var spools: Set<String> {
             Self.allSpools.subtracting(known)
         }
+
+        /// A body on a disk that notes each access on a thread of a task, which a slow disk would block.
+        private struct WatchedBody: BodySource {
+            let accesses: Journal
+            let bytes: Data
+
+            private func note(_ access: String) {
+                accesses.note(withUnsafeCurrentTask { $0 == nil } ? access : "\(access) in a task")
+            }
+
+            var length: Int64? {
+                note("length")
+                return Int64(bytes.count)
+            }
+
+            var isOnDisk: Bool { true }
+            var isReplayable: Bool { true }
+            var identity: String? { nil }
+
+            func open() async throws -> any BodyReader { Reader(body: self, rest: bytes) }
+
+            func openNow() throws -> (any BodyReaderNow)? {
+                note("open")
+                return Reader(body: self, rest: bytes)
+            }
+
+            private struct Reader: DiskReader {
+                let body: WatchedBody
+                var rest: Data
+
+                mutating func nextNow() throws -> Data? {
+                    body.note("read")
+                    defer { rest = Data() }
+                    return rest.isEmpty ? nil : rest
+                }
+            }
+        }
+
+        /// A request with a listener, of whose body the length is needed at several places.
+        private func expectNoAccessInATask(
+            over network: some NetworkingComponent,
+            sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let body = WatchedBody(accesses: Journal(), bytes: Self.bytes(100_000))
+                var request = HTTPRequestData(
+                    method: .put,
+                    body: RequestBody(body, contentType: "text/plain")
+                )
+                request.addObserver(EventRecorder())
+                request.progressHandler = { _ in }
+                let response = try await network.server(baseURL: server.url).data(request)
+                #expect(response.status == .ok, sourceLocation: sourceLocation)
+                let accesses = Set(body.accesses.entries)
+                #expect(accesses.isSuperset(of: ["length", "read"]), sourceLocation: sourceLocation)
+                #expect(!accesses.contains { $0.hasSuffix("task") }, "\(accesses)", sourceLocation: sourceLocation)
+            }
+        }
+
+        @Test func fileIsReadOffTheThreadsOfTasks() async throws {
+            try await expectNoAccessInATask(over: network)
+        }
+
+        #if AsyncHTTPClient
+        @Test func fileIsReadOffTheThreadsOfTasksOverAsyncHTTPClient() async throws {
+            let network = AsyncHTTPClientTransport()
+            try await expectNoAccessInATask(over: network)
+            try await network.shutdown()
+        }
+        #endif
 
         @Test(arguments: [0, 1, 16_384, 524_288, 524_289, 3_000_000])
         func sendsEveryKindOfBodyUnchanged(size: Int) async throws {

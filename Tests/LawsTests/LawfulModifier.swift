@@ -64,8 +64,6 @@ extension LawfulModifier {
                 $0.timeout(.seconds(9), head: .seconds(8), idle: .seconds(7))
             },
             LawfulModifier("deduplicated(methods:)") { $0.deduplicated() },
-            LawfulModifier("removeDuplicates()") { $0.removeDuplicates() },
-            LawfulModifier("duplicatesRemoved()") { $0.duplicatesRemoved() },
             LawfulModifier("deadline(_:)") { $0.deadline(.seconds(30)) },
             LawfulModifier("whenOffline(_:)", "waiting") {
                 $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, ReturningConnectivity())
@@ -87,7 +85,6 @@ extension LawfulModifier {
             },
             LawfulModifier("retry(_:)") { $0.retry() },
             LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
-            LawfulModifier("automaticRetry()") { $0.automaticRetry() },
             LawfulModifier("intercepted(by:)") { $0.intercepted(by: Untouched()) },
             LawfulModifier("intercepted(by:)", "an array") { $0.intercepted(by: [Untouched()]) },
             LawfulModifier("throttled(max:)") { $0.throttled(max: 6) },

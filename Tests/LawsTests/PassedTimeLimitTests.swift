@@ -24,7 +24,7 @@ struct PassedTimeLimitTests {
     }()
 
     /// The modifiers that share an exchange, and end only the wait for it.
-    private static let sharing = ["deduplicated(methods:)", "duplicatesRemoved()", "removeDuplicates()"]
+    private static let sharing = ["deduplicated(methods:)"]
 
     private static func isLimited(_ modifier: LawfulModifier) -> Bool {
         modifier.wrap(AnyNetworkingComponent(SilentTransport())).enforcesLimit(of: .lawful, on: .continuous)

@@ -267,6 +267,21 @@ struct OAuthClientTests: ProviderSuite {
         #expect(pages.entries.count == 2)
     }
 
+    /// The next user has not closed a page.
+    @Test func pageIsShownAgainAfterASignOut() async throws {
+        let pages = Journal()
+        let agent = ScriptedAgent { _ in
+            pages.note("shown")
+            throw OAuthError.denied
+        }
+        let client = OAuthClient(ScriptedProvider.system(), grant: .authorizationCode(agent))
+        let network = provider.network(client, over: transport, clock)
+        await #expect(throws: NetworkingError.self) { try await get(network) }
+        client.remove()
+        await #expect(throws: NetworkingError.self) { try await get(network) }
+        #expect(pages.entries.count == 2)
+    }
+
     @Test func signInParametersReplaceThoseOfTheSystem() async throws {
         var system = ScriptedProvider.system()
         system.authorizationParameters = [

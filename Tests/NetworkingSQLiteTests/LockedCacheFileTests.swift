@@ -10,8 +10,11 @@ import Networking
 @testable import NetworkingSQLite
 
 /// `cached` and an outbox over an SQLite file that another process has locked, and credentials in such a file.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
 struct LockedCacheFileTests {
+    /// The time that a store waits for another process; no test waits that long.
+    private let patience = Duration.seconds(250)
+
     private func lock(_ file: URL) async throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -23,21 +26,24 @@ struct LockedCacheFileTests {
     @Test func lockedFileHoldsBackNoResponse() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
-            let store = SQLiteCacheStore(file: file)
+            var settings = CacheFile.Settings(costLimit: 1 << 20, schema: .cache)
+            settings.patience = patience
+            let store = SQLiteCacheStore(file: file, settings: settings)
             try await store.open()
-            let cache = ResponseCache(in: store)
-            let network = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }.cached(in: cache)
-                .deadline(.seconds(60))
+            let (clock, cache) = (ManualClock(), ResponseCache(in: store))
+            let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+            let network = transport.cached(in: cache).environment(\.clock, .manual(clock))
             let other = try await lock(file)
-            let start = ContinuousClock.now
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<8 {
                     group.addTask { _ = try await network.data(.lawful.with { $0.target = "/\(number)" }) }
                 }
+                // Each response waits for its write.
+                try await transport.waitForRequests(8)
+                try await clock.waitForSleepers(8)
+                clock.advance(by: .milliseconds(250))
                 try await group.waitForAll()
             }
-            // Eight writes one after the other would wait for five seconds each.
-            #expect(ContinuousClock.now - start < .seconds(30))
             #expect(try await store.count == 0)
             try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
             try await cache.flush()
@@ -50,24 +56,108 @@ struct LockedCacheFileTests {
     @Test func callsOfAnOutboxEndAtTheirCancellation() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "outbox")
-            let store = SQLiteOutboxStore(file: file)
+            var settings = SQLiteOutboxStore.settings
+            settings.patience = patience
+            let store = WatchedStore(SQLiteOutboxStore(file: file, settings: settings))
             let outbox = Outbox(in: store, over: MockTransport { _ in .ok() })
             try await outbox.enqueue(.order)
             let other = try await lock(file)
-            let start = ContinuousClock.now
             let calls = [
                 Task { _ = try await outbox.enqueue(.order) }, Task { _ = try await outbox.flush() },
                 Task { try await outbox.run() },
             ]
-            try await Task.sleep(for: .milliseconds(50))
+            // Each of them is the second use of its kind: the first entry was added before.
+            try await eventually("the calls use the file") {
+                store.begun.entries.count { $0 == "add" } == 2 && store.begun.entries.count { $0 == "ids" } == 2
+            }
             for call in calls {
                 call.cancel()
                 await #expect(throws: CancellationError.self) { try await call.value }
             }
-            // Three waits for the file one after the other would take 15 seconds.
-            #expect(ContinuousClock.now - start < .seconds(12))
             try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
             try await eventually("all entries are sent") { try await outbox.flush() == 0 }
+        }
+    }
+
+    /// A store that notes the beginning of some calls.
+    private final class WatchedStore: OutboxStore {
+        let begun = Journal()
+        private let store: SQLiteOutboxStore
+
+        init(_ store: SQLiteOutboxStore) { self.store = store }
+
+        func ids() async throws -> [OutboxEntry.ID] {
+            begun.note("ids")
+            return try await store.ids()
+        }
+
+        func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? { try await store.entry(id) }
+
+        func add(_ entry: OutboxEntry) async throws {
+            begun.note("add")
+            try await store.add(entry)
+        }
+
+        func update(_ progress: OutboxEntry.Progress, of id: OutboxEntry.ID) async throws {
+            try await store.update(progress, of: id)
+        }
+
+        func remove(_ id: OutboxEntry.ID) async throws -> Bool { try await store.remove(id) }
+        func claim() async throws -> Bool { try await store.claim() }
+        func release() async { await store.release() }
+    }
+
+    /// All waits of an app for a locked file.
+    enum Wait: String, CaseIterable {
+        case removal, removalOfAll, enqueue, cancellation, flush, run, flushOfCookies
+    }
+
+    @Test(arguments: Wait.allCases, [true, false])
+    func waitForALockedFileEndsWithItsCaller(wait: Wait, isLimit: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let files = ["cache", "outbox", "cookies"].map { directory.appending(path: $0) }
+            let clock = ManualClock()
+            let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+            let store = SQLiteCacheStore(file: files[0])
+            try await store.open()
+            let cache = ResponseCache(in: store)
+            let outbox = Outbox(in: SQLiteOutboxStore(file: files[1]), over: transport)
+            let id = try await outbox.enqueue(.order)
+            let jar = try await CookieJar(in: SQLiteCookieStorage(file: files[2]))
+            let cookies = ["b", "c"]
+                .map {
+                    Cookie(name: "a", value: $0, domain: "a.example", expires: clock.date + 1_000, created: clock.date)
+                }
+            try jar.set(cookies[0])
+            try await jar.flush()
+            var others: [DatabaseQueue] = []
+            for file in files { others.append(try await lock(file)) }
+            let limit = ExchangeLimit(until: .seconds(1), on: .manual(clock))
+            let begun = Journal()
+            let operation: @Sendable () async throws -> Void = {
+                begun.note("\(wait)")
+                switch wait {
+                case .removal: try await cache.remove(url: #require(HTTPRequestData.lawful.url))
+                case .removalOfAll: try await cache.removeAll()
+                case .enqueue: try await outbox.enqueue(.order)
+                case .cancellation: _ = try await outbox.cancel(id)
+                case .flush: _ = try await outbox.flush()
+                case .run: try await outbox.run()
+                case .flushOfCookies:
+                    try jar.set(cookies[1])
+                    try await jar.flush()
+                }
+            }
+            let call = Task { try await limit.run { try await operation() } }
+            try await eventually("the call has begun") { !begun.entries.isEmpty }
+            if isLimit { clock.advance(by: .seconds(1)) } else { call.cancel() }
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(limit.isReached == isLimit)
+            for other in others { try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") } }
+            // The work that the caller has left continues, and must end before its files are removed.
+            try await cache.flush()
+            _ = try await outbox.flush()
+            try await jar.flush()
         }
     }
 
@@ -92,11 +182,7 @@ struct LockedCacheFileTests {
             request.query["api_key"] = "emily-secret"
             for isCached in [false, true] {
                 let store = SQLiteCacheStore(file: file)
-                // A request does not wait for a slow machine to open the file.
-                try await store.open()
-                let cache = ResponseCache(in: store)
-                let response = try await transport.cached(in: cache).data(request)
-                try await cache.flush()
+                let response = try await transport.cached(in: store).data(request)
                 #expect(response.isCached == isCached)
                 #expect(response.headerFields[HTTPField.Name("Link")!] == link)
                 await store.close()

@@ -61,16 +61,7 @@ struct RequestID: NetworkingModifier {}
 struct Verbose: NetworkingModifier {}
 struct AuthInterceptor: RequestInterceptor {}
 struct Renewing: RequestInterceptor {}
-struct NeverAgain: RetryStrategy, RetryingStrategy {
-    func retryDelay(
-        request: HTTPRequestData,
-        after attempts: [Result<HTTPResponseData, any Error>],
-        date: Date,
-        calendar: Calendar
-    ) async -> Duration? {
-        nil
-    }
-
+struct NeverAgain: RetryStrategy {
     func decide(about request: HTTPRequestData, after attempts: [Attempt]) async throws -> RetryDecision { .giveUp }
 }
 struct Renewal: AuthenticationDelegate {

@@ -87,9 +87,6 @@ public protocol Endpoint<Response>: _EndpointDeclarations, Sendable {
     func decode(_ response: HTTPResponseData) throws -> Response
 }
 
-/// Another name for ``Endpoint``.
-public typealias Requestable = Endpoint
-
 extension Endpoint {
     /// GET.
     public var method: HTTPRequest.Method {

@@ -193,7 +193,7 @@ public final class FileOutboxStore: OutboxStore {
         _ work: @escaping @Sendable () throws(FileFault) -> Value
     ) async throws -> Value {
         do {
-            return try await DiskQueue.run(work)
+            return try await DiskQueue.complete(work)
         } catch {
             throw OutboxStoreError.unusable(reason: error.reason)
         }

@@ -3,8 +3,8 @@ import NetworkingCore
 import Synchronization
 
 extension Outbox {
-    /// The maximum interval at which an outbox checks whether another one has stopped sending.
-    private static let maximumClaimInterval = Duration.seconds(5)
+    /// The intervals at which an outbox checks whether another one has stopped sending.
+    private static let claimBackoff = Backoff.exponential(base: .milliseconds(100), cap: .seconds(5), jitter: .none)
 
     /// Sends what can be sent now, and returns the time until the next entry is due; `nil` if none is.
     ///
@@ -24,11 +24,11 @@ extension Outbox {
             state.started += 1
             return state.started
         }
-        guard let number else { return claimInterval() }
+        guard let number else { return claimInterval(environment) }
         defer { endDelivery() }
         guard try await store.claim() else {
             state.withLock { $0.finished = number }
-            return claimInterval()
+            return claimInterval(environment)
         }
         state.withLock { $0.refusals = 0 }
         do {
@@ -44,12 +44,13 @@ extension Outbox {
     }
 
     /// Returns the time until this outbox tries again to send: short at first, because most deliveries are.
-    private func claimInterval() -> Duration {
+    private func claimInterval(_ environment: NetworkEnvironment) -> Duration {
         let refusals = state.withLock { state in
             state.refusals += 1
             return state.refusals
         }
-        return min(.milliseconds(50 << min(refusals, 10)), Self.maximumClaimInterval)
+        var random = environment.random
+        return Self.claimBackoff.delay(beforeRetry: refusals, using: &random)
     }
 
     private func endDelivery() {

@@ -50,15 +50,15 @@ extension OutboxPolicy {
     ///   - random: The source of randomness.
     /// - Returns: The delay, at most the maximum.
     func delay(after attempts: Int, wanted: Duration?, using random: RandomSource) -> Duration {
-        // In seconds, because a large delay that is doubled several times is too large for a Duration.
-        let doubled = baseDelay / .seconds(1) * Double(UInt64(1) << UInt64(min(max(1, attempts) - 1, 40)))
-        let maximum = min(maximumDelay / .seconds(1), Self.longestDelay)
-        let delay = min(doubled, maximum) * random.halfToOne()
-        return .seconds(min(max(delay, (wanted ?? .zero) / .seconds(1)), maximum))
+        var random = random
+        let maximum = min(maximumDelay, Self.longestDelay)
+        let delay = Backoff.exponential(base: baseDelay, cap: maximum, jitter: .equal)
+            .delay(beforeRetry: attempts, using: &random)
+        return min(max(delay, wanted ?? .zero), maximum)
     }
 
-    /// The maximum delay in seconds, which is 30 years, so that its end is a date.
-    private static let longestDelay = 1e9
+    /// The maximum delay, which is 30 years, so that its end is a date.
+    private static let longestDelay = Duration.seconds(1_000_000_000)
 }
 
 /// The result of an attempt.
@@ -108,13 +108,13 @@ enum OutboxOutcome {
             self = .ofAnotherUser
             return
         }
-        switch error.kind {
-        case .offline:
+        switch error.kind.meaning {
+        case .unreachable where error.isOffline:
             self = .offline
-        case .status, .unauthorized:
+        case .answered:
             let outcome = response.map { OutboxOutcome($0, now: now) }
             self = outcome ?? .transient(error.kind.rawValue, retryAfter: error.retryAfter)
-        case .invalidRequest, .unencodableBody, .bodyNotReplayable, .storage, .unimplemented:
+        case .invalid, .storage:
             self = .refused(error.kind.rawValue)
         default:
             self = .transient(error.kind.rawValue, retryAfter: error.retryAfter)

@@ -4,6 +4,8 @@ package import FoundationForNetworking
 package protocol BodySource: Sendable {
     /// The number of bytes, if it is known in advance.
     var length: Int64? { get }
+    /// Whether reading ``length`` and opening the source may wait for the disk.
+    var isOnDisk: Bool { get }
     /// Whether the source can be read more than once.
     var isReplayable: Bool { get }
     /// A value that is the same for equal sources; `nil` if the source equals no other source.
@@ -17,7 +19,11 @@ package protocol BodySource: Sendable {
 }
 
 extension BodySource {
-    func openNow() throws -> (any BodyReaderNow)? {
+    package var isOnDisk: Bool {
+        false
+    }
+
+    package func openNow() throws -> (any BodyReaderNow)? {
         nil
     }
 }
@@ -48,15 +54,11 @@ package protocol DiskReader: BodyReaderNow, Sendable {}
 extension DiskReader {
     package mutating func next() async throws -> Data? {
         let current = self
-        let (reader, chunk) =
-            try await DiskQueue.run {
-                Result {
-                    var reader = current
-                    let chunk = try reader.nextNow()
-                    return (reader, chunk)
-                }
-            }
-            .get()
+        let (reader, chunk) = try await DiskQueue.run {
+            var reader = current
+            let chunk = try reader.nextNow()
+            return (reader, chunk)
+        }
         self = reader
         return chunk
     }
@@ -84,6 +86,10 @@ struct FileBody: BodySource {
         try? FileSnapshot(of: path).size
     }
 
+    var isOnDisk: Bool {
+        true
+    }
+
     var isReplayable: Bool {
         true
     }
@@ -93,7 +99,7 @@ struct FileBody: BodySource {
     }
 
     func open() async throws -> any BodyReader {
-        try await DiskQueue.run { Result { try reader() } }.get()
+        try await DiskQueue.run { try reader() }
     }
 
     func openNow() throws -> (any BodyReaderNow)? {

@@ -170,6 +170,10 @@ struct MultipartBody: BodySource {
         return length
     }
 
+    var isOnDisk: Bool {
+        parts.contains(where: \.body.isOnDisk)
+    }
+
     var isReplayable: Bool {
         parts.allSatisfy(\.body.isReplayable)
     }

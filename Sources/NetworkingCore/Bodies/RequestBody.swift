@@ -122,13 +122,36 @@ public struct RequestBody: Sendable {
 
     /// The number of bytes, if it is known before sending.
     ///
-    /// The length of a file is read from the disk on each access.
+    /// The length of a file is read from the disk on each access, which may block the calling thread. The body of a
+    /// request that a transport receives has the length at the start of the exchange.
     public var length: Int64? {
         switch storage.content {
         case .data(let data): Int64(data.count)
-        case .source(let source): source.length
+        case .source(let source): storage.measured.map(\.length) ?? source.length
         case .unencodable: nil
         }
+    }
+
+    /// Whether reading the length and opening the body may wait for the disk.
+    package var isOnDisk: Bool {
+        guard case .source(let source) = storage.content else { return false }
+        return source.isOnDisk
+    }
+
+    /// Returns the same body with the length that it has now, so that reading ``length`` does not wait for the disk.
+    ///
+    /// - Parameter limit: The time limit of the caller.
+    /// - Returns: The body.
+    /// - Throws: `CancellationError` if the caller is cancelled or its time is up while the disk is slow.
+    package func measured(within limit: ExchangeLimit? = nil) async throws -> RequestBody {
+        guard case .source(let source) = storage.content, source.isOnDisk else { return self }
+        let length = try await DiskQueue.run(within: limit) { source.length }
+        return RequestBody(storage: Storage(storage, measured: length))
+    }
+
+    /// Returns the body itself if it has a length from the start of an exchange, and otherwise a measured one.
+    func measuredOnce() async throws -> RequestBody {
+        storage.measured == nil ? try await measured() : self
     }
 
     /// Whether the body can be sent more than once.
@@ -227,8 +250,11 @@ public struct RequestBody: Sendable {
         let contentType: String?
         /// `nil` for bytes in memory, whose reader ends at once.
         let abandonedReaders: AbandonedReaders?
+        /// The length that was read from the disk; `nil` if it is read on each access.
+        let measured: (length: Int64?, of: Storage)?
 
         init(_ content: Content, contentType: String?) {
+            measured = nil
             fixed = content
             abandonedReaders = if case .source = content { AbandonedReaders() } else { nil }
             value = nil
@@ -236,10 +262,24 @@ public struct RequestBody: Sendable {
         }
 
         init(_ value: EncodableValue) {
+            measured = nil
             fixed = nil
             abandonedReaders = nil
             self.value = value
             contentType = "application/json"
+        }
+
+        /// Creates the same body with a length that was read from the disk.
+        init(_ body: Storage, measured length: Int64?) {
+            let body = body.origin
+            measured = (length, body)
+            (fixed, value, contentType) = (body.fixed, body.value, body.contentType)
+            abandonedReaders = body.abandonedReaders
+        }
+
+        /// The body that was measured, or this one.
+        var origin: Storage {
+            measured?.of ?? self
         }
 
         var content: Content {
@@ -249,6 +289,10 @@ public struct RequestBody: Sendable {
 
     private init(_ value: EncodableValue) {
         storage = Storage(value)
+    }
+
+    private init(storage: Storage) {
+        self.storage = storage
     }
 
     /// Whether the stack's encoder encodes the body when the stack rewrites the request.
@@ -297,7 +341,7 @@ extension RequestBody: Hashable {
     /// Two bodies with the same file are equal. A stream, a body of parts, and a body that cannot be encoded are equal
     /// only to themselves.
     public static func == (lhs: Self, rhs: Self) -> Bool {
-        if lhs.storage === rhs.storage { return true }
+        if lhs.storage.origin === rhs.storage.origin { return true }
         guard lhs.contentType == rhs.contentType else { return false }
         if let left = lhs.data, let right = rhs.data { return left == right }
         if let left = lhs.identity, let right = rhs.identity { return left == right }

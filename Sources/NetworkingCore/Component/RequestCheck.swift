@@ -8,9 +8,12 @@ extension HTTPRequestData {
     mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
         // A modifier may have set another path since the request was resolved.
-        closeTarget()
+        let isPlain = target.map(RequestTarget.isPlain) == true
+        if !isPlain {
+            closeTarget()
+        }
         try checkBody()
-        if let reason = invalidity() {
+        if let reason = invalidity(isPlain: isPlain) {
             throw NetworkingError(.invalidRequest, request: self, reason: reason)
         }
         if headerFields.httpFields.repeatsCookies {
@@ -20,7 +23,10 @@ extension HTTPRequestData {
     }
 
     /// The reason why the request is invalid and a way to solve it; `nil` if it is valid.
-    private func invalidity() -> String? {
+    ///
+    /// - Parameter isPlain: Whether the target is known to be valid.
+    /// - Returns: The reason.
+    private func invalidity(isPlain: Bool) -> String? {
         guard var text = authority else {
             return "The request has no authority. Add .server(authority:) to the stack, or give the request a URL."
         }
@@ -32,7 +38,7 @@ extension HTTPRequestData {
             return reason
         }
         let scheme = scheme
-        return schemeInvalidity(scheme) ?? targetInvalidity()
+        return schemeInvalidity(scheme) ?? targetInvalidity(isPlain: isPlain)
             ?? headerFieldInvalidity() ?? queryInvalidity()
     }
 
@@ -53,7 +59,7 @@ extension HTTPRequestData {
         return "The scheme is neither https nor http. Other schemes are not supported."
     }
 
-    private func targetInvalidity() -> String? {
+    private func targetInvalidity(isPlain: Bool) -> String? {
         if state.contains(.hasInvalidSegment) {
             return
                 "A value in the path is empty, \".\" or \"..\", or contains \"..\" between slashes, so that the path "
@@ -64,7 +70,7 @@ extension HTTPRequestData {
                 "The path begins with a scheme, so it is a URL and not a path of the stack's server. Use .get(url) or "
                 + "HTTPRequestData(url:) for a request to another server, or add a leading slash to the path."
         }
-        return target.flatMap(RequestTarget.invalidity)
+        return isPlain ? nil : target.flatMap(RequestTarget.invalidity)
     }
 
     private func headerFieldInvalidity() -> String? {

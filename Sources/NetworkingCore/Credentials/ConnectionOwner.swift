@@ -24,17 +24,19 @@ public struct ConnectionOwner: Hashable, Sendable {
     ///
     /// - Parameter request: The request as it is sent.
     public init?(of request: HTTPRequestData) {
-        let (owned, session) = (request.ownedCredentials, request.cookieSession)
+        let (owned, session) = (request.content.value.ownedCredentials, request.cookieSession)
         var credentials = session.map { ["cookies: \($0)"] } ?? []
-        for field in request.headerFields where field.isCredential && !owned.fields.contains(field.name) {
+        for field in request.headerFields where field.isCredential && owned?.contains(field.name) != true {
             if session != nil, field.name == .cookie { continue }
             credentials.append("\(field.name.canonicalName): \(field.value)")
         }
-        credentials += owned.principals.map { "principal: \($0.id)" }
+        if let owned {
+            credentials += owned.principals.map { "principal: \($0.id)" }
+        }
         let secretItems = request.box?.value.secretQueryItems ?? []
         if !secretItems.isEmpty {
             for item in request.query.items where secretItems.contains(item.name.lowercased()) {
-                guard !owned.queryItems.contains(item.name) else { continue }
+                guard owned?.contains(queryItem: item.name) != true else { continue }
                 credentials.append("query: \(item.name)=\(item.value ?? "")")
             }
         }
@@ -62,36 +64,40 @@ extension HTTPRequestData {
     ///   - former: The request before the credentials were set. Each header field and each secret query item that
     ///     differs belongs to the principal.
     public mutating func recordCredentials(of principal: Principal, since former: HTTPRequestData) {
-        var owned = ownedCredentials
-        owned.principals.append(principal)
+        let earlier = content.value.ownedCredentials
+        var (fields, queryItems): ([HTTPField.Name], [String]) = ([], [])
         let formerFields = former.headerFields.httpFields
-        for (index, field) in headerFields.httpFields.enumerated() where !owned.fields.contains(field.name) {
-            // Most fields are where they were, and comparing them costs less than a search by name.
+        for (index, field) in headerFields.httpFields.enumerated() {
+            // Most fields are where they were.
             if index < formerFields.count, formerFields[index] == field { continue }
-            if former.headerFields[values: field.name] != headerFields[values: field.name] {
-                owned.fields.append(field.name)
+            if !formerFields.contains(field), earlier?.contains(field.name) != true {
+                fields.append(field.name)
             }
         }
         if target != former.target {
             let formerItems = former.query.items
             let secretItems = box?.value.secretQueryItems ?? []
-            owned.queryItems += query.items.filter { secretItems.contains($0.name.lowercased()) }
+            queryItems = query.items.filter { secretItems.contains($0.name.lowercased()) }
                 .filter { !formerItems.contains($0) }.map(\.name)
         }
-        ownedCredentials = owned
+        content.value.ownedCredentials = OwnedCredentials(principal, fields, queryItems, after: earlier)
     }
 
     /// Removes the header fields and query items that parts of the stack have recorded as credentials.
     mutating func removeOwnedCredentials() {
-        let owned = ownedCredentials
-        guard !owned.principals.isEmpty else { return }
-        for name in owned.fields {
-            headerFields[name] = nil
+        var next = content.value.ownedCredentials
+        while let owned = next {
+            for name in owned.fields {
+                headerFields[name] = nil
+            }
+            for name in owned.queryItems {
+                query[name] = nil
+            }
+            next = owned.earlier
         }
-        for name in owned.queryItems {
-            query[name] = nil
+        if content.value.ownedCredentials != nil {
+            content.value.ownedCredentials = nil
         }
-        ownedCredentials = OwnedCredentials()
     }
 
     /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has
@@ -101,23 +107,8 @@ extension HTTPRequestData {
         set { self[option: CookieSessionOption.self] = newValue }
     }
 
-    fileprivate var ownedCredentials: OwnedCredentials {
-        get { self[option: OwnedCredentials.self] }
-        set { self[option: OwnedCredentials.self] = newValue }
-    }
-
     private enum CookieSessionOption: RequestOption {
         static let defaultValue: String? = nil
         static let isSetByStack = true
     }
-}
-
-/// The principals whose credentials a request has, and the fields and query items that contain these credentials.
-private struct OwnedCredentials: LibraryRequestOption {
-    static let defaultValue = OwnedCredentials()
-    static let isSetByStack = true
-
-    var principals: [Principal] = []
-    var fields: [HTTPField.Name] = []
-    var queryItems: [String] = []
 }

@@ -1,5 +1,5 @@
 extension HTTPRequestData {
-    /// Checks that credentials belong to the user for whom the work of the request began.
+    /// Checks that credentials belong to the user of the request, who was signed in when its work began.
     ///
     /// Call it after the last wait, immediately before the credentials are added.
     ///
@@ -9,11 +9,11 @@ extension HTTPRequestData {
     ///   - store: The object with the credentials.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` with
     ///   ``NetworkingError/isOfAnotherUser`` if they belong to another user.
-    public func checkUser(_ principal: Principal, signIn: UInt64? = nil, of store: some AnyObject & Sendable) throws {
+    public func checkUser(_ principal: Principal, signIn: UInt64? = nil, of store: any AnyObject & Sendable) throws {
         guard content.value.users.admit(principal, signIn, of: store) else { throw isOfAnotherUser }
     }
 
-    /// The error for a request whose user is no longer signed in.
+    /// The error for a request after another user has signed in.
     package var isOfAnotherUser: NetworkingError {
         var error = NetworkingError(
             .unauthorized,

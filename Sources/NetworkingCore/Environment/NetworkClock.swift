@@ -187,7 +187,7 @@ extension Duration {
     /// A century, because the system's clock traps on moments outside the range of its nanoseconds.
     ///
     /// A caller that sleeps for `.seconds(Int64.max)` intends to sleep forever.
-    fileprivate static let farthest = Duration.seconds(100 * 365 * 86_400)
+    package static let farthest = Duration.seconds(100 * 365 * 86_400)
 
     /// The duration, shortened to a century in either direction, so that it can be added to any moment of a clock.
     ///

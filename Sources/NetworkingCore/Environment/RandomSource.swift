@@ -45,7 +45,7 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
     }
 
     /// Draws a fraction from a half to one, to spread actions that would otherwise happen at the same moment.
-    package func halfToOne() -> Double {
+    func halfToOne() -> Double {
         0.5 + Double(next() >> 11) * 0x1p-54
     }
 

@@ -32,7 +32,7 @@ extension HTTPRequestData {
     }
 
     /// The response that a modifier further in replaces by an error of the app; `nil` if no modifier does so.
-    var refusedResponse: RefusedResponse? {
+    package var refusedResponse: RefusedResponse? {
         get { self[option: RefusedResponseOption.self] }
         set { self[option: RefusedResponseOption.self] = newValue }
     }
@@ -46,11 +46,13 @@ extension HTTPRequestData {
 /// The last response of a request that was replaced by an error of the app, and that error's type.
 ///
 /// An error is any value, so it cannot be recognised; its type distinguishes it from errors of other parts.
-final class RefusedResponse: Sendable {
+package final class RefusedResponse: Sendable {
     private let last = Mutex<(type: ObjectIdentifier, response: HTTPResponseData)?>(nil)
 
+    package init() {}
+
     /// Records that a response is replaced by an error.
-    func record(_ response: HTTPResponseData, as error: any Error) {
+    package func record(_ response: HTTPResponseData, as error: any Error) {
         last.withLock { $0 = (Self.type(of: error), response) }
     }
 
@@ -59,7 +61,7 @@ final class RefusedResponse: Sendable {
         last.withLock { $0 = nil }
     }
 
-    func response(of error: any Error) -> HTTPResponseData? {
+    package func response(of error: any Error) -> HTTPResponseData? {
         last.withLock { last in last.flatMap { $0.type == Self.type(of: error) ? $0.response : nil } }
     }
 

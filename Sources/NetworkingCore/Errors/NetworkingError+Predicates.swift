@@ -28,9 +28,9 @@ extension NetworkingError {
     /// It does not say whether the server has processed the request. Before you send a request again that is not
     /// idempotent, make sure that the server can detect the repetition.
     public var isTransient: Bool {
-        switch kind {
-        case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: true
-        case .status: [408, 425, 429, 500, 502, 503, 504].contains(status?.code ?? 0)
+        switch kind.meaning {
+        case .unreachable, .interrupted: true
+        case .answered: [408, 425, 429, 500, 502, 503, 504].contains(status?.code ?? 0)
         default: false
         }
     }
@@ -52,9 +52,9 @@ extension NetworkingError {
     /// `true` for the kinds ``Kind/offline``, ``Kind/nameResolution``, ``Kind/connection``, ``Kind/tls`` and
     /// ``Kind/connectionLost``.
     public var isConnectionFailure: Bool {
-        switch kind {
-        case .offline, .nameResolution, .connection, .tls, .connectionLost: true
-        default: false
+        switch kind.meaning {
+        case .unreachable, .untrusted: true
+        default: kind == .connectionLost
         }
     }
 

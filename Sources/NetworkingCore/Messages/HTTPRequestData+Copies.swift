@@ -94,6 +94,9 @@ extension HTTPRequestData {
         recorder = nil
         heldLimits = nil
         exchangeLimit = nil
+        if content.value.ownedCredentials != nil {
+            content.value.ownedCredentials = nil
+        }
         // Field by field, because reading the settings as a whole would copy them.
         if box?.value.stackObservers.all.isEmpty == false {
             settings.stackObservers = NetworkEventObservers()

@@ -13,6 +13,8 @@ extension HTTPRequestData {
         var credentialServers: CopyOnWrite<CredentialServers>?
         /// The users for whom the work of the request began.
         var users = NotedUsers()
+        /// The credentials that parts of the stack have added.
+        var ownedCredentials: OwnedCredentials?
         @usableFromInline var options: CopyOnWrite<RequestSettings>?
     }
 

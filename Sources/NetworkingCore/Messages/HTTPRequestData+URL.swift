@@ -117,6 +117,7 @@ extension HTTPRequestData {
     /// Every request and every redirect passes through here before a modifier reads its path, and again before a
     /// transport does.
     mutating func closeTarget() {
+        guard target.map(RequestTarget.isPlain) != true else { return }
         let closed = RequestTarget.removingDotSegments(closedTarget)
         if target != closed {
             target = closed

@@ -45,11 +45,9 @@ extension HTTPRequestData {
     ///   - signIn: The number of the sign-in, which a refresh keeps, for a store whose principals may change with a
     ///     refresh; otherwise `nil`.
     ///   - store: The object with the credentials, which several stacks may share.
-    public mutating func noteUser(_ principal: Principal?, signIn: UInt64? = nil, of store: some AnyObject & Sendable) {
+    public mutating func noteUser(_ principal: Principal?, signIn: UInt64? = nil, of store: any AnyObject & Sendable) {
         guard !content.value.users.contains(store) else { return }
-        let user: NotedUsers.User =
-            principal.map { .signedIn($0, signIn) } ?? .first(NotedUsers.FirstUser())
-        content.value.users.add(user, of: store)
+        content.value.users.add(principal, signIn, of: store)
     }
 
     /// Returns the user of a store for whom the work of the request began.
@@ -58,12 +56,12 @@ extension HTTPRequestData {
     ///
     /// - Parameter store: The object with the credentials.
     /// - Returns: The user; `nil` if the request has not been resolved or no user was signed in.
-    public func notedUser(of store: some AnyObject & Sendable) -> Principal? {
+    public func notedUser(of store: any AnyObject & Sendable) -> Principal? {
         content.value.users.principal(of: store)
     }
 
     /// Returns the number of the sign-in that was noted with the user of a store.
-    package func notedSignIn(of store: some AnyObject & Sendable) -> UInt64? {
+    package func notedSignIn(of store: any AnyObject & Sendable) -> UInt64? {
         content.value.users.signIn(of: store)
     }
 
@@ -95,12 +93,6 @@ extension HTTPRequestData {
 
 /// The users for whom the work of a request began, one for each store of credentials.
 struct NotedUsers: Sendable {
-    enum User: Sendable {
-        case signedIn(Principal, UInt64?)
-        /// No user was signed in, so the work belongs to the first one.
-        case first(FirstUser)
-    }
-
     /// The first user that signed in after the work had begun, shared by all requests of the work.
     final class FirstUser: Sendable {
         private let user = Mutex<(principal: Principal, signIn: UInt64?)?>(nil)
@@ -122,61 +114,51 @@ struct NotedUsers: Sendable {
     private struct Note: Sendable {
         // Retained, so that no other store can get the same address.
         let store: any AnyObject & Sendable
-        let user: User
+        let principal: Principal?
+        let signIn: UInt64?
+        /// The first user, if no user was signed in when the work began.
+        let first: FirstUser?
     }
 
-    // Nearly all stacks have one store, which needs no array.
-    private var note: Note?
-    private var others: [Note] = []
+    private var notes: [Note] = []
     /// Whether the users stay the same when the request is sent again.
     var areKept = false
 
     var isEmpty: Bool {
-        note == nil && !areKept
+        notes.isEmpty && !areKept
     }
 
-    func contains(_ store: some AnyObject & Sendable) -> Bool {
-        user(of: store) != nil
+    func contains(_ store: any AnyObject & Sendable) -> Bool {
+        index(of: store) != nil
     }
 
-    mutating func add(_ user: User, of store: some AnyObject & Sendable) {
-        let new = Note(store: store, user: user)
-        if note == nil {
-            note = new
-        } else {
-            others.append(new)
-        }
+    mutating func add(_ principal: Principal?, _ signIn: UInt64?, of store: any AnyObject & Sendable) {
+        let first = principal == nil ? FirstUser() : nil
+        notes.append(Note(store: store, principal: principal, signIn: signIn, first: first))
     }
 
-    func principal(of store: some AnyObject & Sendable) -> Principal? {
-        switch user(of: store) {
-        case .signedIn(let principal, _): principal
-        case .first(let first): first.principal
-        case nil: nil
-        }
+    func principal(of store: any AnyObject & Sendable) -> Principal? {
+        index(of: store).flatMap { notes[$0].principal ?? notes[$0].first?.principal }
     }
 
-    func signIn(of store: some AnyObject & Sendable) -> UInt64? {
-        guard case .signedIn(_, let signIn) = user(of: store) else { return nil }
-        return signIn
+    func signIn(of store: any AnyObject & Sendable) -> UInt64? {
+        index(of: store).flatMap { notes[$0].principal == nil ? nil : notes[$0].signIn }
     }
 
     /// Whether credentials of a user may be added.
     ///
     /// A request without a note of the store belongs to no user of it.
-    func admit(_ principal: Principal, _ signIn: UInt64?, of store: some AnyObject & Sendable) -> Bool {
-        let known: (principal: Principal, signIn: UInt64?)
-        switch user(of: store) {
-        case .signedIn(let principal, let signIn): known = (principal, signIn)
-        case .first(let first): known = first.settle(principal, signIn)
-        case nil: return true
+    func admit(_ principal: Principal, _ signIn: UInt64?, of store: any AnyObject & Sendable) -> Bool {
+        guard let index = index(of: store) else { return true }
+        if let first = notes[index].first {
+            let known = first.settle(principal, signIn)
+            return signIn != nil && known.signIn == signIn || known.principal == principal
         }
-        return signIn != nil && known.signIn == signIn || known.principal == principal
+        return signIn != nil && notes[index].signIn == signIn || notes[index].principal == principal
     }
 
-    private func user(of store: some AnyObject & Sendable) -> User? {
-        guard let note else { return nil }
-        if note.store === store { return note.user }
-        return others.first { $0.store === store }?.user
+    // By index, because copying a note takes as long as all the rest.
+    private func index(of store: any AnyObject & Sendable) -> Int? {
+        notes.indices.first { notes[$0].store === store }
     }
 }

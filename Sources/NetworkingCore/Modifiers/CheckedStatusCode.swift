@@ -85,7 +85,9 @@ struct CheckedStatusCode: UpstreamLimited, CustomStringConvertible {
     let error: (@Sendable (HTTPResponseData) -> (any Error)?)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        request.refusedResponse?.clear()
+        if error != nil {
+            request.refusedResponse?.clear()
+        }
         let response = try await upstream.send(request)
         guard !request.acceptedStatuses.contains(response.status) else { return response }
         guard let error = error?(response) else { throw NetworkingError.refusedStatus(of: response) }

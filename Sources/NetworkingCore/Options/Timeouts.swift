@@ -1,8 +1,18 @@
+extension Duration {
+    /// A time limit that is never reached, to switch off a limit of the stack for one request.
+    ///
+    /// ```swift
+    /// let export = HTTPRequestData.get("export").with(\.deadline, .unlimited)
+    /// ```
+    public static let unlimited = Duration.farthest
+}
+
 extension HTTPRequestData {
     /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
     ///
     /// It needs a `timeout` modifier in the stack. If it is zero or less, the attempt fails as if it had exceeded the
-    /// limit. Limits of more than a century are shortened to a century.
+    /// limit. ``Swift/Duration/unlimited`` switches the stack's limit off. Limits of more than a century are shortened
+    /// to a century.
     public var timeout: Duration? {
         get { self[option: TimeoutOption.self] }
         set { self[option: TimeoutOption.self] = newValue?.bounded }
@@ -20,7 +30,7 @@ extension HTTPRequestData {
     /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
     ///
     /// It starts when the request reaches a `deadline` modifier, and needs one in the stack. If it is zero or less, the
-    /// call fails as if it had exceeded the limit.
+    /// call fails as if it had exceeded the limit. ``Swift/Duration/unlimited`` switches the stack's limit off.
     public var deadline: Duration? {
         get { self[option: DeadlineOption.self] }
         set { self[option: DeadlineOption.self] = newValue?.bounded }

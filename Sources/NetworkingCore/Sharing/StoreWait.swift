@@ -3,9 +3,6 @@
 /// Every wait for a store by a caller of the library goes through this type, so that each of them ends at the caller's
 /// cancellation and at its time limit.
 package enum StoreWait {
-    /// The time in which work that was cancelled should end.
-    private static let cancellationPatience = Duration.milliseconds(100)
-
     /// An operation has taken longer than its caller waits.
     package struct Timeout: Error, CustomStringConvertible {
         let patience: Duration
@@ -22,8 +19,8 @@ package enum StoreWait {
     ///
     /// - Parameters:
     ///   - limit: The time limit of the caller; `nil` if only its cancellation ends the wait.
-    ///   - patience: The maximum time of an operation that the caller can do without. The operation is cancelled then.
-    ///     It is measured by the system's clock, because a disk does not follow the clock of a test.
+    ///   - patience: The maximum time of an operation that the caller can do without, on the environment's clock. The
+    ///     operation is cancelled then.
     ///   - operation: The operation. It does not inherit the deadline of the caller.
     /// - Returns: The result of the operation.
     /// - Throws: `CancellationError` if the caller is cancelled or at its limit, ``Timeout`` after the patience, or the
@@ -37,9 +34,9 @@ package enum StoreWait {
         try limit?.check()
         let shared = SharedOperation<Value>(outlivesWaiters: true)
         shared.start(operation)
-        let clock = NetworkClock.continuous
         let alarm = patience.map { patience in
-            clock.alarm(at: clock.now + patience) { shared.end(with: .failure(Timeout(patience: patience))) }
+            let clock = NetworkEnvironment.current.clock
+            return clock.alarm(at: clock.now + patience) { shared.end(with: .failure(Timeout(patience: patience))) }
         }
         defer { alarm?.cancel() }
         return try await shared.valueForCreator(limit: limit)
@@ -66,14 +63,6 @@ package enum StoreWait {
                 wait.resume(with: .failure(error))
             }
         }
-        return try await withTaskCancellationHandler {
-            try await wait.uncancellableValue()
-        } onCancel: {
-            task.cancel()
-            let clock = NetworkClock.continuous
-            _ = clock.alarm(at: clock.now + cancellationPatience) {
-                wait.resume(with: .failure(CancellationError()))
-            }
-        }
+        return try await wait.patientValue { task.cancel() }
     }
 }

@@ -17,16 +17,42 @@ package enum RequestTarget {
     ///
     /// Another target would continue the authority of the URL: `@evil.example/` would make the authority a user name.
     static func isRooted(_ target: String) -> Bool {
-        guard let first = target.utf8.first else { return true }
-        return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || target == "*"
+        var target = target
+        return target.withUTF8 { isRooted($0) }
+    }
+
+    private static func isRooted(_ target: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch target.first {
+        case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): true
+        case UInt8(ascii: "*"): target.count == 1
+        default: false
+        }
+    }
+
+    /// Returns whether a target is like nearly all targets: valid, with a slash at its start, and without a segment
+    /// that ``removingDotSegments(_:)`` would remove.
+    static func isPlain(_ target: String) -> Bool {
+        var target = target
+        return target.withUTF8 { bytes in
+            guard bytes.first == UInt8(ascii: "/") else { return false }
+            var isStart = false
+            for byte in bytes {
+                // Dots and escapes at the start of a segment need a closer look.
+                guard byte > 32, byte != 127, !isStart || byte != UInt8(ascii: ".") && byte != UInt8(ascii: "%") else {
+                    return false
+                }
+                isStart = byte == UInt8(ascii: "/")
+            }
+            return true
+        }
     }
 
     /// Returns the reason why a request with a target cannot be sent and a way to solve it; `nil` if it can.
     static func invalidity(of target: String) -> String? {
-        guard isRooted(target) else {
+        var target = target
+        guard target.withUTF8({ isRooted($0) }) else {
             return "The target begins neither with a slash nor with a question mark, so it would change the server."
         }
-        var target = target
         // swift-http-types replaces line breaks and NUL with spaces. Intended spaces are percent-encoded at this point.
         guard target.withUTF8({ $0.contains { $0 <= 32 || $0 == 127 } }) else { return nil }
         return "The path or query contains a line break or another control character. Percent-encode it."
@@ -41,7 +67,8 @@ package enum RequestTarget {
     /// - Parameter target: The target. One that does not begin with a slash is not changed.
     /// - Returns: The target, which still begins with a slash.
     static func removingDotSegments(_ target: String) -> String {
-        guard mayHaveDotSegments(target) else { return target }
+        var target = target
+        guard target.withUTF8({ mayHaveDotSegments($0) }) else { return target }
         let (path, query) = split(target)
         var segments: [Substring.UTF8View] = []
         var isDirectory = false
@@ -62,9 +89,9 @@ package enum RequestTarget {
     }
 
     /// Returns whether a segment begins with a dot or an escape, which few paths have.
-    private static func mayHaveDotSegments(_ target: String) -> Bool {
+    private static func mayHaveDotSegments(_ target: UnsafeBufferPointer<UInt8>) -> Bool {
         var isStart = false
-        for byte in target.utf8 {
+        for byte in target {
             switch byte {
             case UInt8(ascii: "."), UInt8(ascii: "%"):
                 if isStart { return true }

@@ -24,13 +24,12 @@ public struct BodyChunks: AsyncSequence, Sendable {
     /// A single pass over a body.
     public struct Iterator: AsyncIteratorProtocol {
         private let body: RequestBody
-        private let length: Int64?
+        private var length: Int64?
         private var count: Int64 = 0
         private var reader: (any BodyReader)?
 
         init(body: RequestBody) {
             self.body = body
-            length = body.length
         }
 
         /// Returns the next chunk; `nil` after the last.
@@ -42,6 +41,8 @@ public struct BodyChunks: AsyncSequence, Sendable {
             if let opened = self.reader {
                 reader = opened
             } else {
+                let body = try await body.measuredOnce()
+                length = body.length
                 reader = try await body.open()
             }
             defer { self.reader = reader }
@@ -79,11 +80,12 @@ extension RequestBody {
     /// - Returns: The bytes.
     /// - Throws: The errors of ``BodyChunks``, and ``Failure`` if the body is longer than the limit.
     public func collect(upTo limit: Int = 64 << 20) async throws -> Data {
+        let body = try await measuredOnce()
         var collected = Data()
-        if let length, length <= limit {
+        if let length = body.length, length <= limit {
             collected.reserveCapacity(Int(min(length, 64 << 20)))
         }
-        for try await chunk in chunks {
+        for try await chunk in body.chunks {
             guard collected.count + chunk.count <= limit else {
                 throw Failure(
                     .tooLarge,

@@ -50,6 +50,10 @@ extension NetworkingTransport {
         var request = request
         // Modifiers may have set fields or a body since the request was checked.
         request.describeBody()
+        // A transport does not wait for a slow disk on the threads of tasks.
+        if let body = request.body, body.isOnDisk {
+            request.body = try await body.measured(within: request.exchangeLimit)
+        }
         let sent = request.countSentBytes()
         var repeated: [RepeatedExchange] = []
         while true {

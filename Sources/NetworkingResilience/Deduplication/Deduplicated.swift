@@ -50,26 +50,6 @@ extension NetworkingComponent {
             )
         )
     }
-
-    /// Sends identical concurrent requests once and returns the response to every caller.
-    ///
-    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name that
-    /// the guide of danthorpe/swift-networking uses.
-    ///
-    /// - Returns: A component that shares exchanges and throws their errors.
-    public func removeDuplicates() -> some NetworkingComponent {
-        deduplicated()
-    }
-
-    /// Sends identical concurrent requests once and returns the response to every caller.
-    ///
-    /// It is ``deduplicated(methods:excluding:waitersRetryOnFailure:sharing:)`` without arguments, under the name that
-    /// the code of danthorpe/swift-networking uses.
-    ///
-    /// - Returns: A component that shares exchanges and throws their errors.
-    public func duplicatesRemoved() -> some NetworkingComponent {
-        deduplicated()
-    }
 }
 
 extension HTTPRequestData {
@@ -131,7 +111,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
 
         // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
         try Task.checkCancellation()
-        let (exchange, waiter) = inFlight.join(key)
+        let (exchange, waiter) = inFlight.join(key, replacingErrors: request.refusedResponse != nil)
         let listener = exchange.audience?.add(request)
         defer {
             if let listener {
@@ -139,7 +119,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             }
         }
         if let waiter {
-            let response = try await wait(waiter, for: exchange, key, of: request, upstream: upstream, isLast: isLast)
+            let response = try await wait(waiter, for: exchange, of: request, upstream: upstream, isLast: isLast)
             await listener?.settle()
             return response
         }
@@ -149,7 +129,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 request.recorder?.join(branch)
             }
         }
-        start(exchange, key, of: request, recordingInto: branch, upstream: upstream)
+        start(exchange, of: request, recordingInto: branch, upstream: upstream)
         let response = try await exchange.work.valueForCreator(limit: request.exchangeLimit)
         // The caller receives the last report before its response.
         await listener?.settle()
@@ -183,7 +163,6 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     /// Starts a new exchange.
     private func start(
         _ exchange: InFlightRequest,
-        _ key: DeduplicationKey,
         of request: HTTPRequestData,
         recordingInto branch: (any CallRecording)?,
         upstream: some NetworkingComponent
@@ -197,8 +176,16 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         exchange.work.start { [inFlight, shared] in
             // Removed before any caller receives the result, so that a caller that then repeats the request starts
             // a new exchange.
-            defer { inFlight.remove(key, exchange) }
-            return try await upstream.send(shared)
+            defer { inFlight.remove(exchange) }
+            do {
+                return try await upstream.send(shared)
+            } catch {
+                // Each caller has a record of its own, because one of them may already send the request again.
+                if let refused = exchange.refused, let response = shared.response(of: error) {
+                    refused.record(response, as: error)
+                }
+                throw error
+            }
         }
     }
 
@@ -206,7 +193,6 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     private func wait(
         _ waiter: SharedOperation<HTTPResponseData>.Waiter,
         for exchange: InFlightRequest,
-        _ key: DeduplicationKey,
         of request: HTTPRequestData,
         upstream: some NetworkingComponent,
         isLast: Bool
@@ -216,17 +202,28 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
                 try await exchange.work.value(for: waiter, limit: request.exchangeLimit)
             }
-            guard !isForAnotherUser(response, response.principal, key, request) else {
+            guard !isForAnotherUser(response, response.principal, exchange.key, request) else {
                 return try await sendAlone(request, upstream: upstream)
             }
             return response
-        } catch let error as NetworkingError
-            where isForAnotherUser(error.response, error.principal, key, request)
-        {
-            try request.checkCancellation()
-            return try await sendAlone(request, upstream: upstream)
-        } catch let error where waitersRetryOnFailure && !isLast && !(error is CancellationError) {
-            return try await share(request, upstream: upstream, isLast: true)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // The error may be the app's, which does not contain its response.
+            let refused = exchange.refused?.response(of: error)
+            let response = (error as? NetworkingError)?.response ?? refused
+            let principal = (error as? NetworkingError)?.principal ?? response?.principal
+            guard !isForAnotherUser(response, principal, exchange.key, request) else {
+                try request.checkCancellation()
+                return try await sendAlone(request, upstream: upstream)
+            }
+            if waitersRetryOnFailure, !isLast {
+                return try await share(request, upstream: upstream, isLast: true)
+            }
+            if let refused {
+                request.refusedResponse?.record(refused, as: error)
+            }
+            throw error
         }
     }
 

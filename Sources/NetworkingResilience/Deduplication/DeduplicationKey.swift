@@ -4,7 +4,7 @@ import NetworkingCore
 /// The properties that identical requests share.
 ///
 /// It is a class, so that it is passed as one reference and its hash is computed once.
-final class DeduplicationKey: Hashable, Sendable {
+final class DeduplicationKey: Equatable, Sendable {
     let method: HTTPRequest.Method
     let url: DeduplicationURL
     private let fields: [HTTPField]
@@ -18,7 +18,7 @@ final class DeduplicationKey: Hashable, Sendable {
     ///
     /// Such requests share exchanges only with each other, so that other requests avoid the cost of events.
     let needsEvents: Bool
-    private let hash: Int
+    let hash: Int
 
     /// Creates the key of a request; `nil` if the request has an option that cannot be compared.
     init?(_ request: HTTPRequestData, principal: Principal?, excluding excluded: Set<String>) {
@@ -55,10 +55,6 @@ final class DeduplicationKey: Hashable, Sendable {
                 && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.settings == rhs.settings
                 && lhs.options == rhs.options && lhs.environment == rhs.environment && lhs.stack == rhs.stack
                 && lhs.needsEvents == rhs.needsEvents
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(hash)
     }
 
     /// The settings that parts further in read.

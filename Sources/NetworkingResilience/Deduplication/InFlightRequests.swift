@@ -6,65 +6,110 @@ import Synchronization
 ///
 /// Stacks that use the same object share their exchanges.
 public final class InFlightRequests: Sendable {
-    private let state = Mutex<[DeduplicationKey: InFlightRequest]>([:])
+    // By the hashes of the keys. A comparison of two keys may run the app's code, so it happens outside the lock, and a
+    // key that is removed is released there.
+    private let state = Mutex<[Int: [InFlightRequest]]>([:])
 
     /// Creates an object with no exchanges in flight.
     public init() {}
 
     /// The number of exchanges that can be joined.
     public var count: Int {
-        state.withLock { $0.count }
+        state.withLock { $0.values.reduce(0) { $0 + $1.count } }
     }
 
     /// The number of requests that wait for an exchange, including the requests that started one.
     public var waiting: Int {
-        state.withLock { $0.values.reduce(0) { $0 + $1.work.waiters } }
+        state.withLock { $0.values.joined().reduce(0) { $0 + $1.work.waiters } }
     }
 
     /// Joins the exchange for a key, or creates one.
     ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - replacingErrors: Whether a part further in may throw an error of the app in place of a response.
     /// - Returns: The exchange, and the caller's place among its waiters. The waiter is `nil` for a new exchange, which
     ///   the caller must start.
-    func join(_ key: DeduplicationKey) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
-        state.withLock { exchanges in
-            if let exchange = exchanges[key], let waiter = exchange.work.join() { return (exchange, waiter) }
-            let exchange = InFlightRequest(needsEvents: key.needsEvents)
-            exchanges[key] = exchange
-            return (exchange, nil)
+    func join(
+        _ key: DeduplicationKey,
+        replacingErrors: Bool
+    ) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
+        while true {
+            let known = state.withLock { $0.isEmpty ? [] : $0[key.hash] ?? [] }
+            let same = known.first { $0.key == key }
+            if let same, let waiter = same.work.join() { return (same, waiter) }
+            let exchange = InFlightRequest(key, replacingErrors: replacingErrors)
+            let isAdded = state.withLock { exchange.add(to: &$0[key.hash, default: []], inPlaceOf: same, after: known) }
+            if isAdded { return (exchange, nil) }
         }
     }
 
     /// Removes an exchange, so that later requests do not join it.
-    func remove(_ key: DeduplicationKey, _ exchange: InFlightRequest) {
-        state.withLock { exchanges in
-            guard let index = exchanges.index(forKey: key), exchanges.values[index].work === exchange.work else {
-                return
-            }
-            exchanges.remove(at: index)
-        }
+    func remove(_ exchange: InFlightRequest) {
+        removeAll(withHash: exchange.key.hash) { $0.work === exchange.work }
     }
 
     /// Keeps later requests from joining the reads of a URL that are in flight.
     ///
     /// Callers that have already joined still get their response.
     func detachReads(of url: DeduplicationURL) {
-        state.withLock { exchanges in
-            guard !exchanges.isEmpty else { return }
-            for key in exchanges.keys where key.url == url && Deduplicated.reads.contains(key.method) {
-                exchanges[key] = nil
-            }
+        let hashes = state.withLock { $0.isEmpty ? [] : Array($0.keys) }
+        for hash in hashes {
+            removeAll(withHash: hash) { $0.key.url == url && Deduplicated.reads.contains($0.key.method) }
         }
+    }
+
+    private func removeAll(withHash hash: Int, where isRemoved: (InFlightRequest) -> Bool) {
+        let former = state.withLock { exchanges -> [InFlightRequest] in
+            guard let index = exchanges.index(forKey: hash) else { return [] }
+            let former = exchanges.values[index]
+            let left = former.filter { !isRemoved($0) }
+            if left.isEmpty {
+                exchanges.remove(at: index)
+            } else {
+                exchanges.values[index] = left
+            }
+            return former
+        }
+        withExtendedLifetime(former) {}
     }
 }
 
 /// A shared exchange and its listeners.
 struct InFlightRequest: Sendable {
+    let key: DeduplicationKey
     let work = SharedExchange()
     /// The listeners; `nil` if no request has any that need events.
     let audience: Audience?
 
-    init(needsEvents: Bool) {
-        audience = needsEvents ? Audience() : nil
+    /// The response that an error of the app has replaced; `nil` if no part further in throws one.
+    let refused: RefusedResponse?
+
+    init(_ key: DeduplicationKey, replacingErrors: Bool) {
+        self.key = key
+        audience = key.needsEvents ? Audience() : nil
+        refused = replacingErrors ? RefusedResponse() : nil
+    }
+
+    /// Adds the exchange to those with the same hash, unless there are others than the known ones.
+    ///
+    /// - Parameters:
+    ///   - exchanges: The exchanges with the same hash.
+    ///   - same: One for the same request that cannot be joined any more.
+    ///   - known: The exchanges that the request was compared with.
+    /// - Returns: Whether it was added.
+    fileprivate func add(
+        to exchanges: inout [InFlightRequest],
+        inPlaceOf same: InFlightRequest?,
+        after known: [InFlightRequest]
+    ) -> Bool {
+        // Another caller may have started the same exchange meanwhile.
+        guard exchanges.allSatisfy({ one in known.contains { $0.work === one.work } }) else { return false }
+        if let same {
+            exchanges.removeAll { $0.work === same.work }
+        }
+        exchanges.append(self)
+        return true
     }
 }
 

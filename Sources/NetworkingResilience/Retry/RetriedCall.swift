@@ -15,7 +15,6 @@ struct RetriedCall {
     private var previousDelay: Duration?
     /// The permit from the budget for the retry that is waiting to start.
     private var permit: RetryBudget.Permit?
-    private var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
 
     init(_ request: HTTPRequestData, policy: RetryPolicy, budget: RetryBudget) {
         self.request = request
@@ -31,12 +30,10 @@ struct RetriedCall {
     mutating func finish(
         over upstream: some NetworkingComponent,
         after first: Result<HTTPResponseData, any Error>?,
-        since start: Duration,
-        _ outcome: inout RetryBudget.Outcome
+        since start: Duration
     ) async throws -> HTTPResponseData {
-        defer { outcome = self.outcome }
         do {
-            let response = try await finish(over: upstream, after: first, since: start)
+            let response = try await makeAttempts(over: upstream, after: first, since: start)
             environment.leaveForDeadline(nil)
             return response
         } catch {
@@ -48,7 +45,7 @@ struct RetriedCall {
         }
     }
 
-    private mutating func finish(
+    private mutating func makeAttempts(
         over upstream: some NetworkingComponent,
         after first: Result<HTTPResponseData, any Error>?,
         since start: Duration
@@ -96,7 +93,6 @@ struct RetriedCall {
         since start: Duration
     ) async throws -> HTTPResponseData? {
         if case .success(let response) = result, !policy.concerns(response.status) {
-            outcome.isSuccess = !response.status.isServerError
             return response.after(history.attempts, refusal: nil)
         }
         let elapsed = environment.clock.now - start
@@ -119,7 +115,6 @@ struct RetriedCall {
     ) throws -> HTTPResponseData {
         switch result {
         case .success(let response):
-            outcome.isSuccess = refusal == nil && !response.status.isServerError
             guard policy.throwsOnExhaustion, refusal != nil else {
                 return response.after(history.attempts, refusal: refusal)
             }
@@ -132,12 +127,12 @@ struct RetriedCall {
         }
     }
 
-    /// Decides about an attempt: returns `nil` when everything is ready for the next one, or the reason to stop.
+    /// Returns the reason why an attempt is the last one; `nil` if everything is ready for the next one.
     ///
     /// - Throws: The error of the strategy, or `CancellationError` if the caller was cancelled.
     private mutating func refusal(toRetryAfter attempt: Attempt) async throws -> RetryRefusal? {
         history.append(attempt)
-        if policy.isTransient(attempt, after: history.attempts.dropLast()) {
+        if isTransient(attempt) {
             budget.note(request.authorityKey, at: environment.clock.now)
         }
         defer {
@@ -146,74 +141,103 @@ struct RetriedCall {
                 history.removeLast()
             }
         }
-        var decision = RetryDecision.standard
-        if let strategy = policy.strategy {
-            do {
-                decision = try await strategy.decide(about: request.besideStack, after: history.attempts)
-            } catch {
-                // A strategy may throw its own error for a cancellation.
-                try Task.checkCancellation()
-                throw error
-            }
-        }
-        let isStandard = decision == .standard
-        if isStandard {
+        let decision = try await askStrategy()
+        if decision == .standard {
             // A failure that an inner `retry` no longer retries is not retried here: that would multiply the attempts.
             if let refusal = attempt.refusalFurtherIn { return refusal }
-            guard policy.isTransient(attempt, after: history.attempts.dropLast()) else { return .decision }
-            guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }
+            guard isTransient(attempt) else { return .decision }
         }
-        guard environment.retries != .off else { return refused(.switchedOff) }
-        guard decision != .giveUp else { return refused(.decision) }
-        guard history.count <= policy.maximumRetries else { return refused(.exhausted) }
-        guard request.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
-        guard sinkUse?.canStartOver ?? true else { return refused(.sinkNotRestartable) }
+        let refusal: RetryRefusal? =
+            switch decide(about: attempt, decision) {
+            case .retry(let pause): commit(pause, after: attempt)
+            case .stop(let refusal): refusal
+            }
+        return refusal.map { refused($0) }
+    }
 
-        let now = environment.clock.now
-        var delay = Duration.zero
+    private func isTransient(_ attempt: Attempt) -> Bool {
+        policy.isTransient(attempt, after: history.attempts.dropLast())
+    }
+
+    private func askStrategy() async throws -> RetryDecision {
+        guard let strategy = policy.strategy else { return .standard }
+        do {
+            return try await strategy.decide(about: request.besideStack, after: history.attempts)
+        } catch {
+            // A strategy may throw its own error for a cancellation.
+            try Task.checkCancellation()
+            throw error
+        }
+    }
+
+    /// The wait before the next attempt, and the state of the backoff after it.
+    private struct Pause {
+        var delay: Duration
+        var growth: Int
+        var previousDelay: Duration?
+    }
+
+    private enum Verdict {
+        case retry(after: Pause)
+        case stop(RetryRefusal)
+    }
+
+    /// Decides about a failed attempt, without a change of the call or its budget.
+    private func decide(about attempt: Attempt, _ decision: RetryDecision) -> Verdict {
+        if decision == .standard, !request.mayBeSentTwice, !attempt.showsThatNothingWasSent {
+            return .stop(.notIdempotent)
+        }
+        guard environment.retries != .off else { return .stop(.switchedOff) }
+        guard decision != .giveUp else { return .stop(.decision) }
+        guard history.count <= policy.maximumRetries else { return .stop(.exhausted) }
+        guard request.body?.isReplayable ?? true else { return .stop(.bodyNotReplayable) }
+        guard sinkUse?.canStartOver ?? true else { return .stop(.sinkNotRestartable) }
+
+        var pause = Pause(delay: .zero, growth: growth, previousDelay: previousDelay)
+        var latestDelay: Duration
         if case .retry(let wanted) = decision {
-            delay = max(.zero, wanted)
+            pause.delay = max(.zero, wanted)
+            latestDelay = pause.delay
         } else {
-            growth += 1
             var random = environment.random
-            delay = policy.backoff.delay(beforeRetry: growth, after: previousDelay, using: &random)
-            previousDelay = delay
-        }
-        var isDelayGiven = false
-        if case .retry = decision {
-            isDelayGiven = true
-        }
-        var latestDelay = delay
-        if let wanted = attempt.retryAfter(now: environment.clock.date), !isDelayGiven {
-            guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
-            if wanted > delay {
-                delay = wanted
-                // The jitter keeps clients that received the same `Retry-After` from returning together.
-                latestDelay = wanted + wanted * (policy.retryAfterJitter * environment.random.fraction())
-                // The server paces its clients now; when it stops, the backoff starts over.
-                (growth, previousDelay) = (0, nil)
+            pause.growth += 1
+            pause.delay = policy.backoff.delay(beforeRetry: pause.growth, after: previousDelay, using: &random)
+            pause.previousDelay = pause.delay
+            latestDelay = pause.delay
+            if let wanted = attempt.retryAfter(now: environment.clock.date) {
+                guard wanted <= policy.maximumRetryAfter else { return .stop(.retryAfter) }
+                if wanted > pause.delay {
+                    // The server paces its clients now; when it stops, the backoff starts over.
+                    pause = Pause(delay: wanted, growth: 0, previousDelay: nil)
+                    // The jitter keeps clients that received the same `Retry-After` from returning together.
+                    latestDelay = wanted + wanted * (policy.retryAfterJitter * random.fraction())
+                }
             }
         }
         if case .withoutWaiting = environment.retries {
-            (delay, latestDelay) = (.zero, .zero)
+            (pause.delay, latestDelay) = (.zero, .zero)
         }
-        let deadline = environment.deadline
-        if let deadline, now + delay >= deadline { return refused(.deadline) }
+        guard let deadline = environment.deadline else {
+            pause.delay = latestDelay
+            return .retry(after: pause)
+        }
+        let now = environment.clock.now
+        guard now + pause.delay < deadline else { return .stop(.deadline) }
         // The jitter of Retry-After is not a reason to give up.
-        if deadline.map({ now + latestDelay < $0 }) ?? true {
-            delay = latestDelay
+        if now + latestDelay < deadline {
+            pause.delay = latestDelay
         }
-        permit = budget.withdraw(
-            request.authorityKey,
-            after: attempt.budgetFailure,
-            isFirst: outcome.retries == 0,
-            at: now
-        )
-        guard permit != nil else { return refused(.budget) }
+        return .retry(after: pause)
+    }
 
-        outcome.retries += 1
-        outcome.lastFailure = attempt.budgetFailure
-        history.replaceLast(by: attempt.trimmed(backoff: delay))
+    /// Takes the next attempt from the budget, and records the failed one.
+    ///
+    /// - Returns: The reason why the attempt is not made; `nil` if it is.
+    private mutating func commit(_ pause: Pause, after attempt: Attempt) -> RetryRefusal? {
+        permit = budget.withdraw(request.authorityKey, at: environment.clock.now)
+        guard permit != nil else { return .budget }
+        (growth, previousDelay) = (pause.growth, pause.previousDelay)
+        history.replaceLast(by: attempt.trimmed(backoff: pause.delay))
         environment.leaveForDeadline(UnfinishedAttempts(history.attempts, of: request))
         return nil
     }
@@ -223,7 +247,6 @@ struct RetriedCall {
         guard let permit else { return }
         budget.refund(permit, request.authorityKey, at: environment.clock.now)
         self.permit = nil
-        outcome.retries -= 1
     }
 
     private func refused(_ refusal: RetryRefusal) -> RetryRefusal {

@@ -62,15 +62,6 @@ extension NetworkingComponent {
         policy.statuses = statuses
         return retry(policy, budget: budget)
     }
-
-    /// Retries requests that failed with a transient error, with the default policy and budget.
-    ///
-    /// It is ``retry(_:budget:)`` without arguments, under the name that danthorpe/swift-networking uses.
-    ///
-    /// - Returns: A component that retries failed requests.
-    public func automaticRetry() -> some NetworkingComponent {
-        retry()
-    }
 }
 
 struct Retry: UpstreamLimited, CustomStringConvertible {
@@ -101,21 +92,12 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
         budget.begin(request.authorityKey, at: start)
-        var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
-        defer {
-            if budget.countsEnds {
-                budget.end(request.authorityKey, outcome, at: clock.now)
-            }
-        }
         // Most calls need a single attempt, so nothing is prepared for retries until the first attempt fails.
         if request.sink == nil, !shared.policy.addsIdempotencyKeys {
             let first: Result<HTTPResponseData, any Error>
             do {
                 let response = try await upstream.send(request)
-                guard shared.policy.concerns(response.status) else {
-                    outcome.isSuccess = !response.status.isServerError
-                    return response
-                }
+                guard shared.policy.concerns(response.status) else { return noted(response, of: request) }
                 first = .success(response)
             } catch is CancellationError {
                 throw CancellationError()
@@ -123,9 +105,17 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
                 guard request.exchangeLimit?.isReached != true else { throw error }
                 first = .failure(error)
             }
-            return try await retry(request, shared, over: upstream, after: first, since: start, &outcome)
+            return try await retry(request, shared, over: upstream, after: first, since: start)
         }
-        return try await retry(request, shared, over: upstream, after: nil, since: start, &outcome)
+        return try await retry(request, shared, over: upstream, after: nil, since: start)
+    }
+
+    /// Notes in the budget that a call was successful.
+    private func noted(_ response: HTTPResponseData, of request: HTTPRequestData) -> HTTPResponseData {
+        if budget.countsEnds, response.retryRefusal == nil, !response.status.isServerError {
+            budget.endSuccessfully(request.authorityKey, at: NetworkEnvironment.current.clock.now)
+        }
+        return response
     }
 
     /// Makes the attempts of a call, after the first if it is given.
@@ -137,28 +127,20 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         _ shared: SharedPolicy,
         over upstream: some NetworkingComponent,
         after first: Result<HTTPResponseData, any Error>?,
-        since start: Duration,
-        _ outcome: inout RetryBudget.Outcome
+        since start: Duration
     ) async throws -> HTTPResponseData {
         guard let limit = request.exchangeLimit else {
             var call = RetriedCall(request, policy: shared.policy, budget: budget)
-            return try await call.finish(over: upstream, after: first, since: start, &outcome)
+            return noted(try await call.finish(over: upstream, after: first, since: start), of: request)
         }
         // The waits between attempts do not know the limit.
         var request = request
         request.exchangeLimit = nil
-        let response: Result<HTTPResponseData, any Error>
-        (response, outcome) = try await limit.run { [request, budget] in
-            var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
+        let response = try await limit.run { [request, budget] in
             var call = RetriedCall(request, policy: shared.policy, budget: budget)
-            do {
-                let response = try await call.finish(over: upstream, after: first, since: start, &outcome)
-                return (.success(response), outcome)
-            } catch {
-                return (.failure(error), outcome)
-            }
+            return try await call.finish(over: upstream, after: first, since: start)
         }
-        return try response.get()
+        return noted(response, of: request)
     }
 
     var roles: Set<StackRole> { [.retry] }

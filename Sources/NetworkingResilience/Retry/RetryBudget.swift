@@ -24,13 +24,6 @@ public final class RetryBudget: Sendable {
         /// Each failure costs one token, and each success returns `ratio` of a token. A retry needs more than half of
         /// the tokens.
         case throttle(tokens: Int = 10, ratio: Double = 0.1)
-        /// A share of the calls in flight, and a minimum that is always allowed (Envoy's retry budget).
-        case concurrency(Double = 0.2, floor: Int = 3)
-        /// A stock from which each retry takes its cost, which is higher after a timeout (the AWS clients' retry
-        /// quota).
-        ///
-        /// A success returns the cost of its last retry, or 1.
-        case quota(stock: Int = 500, cost: Int = 5, timeoutCost: Int = 10)
     }
 
     private let model: Model?
@@ -39,8 +32,8 @@ public final class RetryBudget: Sendable {
     /// Creates a budget.
     ///
     /// - Parameter model: The rule that decides how many retries an account allows.
-    /// - Precondition: Ratios and counts are not negative; ratios are at most 1 for the models that allow a share of
-    ///   the calls; `tokens` and the window are greater than zero.
+    /// - Precondition: Ratios and counts are not negative; the share of the calls is at most 1; `tokens` and the window
+    ///   are greater than zero.
     public init(_ model: Model = .ratio()) {
         model.check()
         self.model = model
@@ -65,19 +58,12 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.note() } }
     }
 
-    /// Takes the cost of a retry from the account.
+    /// Takes a retry from the account.
     ///
-    /// - Returns: A permit, to be refunded if the retry is not made; `nil` if the account does not cover the cost.
-    func withdraw(
-        _ server: AuthorityKey?,
-        after failure: Failure,
-        isFirst: Bool = true,
-        at now: Duration
-    ) -> Permit? {
-        guard let model else { return Permit(isFirst: isFirst, cost: 0, bucket: 0, account: 0) }
-        return accounts.withLock { accounts in
-            accounts.withAccount(of: server, model, at: now) { $0.withdraw(after: failure, isFirst: isFirst) }
-        }
+    /// - Returns: A permit, to be refunded if the retry is not made; `nil` if the account does not allow the retry.
+    func withdraw(_ server: AuthorityKey?, at now: Duration) -> Permit? {
+        guard let model else { return Permit(bucket: 0, account: 0) }
+        return accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.withdraw() } }
     }
 
     /// Refunds the permit of a retry that is not made.
@@ -86,10 +72,8 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.refund(permit) } }
     }
 
-    /// The cost that a retry took from an account.
+    /// The retry that was taken from an account.
     struct Permit {
-        fileprivate let isFirst: Bool
-        fileprivate let cost: Double
         /// The tenth of the window in which it was taken.
         fileprivate let bucket: Int64
         /// The number of the account; the server may have a newer account since.
@@ -98,37 +82,19 @@ public final class RetryBudget: Sendable {
 
     /// Whether the model depends on how a call ends.
     var countsEnds: Bool {
-        switch model {
-        case nil, .ratio: false
-        case .throttle, .concurrency, .quota: true
-        }
+        if case .throttle = model { true } else { false }
     }
 
-    /// Counts the end of a call.
-    func end(_ server: AuthorityKey?, _ outcome: Outcome, at now: Duration) {
+    /// Counts the end of a call that was successful.
+    func endSuccessfully(_ server: AuthorityKey?, at now: Duration) {
         guard let model else { return }
-        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.end(outcome) } }
-    }
-
-    enum Failure {
-        case timeout
-        case other
-    }
-
-    /// How a call ended, and how the attempt before its last retry failed.
-    struct Outcome {
-        var isSuccess: Bool
-        var retries: Int
-        var lastFailure: Failure?
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.endSuccessfully() } }
     }
 
     private struct Accounts {
         /// The maximum number of accounts, more than a client is likely to use; the least recently used are removed
         /// first.
         private static let limit = 1_000
-
-        /// The number of accounts at which the next ones are removed.
-        private var fullCount = Self.limit
 
         private var accounts: [AuthorityKey?: Account] = [:]
         private var lastNumber: UInt64 = 0
@@ -148,16 +114,12 @@ public final class RetryBudget: Sendable {
             _ model: Model,
             at now: Duration
         ) -> Dictionary<AuthorityKey?, Account>.Index {
-            if accounts.count >= fullCount {
-                // A tenth is removed at a time, so that the search for them is cheap on average. An account with calls
-                // in flight stays, because the end of a call must be counted in the account in which it started.
-                let oldest = accounts.filter { !$0.value.isInUse }
-                    .sorted { $0.value.lastUse < $1.value.lastUse }
-                    .prefix(Self.limit / 10)
+            if accounts.count >= Self.limit {
+                // A tenth is removed at a time, so that the search for them is cheap on average.
+                let oldest = accounts.sorted { $0.value.lastUse < $1.value.lastUse }.prefix(Self.limit / 10)
                 for (server, _) in oldest {
                     accounts[server] = nil
                 }
-                fullCount = max(Self.limit, accounts.count + Self.limit / 10)
             }
             lastNumber += 1
             accounts[server] = Account(model, number: lastNumber, at: now)
@@ -170,15 +132,13 @@ public final class RetryBudget: Sendable {
         private let number: UInt64
         private(set) var lastUse: Duration
 
-        /// The tokens, the stock or the reserve, depending on the model.
+        /// The tokens or the reserve, depending on the model.
         private var balance: Double
         /// The deposits minus the withdrawals in each tenth of the window.
         private var buckets: [Double]
         private var bucket: Int64 = 0
         /// The moment until which ``bucket`` is the current one.
         private var bucketEnd = Duration.zero
-        private var active = 0
-        private var activeRetries = 0
 
         init(_ model: Model, number: UInt64, at now: Duration) {
             self.model = model
@@ -190,15 +150,7 @@ public final class RetryBudget: Sendable {
                 balance = Double(reserve)
                 buckets = Array(repeating: 0, count: 10)
             case .throttle(let tokens, _): balance = Double(tokens)
-            case .concurrency: balance = 0
-            case .quota(let stock, _, _): balance = Double(stock)
             }
-        }
-
-        /// Whether calls that will be counted at their end are in flight.
-        var isInUse: Bool {
-            if case .ratio = model { return false }
-            return active > 0
         }
 
         mutating func use<Result>(at now: Duration, _ body: (inout Account) -> Result) -> Result {
@@ -213,7 +165,7 @@ public final class RetryBudget: Sendable {
         private mutating func expire(at now: Duration, _ window: Duration) {
             // Most calls come in the same tenth, and converting durations takes longer than the rest of this type.
             guard now >= bucketEnd else { return }
-            let position = now.inSeconds / window.inSeconds * 10
+            let position = now / window * 10
             let current = Int64(max(0, min(position, 1e18)))
             bucketEnd = now + window / 10 * max(0, Double(current) + 1 - position)
             guard current > bucket else { return }
@@ -228,7 +180,6 @@ public final class RetryBudget: Sendable {
         }
 
         mutating func begin() {
-            active += 1
             if case .ratio(let part, _, _) = model {
                 buckets[currentBucket] += part
             }
@@ -241,8 +192,7 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        mutating func withdraw(after failure: Failure, isFirst: Bool) -> Permit? {
-            let permit = Permit(isFirst: isFirst, cost: cost(after: failure), bucket: bucket, account: number)
+        mutating func withdraw() -> Permit? {
             switch model {
             case .ratio:
                 // Floating-point sums are inexact, and 5 × 0.2 must allow one retry.
@@ -250,54 +200,20 @@ public final class RetryBudget: Sendable {
                 buckets[currentBucket] -= 1
             case .throttle(let tokens, _):
                 guard balance > Double(tokens) / 2 else { return nil }
-            case .concurrency(let part, let floor):
-                // A call makes one retry at a time, so only its first retry counts.
-                guard isFirst else { return permit }
-                guard activeRetries < max(floor, Int(Double(active) * part)) else { return nil }
-            case .quota:
-                guard balance >= permit.cost else { return nil }
-                balance -= permit.cost
             }
-            if isFirst {
-                activeRetries += 1
-            }
-            return permit
+            return Permit(bucket: bucket, account: number)
         }
 
         mutating func refund(_ permit: Permit) {
-            guard permit.account == number else { return }
-            if permit.isFirst {
-                activeRetries = max(0, activeRetries - 1)
-            }
-            switch model {
-            case .ratio:
-                // A permit from before the window is no longer counted.
-                guard permit.bucket > bucket - 10 else { return }
-                buckets[Int(permit.bucket % 10)] += 1
-            case .throttle, .concurrency:
-                // The throttle counts failures, which stay failures. The concurrency model counts only calls in flight.
-                break
-            case .quota(let stock, _, _):
-                balance = min(Double(stock), balance + permit.cost)
-            }
+            // A permit from before the window is no longer counted. The throttle counts failures, which stay failures.
+            guard case .ratio = model, permit.account == number, permit.bucket > bucket - 10 else { return }
+            buckets[Int(permit.bucket % 10)] += 1
         }
 
-        mutating func end(_ outcome: Outcome) {
-            active = max(0, active - 1)
-            activeRetries = max(0, activeRetries - min(1, outcome.retries))
-            guard outcome.isSuccess else { return }
-            switch model {
-            case .ratio, .concurrency: break
-            case .throttle(let tokens, let part): balance = min(Double(tokens), balance + part)
-            case .quota(let stock, _, _):
-                let refund = outcome.lastFailure.map { cost(after: $0) } ?? 1
-                balance = min(Double(stock), balance + refund)
+        mutating func endSuccessfully() {
+            if case .throttle(let tokens, let part) = model {
+                balance = min(Double(tokens), balance + part)
             }
-        }
-
-        private func cost(after failure: Failure) -> Double {
-            guard case .quota(_, let cost, let timeoutCost) = model else { return 1 }
-            return Double(failure == .timeout ? timeoutCost : cost)
         }
     }
 }
@@ -309,8 +225,6 @@ extension RetryBudget: CustomStringConvertible {
         case nil: "unlimited"
         case .ratio(let part, let reserve, let window): "\(part) of the calls of \(window), and \(reserve)"
         case .throttle(let tokens, let part): "\(tokens) tokens, \(part) per success"
-        case .concurrency(let part, let floor): "\(part) of the calls in flight, at least \(floor)"
-        case .quota(let stock, let cost, let timeoutCost): "a stock of \(stock), \(cost) or \(timeoutCost) per retry"
         }
     }
 }
@@ -325,13 +239,6 @@ extension RetryBudget.Model {
         case .throttle(let tokens, let part):
             precondition(tokens > 0, "tokens must be greater than zero (is \(tokens))")
             precondition(part >= 0 && part.isFinite, "the ratio must not be negative (is \(part))")
-        case .concurrency(let part, let floor):
-            precondition((0...1).contains(part), "the part must be 0 to 1 (is \(part))")
-            precondition(floor >= 0, "floor must not be negative (is \(floor))")
-        case .quota(let stock, let cost, let timeoutCost):
-            precondition(stock >= 0, "stock must not be negative (is \(stock))")
-            precondition(cost >= 0, "cost must not be negative (is \(cost))")
-            precondition(timeoutCost >= 0, "timeoutCost must not be negative (is \(timeoutCost))")
         }
     }
 }

@@ -28,11 +28,11 @@ extension RetryPolicy {
     }
 
     func isTransient(_ error: NetworkingError) -> Bool {
-        switch error.kind {
-        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: retriesNetworkFailures
-        case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
+        switch error.kind.meaning {
+        case .unreachable, .interrupted: retriesNetworkFailures
+        case .answered: error.response.map { statuses.contains($0.status) } ?? false
         // The response of another server, such as a token server, was damaged on the way or came from an intermediary.
-        case .invalidResponse, .decoding: error.wasNotProcessed
+        case .unusable: error.wasNotProcessed
         default: false
         }
     }
@@ -47,7 +47,7 @@ extension Attempt {
     /// Whether the error reports the status of its response.
     var isStatusError: Bool {
         guard let error = error as? NetworkingError else { return refusedResponse != nil }
-        return error.kind == .status || error.kind == .unauthorized
+        return error.kind.meaning == .answered
     }
 
     /// The time to wait that the server asks for, or that the error names because it is known, such as the time until a
@@ -62,11 +62,7 @@ extension Attempt {
     var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
         guard !error.wasNotProcessed else { return true }
-        guard error.response == nil else { return false }
-        return switch error.kind {
-        case .nameResolution, .connection, .offline: true
-        default: false
-        }
+        return error.response == nil && error.kind.meaning == .unreachable
     }
 
     var refusalFurtherIn: RetryRefusal? {
@@ -74,10 +70,6 @@ extension Attempt {
         case .success(let response): response.retryRefusal
         case .failure(let error): (error as? NetworkingError)?.retryRefusal
         }
-    }
-
-    var budgetFailure: RetryBudget.Failure {
-        (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
     }
 }
 

@@ -2,6 +2,7 @@
 public import Foundation
 import GRDB
 public import NetworkingCaching
+import NetworkingCore
 
 /// A cache store in an SQLite database with a cost limit, which removes the least recently used keys first.
 ///
@@ -73,9 +74,10 @@ public final class SQLiteCacheStore: CacheStore {
     ///
     /// Without this call, the first use opens the file and throws the errors of opening it.
     ///
-    /// - Throws: ``SQLiteCacheError``.
+    /// - Throws: ``SQLiteCacheError``, or `CancellationError` as soon as the caller is cancelled; the file is opened
+    ///   nevertheless.
     public func open() async throws {
-        try await database.open()
+        try await StoreWait.run { [database] in try await database.open() }
     }
 
     /// The number of entries.

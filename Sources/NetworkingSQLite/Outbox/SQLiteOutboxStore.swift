@@ -131,7 +131,7 @@ public final class SQLiteOutboxStore: OutboxStore {
         try await database.using { _ in }
         let path = file.path + "-claim"
         do {
-            let claim = try await DiskQueue.run { () throws(FileFault) -> OpenFile? in
+            let claim = try await DiskQueue.complete { () throws(FileFault) -> OpenFile? in
                 let file = try OpenFile(continuing: path)
                 return try file.lock() ? file : nil
             }

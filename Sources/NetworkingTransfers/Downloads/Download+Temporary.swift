@@ -27,12 +27,10 @@ extension NetworkingComponent {
     ) async throws -> DownloadedFile {
         try Task.checkCancellation()
         let directory = FileManager.default.temporaryDirectory.appending(path: "networking-download-\(UUID())")
+        // The removal comes after the creation, even if no caller waits for that any more.
+        let disk = DiskQueue()
         do {
-            try await DiskQueue.run { () throws(FileFault) in try PrivateFile.makeDirectory(directory.path) }
-        } catch {
-            throw NetworkingError(.storage, request: request, reason: error.reason)
-        }
-        do {
+            try await disk.run { try PrivateFile.makeDirectory(directory.path) }
             return try await download(
                 request,
                 to: .directory(directory),
@@ -41,10 +39,9 @@ extension NetworkingComponent {
                 progress: progress
             )
         } catch {
-            try? await DiskQueue.run { () throws(FileFault) in
-                try? FileManager.default.removeItem(at: directory)
-            }
-            throw error
+            try? await disk.run { try? FileManager.default.removeItem(at: directory) }
+            guard let fault = error as? FileFault else { throw error }
+            throw NetworkingError(.storage, request: request, reason: fault.reason)
         }
     }
 }

@@ -124,7 +124,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         if let flaw = options.checksum?.flaw {
             throw failure(.invalidRequest, flaw)
         }
-        try await DiskQueue.run { Result { try checkDestination() } }.get()
+        try await DiskQueue.run { try checkDestination() }
         let part = try await openPart()
         var request = request
         if let progress {
@@ -216,8 +216,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         let place: String
         do {
             place = try await part.place(at: path, ifExists: destination.existingFile)
-        } catch {
-            throw failure(.storage, error.reason)
+        } catch let fault as FileFault {
+            throw failure(.storage, fault.reason)
         }
         return DownloadedFile(
             url: URL(fileURLWithPath: place),

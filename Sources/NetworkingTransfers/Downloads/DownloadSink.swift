@@ -157,7 +157,7 @@ final class DownloadSink: ResponseSink {
         if let end, Int64(chunk.count) > end - position {
             // A server that miscounts may have sent anything, so only the bytes from before this body are trusted.
             let known = state.withLock { $0.record }
-            let record = try await storing { () throws(FileFault) in try await part.truncate(to: start, known) }
+            let record = try await storing { try await part.truncate(to: start, known) }
             state.withLock { state in
                 state.record = record
                 state.count = min(state.count, start)
@@ -165,14 +165,14 @@ final class DownloadSink: ResponseSink {
             let rest = start > 0 ? " The first \(start) bytes are kept." : ""
             throw failure(.invalidResponse, "The server sent more bytes than it announced.\(rest)")
         }
-        try await storing { () throws(FileFault) in try await part.write(chunk, at: position) }
+        try await storing { try await part.write(chunk, at: position) }
         let (received, record) = state.withLock { state in
             state.position += Int64(chunk.count)
             state.count = max(state.count, state.position)
             return (BytesReceived(count: state.position, expected: state.record?.length), state.record)
         }
         if let record {
-            let synchronized = try await storing { () throws(FileFault) in
+            let synchronized = try await storing {
                 try await part.synchronize(record, at: received.count)
             }
             if let synchronized {
@@ -233,9 +233,9 @@ extension DownloadSink {
         try await checkSpace(for: (record.length ?? 0) - count)
         let begun = record
         if isSame {
-            record = try await storing { () throws(FileFault) in try await part.resume(with: begun, after: count) }
+            record = try await storing { try await part.resume(with: begun, after: count) }
         } else {
-            try await storing { () throws(FileFault) in try await part.begin(begun) }
+            try await storing { try await part.begin(begun) }
         }
         state.withLock { [record] state in
             state.record = record
@@ -276,7 +276,7 @@ extension DownloadSink {
         }
         try await checkSpace(for: length - count)
         // Bytes after the count were not received, or are not known to be valid.
-        let resumed = try await storing { () throws(FileFault) in try await part.resume(with: record, after: count) }
+        let resumed = try await storing { try await part.resume(with: record, after: count) }
         state.withLock { state in
             state.record = resumed
             state.resumedCount = min(state.resumedCount, content.range.lowerBound)
@@ -316,11 +316,11 @@ extension DownloadSink {
         )
     }
 
-    private func storing<Value>(_ work: () async throws(FileFault) -> Value) async throws -> Value {
+    private func storing<Value>(_ work: () async throws -> Value) async throws -> Value {
         do {
             return try await work()
-        } catch {
-            throw failure(.storage, error.reason)
+        } catch let fault as FileFault {
+            throw failure(.storage, fault.reason)
         }
     }
 

@@ -19,6 +19,8 @@ final class PartialFile: Sendable {
     /// Whether the file held bytes before, even if they belong to another download.
     let wasThere: Bool
     private let file: OpenFile
+    /// The order of the changes, so that the file is closed after a write that no caller waits for any more.
+    let disk = DiskQueue()
 
     /// Opens and locks the partial file for a download, or creates it.
     ///
@@ -33,7 +35,7 @@ final class PartialFile: Sendable {
         for resource: String,
         _ policy: DownloadOptions.PartialFile
     ) async throws -> PartialFile {
-        try await DiskQueue.run { Result { try PartialFile(at: path, for: resource, policy) } }.get()
+        try await DiskQueue.run { try PartialFile(at: path, for: resource, policy) }
     }
 
     private init(at path: String, for resource: String, _ policy: DownloadOptions.PartialFile) throws {
@@ -118,9 +120,9 @@ final class PartialFile: Sendable {
     /// Starts a new file; all kept bytes are discarded.
     ///
     /// - Parameter record: The metadata of the new file.
-    /// - Throws: The error of the system for the partial file or for its record.
-    func begin(_ record: DownloadRecord) async throws(FileFault) {
-        try await DiskQueue.run { [self] () throws(FileFault) in try beginNow(record) }
+    /// - Throws: The error of the system for the partial file or for its record, or `CancellationError`.
+    func begin(_ record: DownloadRecord) async throws {
+        try await disk.run { [self] in try beginNow(record) }
     }
 
     private func beginNow(_ record: DownloadRecord) throws(FileFault) {
@@ -134,8 +136,8 @@ final class PartialFile: Sendable {
     }
 
     /// Prepares for the bytes after the kept ones, and returns the updated metadata.
-    func resume(with record: DownloadRecord, after count: Int64) async throws(FileFault) -> DownloadRecord {
-        try await DiskQueue.run { [self] () throws(FileFault) in
+    func resume(with record: DownloadRecord, after count: Int64) async throws -> DownloadRecord {
+        try await disk.run { [self] in
             var record = try truncateNow(to: count, record)
             guard record.bootSession != BootSession.current else { return record }
             record.bootSession = BootSession.current
@@ -144,8 +146,8 @@ final class PartialFile: Sendable {
         }
     }
 
-    func write(_ data: Data, at position: Int64) async throws(FileFault) {
-        try await DiskQueue.run { [self] () throws(FileFault) in try writeNow(data, at: position) }
+    func write(_ data: Data, at position: Int64) async throws {
+        try await disk.run { [self] in try writeNow(data, at: position) }
     }
 
     private func writeNow(_ data: Data, at position: Int64) throws(FileFault) {
@@ -159,8 +161,8 @@ final class PartialFile: Sendable {
     }
 
     /// Cuts off the untrusted bytes after a length, and returns the metadata of the rest.
-    func truncate(to length: Int64, _ record: DownloadRecord?) async throws(FileFault) -> DownloadRecord? {
-        try await DiskQueue.run { [self] () throws(FileFault) in
+    func truncate(to length: Int64, _ record: DownloadRecord?) async throws -> DownloadRecord? {
+        try await disk.run { [self] () throws -> DownloadRecord? in
             guard let record else {
                 try file.truncate(to: length)
                 return nil
@@ -182,15 +184,15 @@ final class PartialFile: Sendable {
 
     /// Returns the free space on the volume, in bytes; `nil` if it is not known.
     func freeBytes() async -> Int64? {
-        (try? await DiskQueue.run { [self] () throws(FileFault) in file.freeBytes }) ?? nil
+        (try? await disk.run { [self] in file.freeBytes }) ?? nil
     }
 
     /// Waits for the disk, if enough was written since the last wait.
     ///
     /// - Returns: The metadata after the wait; `nil` if there was no wait.
-    func synchronize(_ record: DownloadRecord, at count: Int64) async throws(FileFault) -> DownloadRecord? {
+    func synchronize(_ record: DownloadRecord, at count: Int64) async throws -> DownloadRecord? {
         guard count - record.synchronizedCount >= Self.synchronizedEvery else { return nil }
-        return try await DiskQueue.run { [self] () throws(FileFault) in
+        return try await disk.run { [self] in
             var record = record
             try file.synchronize()
             record.synchronizedCount = count
@@ -207,7 +209,7 @@ final class PartialFile: Sendable {
         var position: Int64 = 0
         while true {
             try Task.checkCancellation()
-            let bytes = try await DiskQueue.run { [self, position] () throws(FileFault) in
+            let bytes = try await disk.run { [self, position] in
                 try file.read(upTo: 1 << 20, at: position)
             }
             guard !bytes.isEmpty else { return function.finish() }
@@ -217,8 +219,8 @@ final class PartialFile: Sendable {
     }
 
     /// Moves the complete file to its destination, and returns the path.
-    func place(at destination: String, ifExists existingFile: ExistingFilePolicy) async throws(FileFault) -> String {
-        try await DiskQueue.run { [self] () throws(FileFault) in
+    func place(at destination: String, ifExists existingFile: ExistingFilePolicy) async throws -> String {
+        try await disk.run { [self] in
             try placeNow(at: destination, ifExists: existingFile)
         }
     }
@@ -247,8 +249,10 @@ final class PartialFile: Sendable {
     }
 
     /// Releases the lock, and removes the file unless it is kept.
+    ///
+    /// A cancelled caller does not wait for a slow disk; the file is closed after its last change.
     func close(isKept: Bool) async {
-        try? await DiskQueue.run { [self] () throws(FileFault) in closeNow(isKept: isKept) }
+        try? await disk.run { [self] in closeNow(isKept: isKept) }
     }
 
     private func closeNow(isKept: Bool) {

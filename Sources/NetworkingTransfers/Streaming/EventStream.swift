@@ -311,10 +311,7 @@ struct EventSource: Sendable {
 
     /// Returns whether the stream may connect again after a connection was lost.
     func mayReconnect(after error: NetworkingError) -> Bool {
-        switch error.kind {
-        case .connectionLost, .truncated, .timeout: mayReconnect
-        default: false
-        }
+        error.kind.meaning == .interrupted && mayReconnect
     }
 
     /// Waits before the next connection: for the time that the server requests, within limits, and longer after several
@@ -327,9 +324,13 @@ struct EventSource: Sendable {
         if count > 1 {
             // Without the backoff, a server that ends each connection at once would receive requests without a pause,
             // and from all clients at the same moment.
-            let maximum = max(time, Self.maximumBackoff)
-            let growing = min(maximum, max(time, Self.minimumBackoff) * (1 << min(count - 1, 10)))
-            time = max(time, growing * environment.random.halfToOne())
+            let backoff = Backoff.exponential(
+                base: max(time, Self.minimumBackoff),
+                cap: max(time, Self.maximumBackoff),
+                jitter: .equal
+            )
+            var random = environment.random
+            time = max(time, backoff.delay(beforeRetry: count, using: &random))
         }
         guard let next = deadline.next, next.timeLeft <= time else {
             return try await request.wait(.reconnection, for: time, on: environment.clock)

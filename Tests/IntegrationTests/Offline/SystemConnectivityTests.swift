@@ -7,21 +7,23 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SystemConnectivityTests {
-    @Test func reportsAStatusAndStopsWithItsLastReference() async throws {
-        var connectivity: SystemConnectivity? = SystemConnectivity()
-        let sockets = { try Self.netlinkSockets() }
-        let before = try sockets()
-        try await eventually("the first status is known") { connectivity?.status != nil }
-        #expect(try sockets() == before + 1)
+    @Test func reportsAStatusAndStopsWithItsLastReference() async {
+        // In a process of its own, because other tests open netlink sockets too.
+        await #expect(processExitsWith: .success) {
+            var connectivity: SystemConnectivity? = SystemConnectivity()
+            #expect(try netlinkSockets() == 0)
+            try await eventually("the first status is known") { connectivity?.status != nil }
+            #expect(try netlinkSockets() == 1)
 
-        var changes = connectivity?.changes.makeAsyncIterator()
-        let status = connectivity?.status
-        // A reader keeps the observation alive.
-        connectivity = nil
-        #expect(await changes?.next() == status)
-        #expect(try sockets() == before + 1)
-        changes = nil
-        try await eventually("the socket is closed") { try sockets() == before }
+            var changes = connectivity?.changes.makeAsyncIterator()
+            let status = connectivity?.status
+            // A reader keeps the observation alive.
+            connectivity = nil
+            #expect(await changes?.next() == status)
+            #expect(try netlinkSockets() == 1)
+            changes = nil
+            try await eventually("the socket is closed") { try netlinkSockets() == 0 }
+        }
     }
 
     @Test(.requires(.networkNamespaces)) func followsTheNetworksOfTheSystem() async throws {
@@ -78,20 +80,21 @@ struct SystemConnectivityTests {
         try await namespace.waitForLine("offline")
         try await body(namespace)
     }
+}
 
-    private static func netlinkSockets() throws -> Int {
-        // Each line names one netlink socket of the namespace; 0 is the protocol of rtnetlink.
-        let own = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-            .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
-        let inodes = Set(own.compactMap { $0.firstMatch(of: /^socket:\[(\d+)\]$/).map { String($0.1) } })
-        return try String(contentsOfFile: "/proc/net/netlink", encoding: .utf8).split(separator: "\n")
-            .filter { line in
-                let columns = line.split(separator: " ")
-                return columns.count > 9 && columns[1] == "0" && columns[3] == "00000441"
-                    && inodes.contains(String(columns[9]))
-            }
-            .count
-    }
+/// The number of this process's sockets for messages about interfaces and routes.
+private func netlinkSockets() throws -> Int {
+    // Each line names one netlink socket of the namespace; 0 is the protocol of rtnetlink.
+    let own = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+    let inodes = Set(own.compactMap { $0.firstMatch(of: /^socket:\[(\d+)\]$/).map { String($0.1) } })
+    return try String(contentsOfFile: "/proc/net/netlink", encoding: .utf8).split(separator: "\n")
+        .filter { line in
+            let columns = line.split(separator: " ")
+            return columns.count > 9 && columns[1] == "0" && columns[3] == "00000441"
+                && inodes.contains(String(columns[9]))
+        }
+        .count
 }
 
 extension Requirement {

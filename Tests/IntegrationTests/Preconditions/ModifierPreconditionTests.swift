@@ -29,7 +29,6 @@ struct ModifierPreconditionTests {
         await #expect(processExitsWith: .failure) { _ = Backoff.exponential(base: .seconds(-1)) }
         await #expect(processExitsWith: .failure) { _ = Backoff.exponential(multiplier: 0.5) }
         await #expect(processExitsWith: .failure) { _ = Backoff.exponential(cap: .seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(jitter: .proportional(1.1)) }
         await #expect(processExitsWith: .failure) { _ = RetryPolicy.immediate(maximumRetries: -1) }
         await #expect(processExitsWith: .failure) { _ = RetryBudget(.ratio(1.5)) }
     }

@@ -133,7 +133,7 @@ struct AuthenticationFailureTests {
         }
 
         let transport = transport(.failure(.connectionLost))
-        let budget = RetryBudget(.quota(stock: 5, cost: 5))
+        let budget = RetryBudget(.ratio(0, reserve: 1))
         let network = transport.authenticated(with: store)
             .retry(.immediate().deciding(by: Switching(store: store)), budget: budget)
             .server(authority: "api.example.com")
@@ -142,7 +142,7 @@ struct AuthenticationFailureTests {
         #expect(error?.retryRefusal == .anotherUser)
         #expect(!transport.requests.contains { $0.headerFields[.authorization] == "Bearer secret-3" })
         // The budget has the unused retry back.
-        #expect(budget.withdraw(AuthorityKey("api.example.com"), after: .other, at: .zero) != nil)
+        #expect(budget.withdraw(AuthorityKey("api.example.com"), at: .zero) != nil)
     }
 
     @Test func errorNamesTheFailedRequestAndTheReason() async throws {

@@ -386,6 +386,18 @@ struct Work: Sendable, CustomTestStringConvertible {
                 scene.changeUser()
             }
         },
+        Work("storedThenFresh(_:), typed") { scene in
+            let network =
+                scene.network { number, _ in
+                    .json(text: "[\(number)]").headerFields([.cacheControl: "max-age=60"])
+                }
+                .cached()
+            try await network.data(scene.plainRequest)
+            let request = Request<[Int]>(scene.plainRequest)
+            for try await (_, response) in network.storedThenFresh(request) where response.isCached {
+                scene.changeUser()
+            }
+        },
         Work("a list of the app") { scene in
             let network = scene.network()
             let first = network.notingUsers(of: scene.plainRequest)
@@ -436,22 +448,25 @@ struct Work: Sendable, CustomTestStringConvertible {
                         return try await upstream.send(request)
                     }
                 )
-            let outbox = Outbox(in: MemoryOutboxStore(), over: network)
-            var environment = NetworkEnvironment.current
-            environment.connectivity = ManualConnectivity()
-            try await withEnvironment(environment) {
-                try await outbox.enqueue(scene.plainRequest.with(\.method, .post))
-                _ = try await outbox.flush()
-            }
-            let entries = try await outbox.entries()
-            if scene.tokens.isEmpty {
-                // The entry waits for its user, and the attempt does not count.
-                #expect(entries.map(\.progress.isDead) == [false])
-            } else {
-                #expect(entries.isEmpty)
-            }
+            try await scene.sendFromAnOutbox(over: network, with: ManualConnectivity())
+        },
+        Work("Outbox, during the check of the network", fails: false) { scene in
+            try await scene.sendFromAnOutbox(over: scene.network(), with: ChangingConnectivity(scene: scene))
         },
     ]
+
+    private struct ChangingConnectivity: Connectivity {
+        let scene: Scene
+
+        var status: ConnectivityStatus? {
+            scene.changeUser()
+            return .wifi
+        }
+
+        var changes: AsyncStream<ConnectivityStatus> {
+            AsyncStream { $0.finish() }
+        }
+    }
 }
 
 extension NetworkingComponent {
@@ -471,6 +486,28 @@ extension Scene {
         try await eventually("the request waits") { hasChanged && clock.nextDeadline != nil }
         clock.advance(by: .seconds(1))
         _ = try await response
+    }
+
+    fileprivate func sendFromAnOutbox(
+        over network: some NetworkingComponent,
+        with connectivity: some Connectivity
+    ) async throws {
+        let outbox = Outbox(in: MemoryOutboxStore(), over: network)
+        var environment = NetworkEnvironment.current
+        environment.connectivity = connectivity
+        try await withEnvironment(environment) {
+            try await outbox.enqueue(plainRequest.with(\.method, .post))
+            _ = try await outbox.flush()
+        }
+        let entries = try await outbox.entries()
+        if tokens.isEmpty {
+            // The entry waits for its user.
+            #expect(entries.map(\.progress.isDead) == [false])
+            // The attempt for another user does not count.
+            #expect(change != .anotherUser || entries.map(\.progress.attempts) == [0])
+        } else {
+            #expect(entries.isEmpty)
+        }
     }
 
     fileprivate func pages(over network: some NetworkingComponent) -> PageSequence<[Int]> {

@@ -8,8 +8,8 @@ import Testing
 
 @testable import NetworkingCaching
 
-/// Credentials in URLs, in what a store receives.
-@Suite(.timeLimit(.minutes(5)))
+/// Credentials in URLs, as a store receives them.
+@Suite(.stoppedClock, .timeLimit(.minutes(5)))
 struct CacheSealTests {
     /// A store that records the text of everything that it receives.
     private final class Recording: CacheStore {

@@ -10,7 +10,7 @@ import Testing
 /// No user gets a response that was fetched with another user's credentials.
 ///
 /// The cache stores no credential.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
 struct CachedCredentialTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()
@@ -208,11 +208,15 @@ struct CachedCredentialTests {
 
     @Test func storeThatCannotReadItsKeyIsReported() async throws {
         let events = EventRecorder()
-        let network = stack(over: transport([.cacheControl: "max-age=100"]), in: Failing())
+        let store = Failing()
+        let network = stack(over: transport([.cacheControl: "max-age=100"]), in: store)
         let response = try await network.data(request(apiKey, "emily").with { $0.addObserver(events) })
         #expect(response.status == .ok)
-        #expect(events.names.filter { $0.hasPrefix("cache") } == ["cacheFailed", "cacheMissed", "cacheStored"])
+        #expect(events.names.filter { $0.hasPrefix("cache") } == ["cacheFailed", "cacheMissed", "cacheBypassed"])
+        #expect(response.cacheStatus?.detail == "store")
         #expect(try await network.data(request(apiKey, "james")).isCached == false)
+        // No request would find an entry under another key, and no removal would match it.
+        #expect(store.store.count == 0)
     }
 
     // MARK: Shared caches

@@ -11,39 +11,69 @@ import Testing
 /// Stores that take long or never return.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SlowCacheStoreTests {
+    enum Method { case key, number, read, write }
+
     /// A store in which some methods wait until a gate opens.
     private final class Held: CacheStore {
         let entryCostLimit = 1 << 20
         let memory = MemoryCacheStore()
         let gate = MockGate()
-        let holdsReads = Atomic(false)
-        let holdsWrites = Atomic(false)
-        let writes = Atomic(0)
+        let held = Locked<Set<Method>>([])
+        let failsWrites = Atomic(false)
+        /// The methods that were called.
+        let calls = Locked<[Method]>([])
+        private let key = CacheDigestKey()
+
+        func digestKey() async throws -> CacheDigestKey? {
+            await begin(.key)
+            return key
+        }
+
+        func changeNumber() async throws -> Int64? {
+            await begin(.number)
+            return nil
+        }
 
         func entries(for key: CacheKey) async throws -> [CachedEntry] {
-            if holdsReads.load(ordering: .relaxed) { await passGate() }
+            await begin(.read)
             return memory.entries(for: key)
         }
 
         func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int {
-            writes.add(1, ordering: .relaxed)
-            if holdsWrites.load(ordering: .relaxed) { await passGate() }
+            await begin(.write)
+            if failsWrites.load(ordering: .relaxed) { throw CocoaError(.fileWriteOutOfSpace) }
             return memory.store(entry, for: key)
         }
 
         func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws {
-            if holdsWrites.load(ordering: .relaxed) { await passGate() }
+            await begin(.write)
             memory.remove(id, for: key)
         }
 
         func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-            if holdsWrites.load(ordering: .relaxed) { await passGate() }
+            await begin(.write)
             memory.removeAll(where: isUnwanted)
         }
 
-        /// Waits for the gate without regard to cancellation.
-        private func passGate() async {
+        func count(of method: Method) -> Int {
+            calls.withLock { $0.count { $0 == method } }
+        }
+
+        /// Waits for the gate without regard to cancellation, if the method is held.
+        private func begin(_ method: Method) async {
+            calls.withLock { $0.append(method) }
+            guard held.withLock({ $0.contains(method) }) else { return }
             await Task.detached { [gate] in try? await gate.wait() }.value
+        }
+
+        func hold(_ method: Method) {
+            held.withLock { _ = $0.insert(method) }
+        }
+
+        /// Ends all waits, and holds no method any more.
+        func release() {
+            held.withLock { $0 = [] }
+            gate.open()
         }
     }
 
@@ -69,106 +99,169 @@ struct SlowCacheStoreTests {
         String(decoding: try await network.data(.lawful.with(change)).data, as: UTF8.self)
     }
 
+    /// Returns the text of a response for which the store takes longer than a wait.
+    private func text(
+        _ network: some NetworkingComponent,
+        past patience: Duration,
+        of method: Method,
+        _ change: @escaping @Sendable (inout HTTPRequestData) -> Void = { _ in }
+    ) async throws -> String {
+        let before = store.count(of: method)
+        let call = Task { try await text(network, change) }
+        try await eventually("the store is used") { store.count(of: method) > before }
+        try await clock.advance(by: patience, afterSleepers: 1)
+        return try await call.value
+    }
+
     @Test func responsesDoNotWaitForASlowWrite() async throws {
         let cache = ResponseCache(in: store)
         let network = server().cached(in: cache).environment(\.clock, .manual(clock))
-        store.holdsWrites.store(true, ordering: .relaxed)
-        let start = ContinuousClock.now
-        for number in 1...8 {
+        store.hold(.write)
+        #expect(try await text(network, past: CacheWrites.patience, of: .write) { $0.target = "/1" } == "1")
+        for number in 2...8 {
             #expect(try await text(network) { $0.target = "/\(number)" } == "\(number)")
         }
-        #expect(ContinuousClock.now - start < .seconds(60))
         #expect(store.memory.count == 0)
-        store.gate.open()
+        store.release()
         try await cache.flush()
         #expect(store.memory.count == 8)
         #expect(try await network.data(.lawful.with { $0.target = "/8" }).isCached)
-    }
-
-    @Test func flushEndsWhenItsCallerIsCancelled() async throws {
-        let cache = ResponseCache(in: store)
-        store.holdsWrites.store(true, ordering: .relaxed)
-        _ = try await text(server().cached(in: cache))
-        let flush = Task { try await cache.flush() }
-        flush.cancel()
-        await #expect(throws: CancellationError.self) { try await flush.value }
-        store.gate.open()
     }
 
     /// An older response must not come back after a newer one was returned.
     @Test(arguments: [HTTPRequest.Method.get, .put])
     func olderEntryIsNotUsedWhileANewerOneIsWritten(method: HTTPRequest.Method) async throws {
         let cache = ResponseCache(in: store)
-        let network = server().cached(in: cache)
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
         #expect(try await text(network) == "1")
-        store.holdsWrites.store(true, ordering: .relaxed)
-        let second = try await text(network) {
+        store.hold(.write)
+        let second = try await text(network, past: CacheWrites.patience, of: .write) {
             $0.method = method
             $0.cacheMode = .reload
         }
         #expect(second == "2")
-        #expect(try await text(network) == "3")
-        store.gate.open()
+        let third = Task { try await text(network) }
+        try await clock.advance(by: CacheWrites.readPatience, afterSleepers: 1)
+        #expect(try await third.value == "3")
+        store.release()
         try await cache.flush()
         let last = try await network.data(.lawful)
         #expect(last.isCached && last.data == Data("3".utf8))
     }
 
-    @Test func readEndsAtTheCallersCancellation() async throws {
-        let network = server().cached(in: store)
-        store.holdsReads.store(true, ordering: .relaxed)
-        let call = Task { try await network.data(.lawful) }
-        call.cancel()
-        await #expect(throws: CancellationError.self) { try await call.value }
-        store.gate.open()
+    // MARK: A store without its key
+
+    /// Sets a credential, so that the key of the store is needed.
+    private static let credentials: [@Sendable (inout HTTPRequestData) -> Void] = [
+        { $0.setCredential("emily", forQueryItem: "ticket") },
+        { $0.headerFields[HTTPField.Name("X-API-Key")!] = "emily" },
+    ]
+
+    /// No request would find an entry under another key, and no removal would match it.
+    @Test(arguments: [0, 1], [Method.key, .number, .read])
+    func responseIsNotStoredIfTheStoreTakesTooLong(credential: Int, method: Method) async throws {
+        let change = Self.credentials[credential]
+        let cache = ResponseCache(in: store)
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
+        store.hold(method)
+        #expect(try await text(network, past: CacheWrites.readPatience, of: method, change) == "1")
+        store.release()
+        try await cache.flush()
+        #expect(store.memory.count == 0)
+        #expect(try await text(network, change) == "2")
+        try await cache.flush()
+        #expect(store.memory.count == 1)
+        #expect(try await text(network, change) == "2")
+        // The removal matches the entry.
+        try await cache.remove(url: #require(HTTPRequestData.lawful.with(change).url))
+        #expect(store.memory.count == 0)
     }
 
+    /// The caller has received a newer response than the one in the store.
+    @Test(arguments: [0, 1], [Method.key, .number, .read])
+    func olderEntryIsNotUsedAfterAResponseThatWasNotStored(credential: Int, method: Method) async throws {
+        let change = Self.credentials[credential]
+        let cache = ResponseCache(in: store)
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
+        #expect(try await text(network, change) == "1")
+        store.hold(method)
+        let second = try await text(network, past: CacheWrites.readPatience, of: method) {
+            change(&$0)
+            if method != .read { $0.cacheMode = .reload }
+        }
+        #expect(second == "2")
+        store.release()
+        #expect(try await text(network, change) == "3")
+        #expect(try await text(network, change) == "3")
+        #expect(store.memory.count == 1)
+    }
+
+    @Test func olderEntryIsNotUsedAfterAWriteThatFailed() async throws {
+        let network = server().cached(in: store).environment(\.clock, .manual(clock))
+        #expect(try await text(network) == "1")
+        store.failsWrites.store(true, ordering: .relaxed)
+        let response = try await network.data(.lawful.with { $0.cacheMode = .reload })
+        #expect(response.cacheStatus?.detail == "store")
+        store.failsWrites.store(false, ordering: .relaxed)
+        #expect(try await text(network) == "3")
+        #expect(try await text(network) == "3")
+    }
+
+    /// A change must not be forgotten because the store was slow or has failed.
+    @Test(arguments: [0, 1], [Method.key, .write])
+    func changeOfAURLIsNotLost(credential: Int, method: Method) async throws {
+        let change = Self.credentials[credential]
+        let cache = ResponseCache(in: store)
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
+        #expect(try await text(network, change) == "1")
+        store.hold(method)
+        let put = try await text(network, past: CacheWrites.patience, of: method) {
+            change(&$0)
+            $0.method = .put
+        }
+        #expect(put == "2")
+        store.release()
+        #expect(try await text(network, change) == "3")
+        try await cache.flush()
+        #expect(try await text(network, change) == "3")
+        #expect(store.memory.count == 1)
+    }
+
+    // MARK: Reads
+
     @Test func readEndsAtTheCallersDeadline() async throws {
-        let network = server().cached(in: store).deadline(.seconds(2)).environment(\.clock, .manual(clock))
-        store.holdsReads.store(true, ordering: .relaxed)
+        let network = server().cached(in: store).deadline(.milliseconds(500)).environment(\.clock, .manual(clock))
+        store.hold(.read)
         let call = Task { try await network.data(.lawful) }
-        try await clock.waitForSleepers()
-        clock.advance(by: .seconds(2))
+        try await clock.advance(by: .milliseconds(500), afterSleepers: 2)
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .deadline)
-        store.gate.open()
+        store.release()
     }
 
     @Test func readThatTakesTooLongIsAMiss() async throws {
         let events = EventRecorder()
-        let network = server().cached(in: store)
-        store.holdsReads.store(true, ordering: .relaxed)
-        #expect(try await text(network) { $0.addObserver(events) } == "1")
+        let network = server().cached(in: store).environment(\.clock, .manual(clock))
+        store.hold(.read)
+        let text = try await text(network, past: CacheWrites.readPatience, of: .read) { $0.addObserver(events) }
+        #expect(text == "1")
         #expect(events.names.contains("cacheFailed"))
-        store.gate.open()
+        store.release()
     }
 
     @Test func changesInProgressAreLimited() async throws {
         let cache = ResponseCache(in: store)
-        let network = server().cached(in: cache)
-        store.holdsWrites.store(true, ordering: .relaxed)
-        for number in 0..<CacheWrites.maximumCount + 10 {
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
+        store.hold(.write)
+        _ = try await text(network, past: CacheWrites.patience, of: .write) { $0.target = "/0" }
+        for number in 1..<CacheWrites.maximumCount + 10 {
             _ = try await text(network) { $0.target = "/\(number)" }
         }
         let last = try await network.data(.lawful.with { $0.target = "/last" })
         #expect(last.cacheStatus?.detail == "store")
-        store.gate.open()
+        store.release()
         try await cache.flush()
         #expect(store.memory.count == CacheWrites.maximumCount)
-    }
-
-    @Test func explicitRemovalEndsWhenItsCallerIsCancelled() async throws {
-        let cache = ResponseCache(in: store)
-        store.holdsWrites.store(true, ordering: .relaxed)
-        let url = try #require(HTTPRequestData.lawful.url)
-        for removal in [
-            Task { try await cache.removeAll() }, Task { try await cache.remove(url: url) },
-            Task { try await cache.remove(principal: Principal(id: "a")) },
-        ] {
-            removal.cancel()
-            await #expect(throws: CancellationError.self) { try await removal.value }
-        }
-        store.gate.open()
     }
 
     /// All callers of a shared exchange receive the same response.

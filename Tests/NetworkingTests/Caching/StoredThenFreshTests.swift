@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
 struct StoredThenFreshTests {
     private struct User: Codable, Equatable, Sendable {
         var name: String
@@ -161,6 +161,27 @@ struct StoredThenFreshTests {
         _ = try await network.data(.lawful)
         #expect(try await texts(network.storedThenFresh(.lawful.with { $0.sink = sink })) == ["one", "two"])
         #expect(sink.data.isEmpty)
+    }
+
+    /// A part around the cache, such as a limiter of the app, may report progress for the stored response too.
+    @Test func progressIsThatOfTheServersResponse() async throws {
+        let reports = Journal()
+        let reporting = Sending { request, upstream in
+            request.progressHandler?(TransferProgress(sent: request.bytesToSend))
+            return try await upstream.send(request)
+        }
+        let cached = MockTransport { _ in self.response("one") }.cached()
+        _ = try await cached.data(.lawful)
+        let request = HTTPRequestData.lawful
+            .with { $0.progressHandler = { if $0.received.count == 0 { reports.note("started") } } }
+        _ = try await texts(cached.modified(reporting).storedThenFresh(request))
+        let single = Journal()
+        let other = HTTPRequestData.lawful.with { request in
+            request.cacheMode = .noCache
+            request.progressHandler = { if $0.received.count == 0 { single.note("started") } }
+        }
+        _ = try await cached.modified(reporting).data(other)
+        #expect(reports.entries == single.entries)
     }
 
     // MARK: Typed

@@ -102,6 +102,107 @@ struct DeadlineTests {
         #expect(clock.sleepers == 0)
     }
 
+    // MARK: Tasks that outlive the call
+
+    /// Returns a transport that starts a task for each request and does not await it.
+    private func leaking<Value: Sendable>(
+        _ tasks: Locked<[Task<Value, any Error>]>,
+        _ work: @escaping @Sendable () async throws -> Value
+    ) -> MockTransport {
+        MockTransport { _ in
+            tasks.withLock { $0.append(Task { try await work() }) }
+            return .ok()
+        }
+    }
+
+    @Test func taskHasTheDeadlineUntilTheCallReturns() async throws {
+        let (gate, tasks) = (MockGate(), Locked<[Task<[Duration?], any Error>]>([]))
+        let transport = MockTransport { _ in
+            let isRead = Suspension<Void>()
+            let task = Task {
+                let before = NetworkEnvironment.current.deadline
+                isRead.resume()
+                try await gate.wait()
+                return [before, NetworkEnvironment.current.deadline]
+            }
+            try await isRead.value()
+            tasks.withLock { $0.append(task) }
+            return .ok()
+        }
+        let network = transport.environment(\.retries, .off).deadline(.seconds(20)).deadline(.seconds(30))
+            .environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        gate.open()
+        let task = try #require(tasks.value.first)
+        #expect(try await task.value == [.seconds(20), nil])
+    }
+
+    /// The task sends requests of its own, over stacks that set values of the environment.
+    @Test func requestsOfATaskThatOutlivesTheCallHaveTheirOwnDeadline() async throws {
+        let (gate, tasks, seen) = (MockGate(), Locked<[Task<Void, any Error>]>([]), Journal())
+        let own = MockTransport { _ in
+            seen.note(NetworkEnvironment.current.deadline.map { "\($0)" } ?? "none")
+            return .ok()
+        }
+        let otherClock = ManualClock()
+        otherClock.advance(by: .seconds(1_000))
+        let transport = leaking(tasks) {
+            try await gate.wait()
+            try await own.data(.lawful)
+            try await own.environment(\.retries, .off).data(.lawful)
+            try await own.environment(\.clock, .manual(otherClock)).data(.lawful)
+            try await own.deadline(.seconds(50)).data(.lawful)
+            try await own.data(.lawful)
+        }
+        try await transport.deadline(.seconds(30)).environment(\.clock, .manual(clock)).data(.lawful)
+        gate.open()
+        for task in tasks.value { try await task.value }
+        #expect(seen.entries == ["none", "none", "none", "50.0 seconds", "none"])
+    }
+
+    @Test func environmentOfSeveralOperationsHasItsDeadlineInEach() async {
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(clock)
+        environment.limit(to: .seconds(9))
+        for _ in 1...2 {
+            await withEnvironment(environment) {
+                await withEnvironment(NetworkEnvironment.current) {}
+                #expect(NetworkEnvironment.current.deadline == .seconds(9))
+            }
+        }
+        #expect(environment.deadline == nil)
+    }
+
+    // MARK: Limits of a request
+
+    @Test func unlimitedRequestHasNoDeadlineOfTheStack() async throws {
+        let (seen, clock) = (Journal(), clock)
+        let transport = MockTransport { _ in
+            seen.note("\(clock.sleepers), \(NetworkEnvironment.current.deadline.map { "\($0)" } ?? "none")")
+            return .ok()
+        }
+        let request = HTTPRequestData.lawful.with(\.deadline, .unlimited)
+        let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        try await network.data(request)
+        #expect(seen.entries == ["0, none"])
+        // A limit outside of the stack stays in force.
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(clock)
+        environment.limit(to: .seconds(9))
+        try await withEnvironment(environment) { _ = try await network.data(request) }
+        #expect(seen.entries == ["0, none", "0, 9.0 seconds"])
+    }
+
+    @Test func unlimitedTimeoutReplacesThatOfTheStack() async throws {
+        let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(HTTPRequestData.lawful.with(\.timeout, .unlimited)) }
+        try await transport.waitForRequests()
+        clock.advance(by: .seconds(1_000_000))
+        #expect(transport.cancelled == 0)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
     @Test(arguments: [.seconds(2), .seconds(60)] as [Duration])
     func deadlineOfTheRequestReplacesThatOfTheStack(own: Duration) async throws {
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))

@@ -59,7 +59,7 @@ private struct NamedUser: Endpoint {
 }
 
 /// An API as an enumeration, with calls that name the type to decode.
-private enum Shop: Requestable {
+private enum Shop: Endpoint {
     typealias Response = HTTPResponseData
 
     case user(Int)

@@ -148,6 +148,53 @@ struct SideRequestTests {
         #expect(sent.headerFields["X-Client"] == "app")
     }
 
+    /// Credentials that a part of the app has recorded for a user, and others that it has only marked.
+    @Test(arguments: [true, false])
+    func anotherStackDoesNotReceiveTheCredentialsOfAPartOfTheApp(areRecorded: Bool) async throws {
+        let witness = Witness(at: .listener)
+        let adding = Sending { request, upstream in
+            var signed = request
+            if areRecorded {
+                signed.headerFields["X-Key"] = "key"
+                signed.recordCredentials(of: Principal(id: "alice"), since: request)
+            } else {
+                signed.setCredential("key", for: HTTPField.Name("X-Key")!)
+                signed.setCredential("key", forQueryItem: "key")
+            }
+            return try await upstream.send(signed)
+        }
+        let first = MockTransport { _ in .ok() }
+        try await witness.watching(first).modified(adding).data(request("/orders?page=1"))
+        #expect(first.requests.first?.headerFields["X-Key"] == "key")
+        let other = MockTransport { _ in .ok() }
+        try await send(witness.request, .data, over: other)
+        let sent = try #require(other.requests.first)
+        #expect(sent.headerFields["X-Key"] == nil)
+        #expect(sent.target == "/orders?page=1")
+    }
+
+    /// The cookies and the time limit belong to the call of the other request.
+    @Test func anotherStackHasItsOwnCookiesAndTimeLimit() async throws {
+        let witness = Witness(at: .listener)
+        let clock = ManualClock()
+        let network = witness.watching(MockTransport { _ in .ok() }).deadline(.seconds(10)).cookies(in: CookieJar())
+            .environment(\.clock, .manual(clock))
+        try await network.data(request())
+        clock.advance(by: .seconds(20))
+        let handled = Mutex<[Bool]>([])
+        let other = MockTransport { _ in .ok() }
+            .modified(
+                Sending { request, upstream in
+                    handled.withLock { $0.append(request.areCookiesHandled) }
+                    return try await upstream.send(request)
+                }
+            )
+            .authenticated(with: BearerCredentials(token: "token"), at: [authority])
+            .environment(\.clock, .manual(clock))
+        try await send(witness.request, .data, over: other)
+        #expect(handled.withLock { $0 } == [false])
+    }
+
     @Test(arguments: ways)
     func requestIsRefreshedRedirectedAndLimited(side: Side, method: Method) async throws {
         let witness = Witness(at: side)

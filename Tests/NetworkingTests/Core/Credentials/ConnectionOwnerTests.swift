@@ -57,6 +57,33 @@ struct ConnectionOwnerTests {
         #expect(ConnectionOwner(of: signed("s1", by: "emily", token: "t")) != owner)
     }
 
+    /// The key of the caller is no credential of the signer's principal.
+    @Test func secretItemsFromBeforeTheSignatureKeepOwnersApart() {
+        func signed(_ key: String) -> HTTPRequestData {
+            request {
+                $0.setCredential(key, forQueryItem: "key")
+                let unsigned = $0
+                $0.setCredential("signature", forQueryItem: "signature")
+                $0.recordCredentials(of: Principal(id: "emily"), since: unsigned)
+            }
+        }
+        #expect(ConnectionOwner(of: signed("a")) == ConnectionOwner(of: signed("a")))
+        #expect(ConnectionOwner(of: signed("a")) != ConnectionOwner(of: signed("b")))
+    }
+
+    @Test func cookiesOfASessionHaveTheSameOwner() {
+        func request(_ cookies: String, of session: String) -> HTTPRequestData {
+            self.request {
+                $0.headerFields[.cookie] = cookies
+                $0.cookieSession = session
+            }
+        }
+        let owner = ConnectionOwner(of: request("a=1", of: "1"))
+        #expect(owner != nil)
+        #expect(ConnectionOwner(of: request("a=2", of: "1")) == owner)
+        #expect(ConnectionOwner(of: request("a=1", of: "2")) != owner)
+    }
+
     @Test func changedCredentialsOfAPrincipalHaveTheSameOwner() {
         func owner(_ key: String, token: String, of id: String, session: String = "a") -> ConnectionOwner? {
             ConnectionOwner(

@@ -37,6 +37,60 @@ struct ErrorResponseTests {
         #expect(seen.withLock { $0 } == [.conflict, .notFound, nil])
     }
 
+    /// A caller that has joined an exchange learns as much of its error as the caller that started it.
+    @Test func callersOfASharedExchangeSeeTheResponseOfItsError() async throws {
+        let seen = Mutex<[HTTPResponse.Status?]>([])
+        let (held, inFlight) = (Suspension<Void>(), InFlightRequests())
+        let watching = Sending { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch {
+                seen.withLock { $0.append(request.response(of: error)?.status) }
+                throw error
+            }
+        }
+        let transport = MockTransport { _ in
+            try await held.value()
+            return Self.refusal(.conflict)
+        }
+        let network = transport.checkedStatusCode(as: Problem.self).deduplicated(sharing: inFlight).modified(watching)
+        let calls = (0..<2).map { _ in Task { try await network.data(.lawful) } }
+        try await eventually("inFlight.waiting == 2") { inFlight.waiting == 2 }
+        held.resume()
+        for call in calls {
+            await #expect(throws: Problem.self) { try await call.value }
+        }
+        #expect(seen.withLock { $0 } == [.conflict, .conflict])
+        #expect(transport.requests.count == 1)
+    }
+
+    /// The error of one user's request must not reach another user, whatever its type is.
+    @Test func errorOfAnotherUsersResponseIsNotShared() async throws {
+        struct Named: Error, Decodable, Equatable {
+            let user: String
+        }
+        let user = Mutex("emily")
+        let (held, inFlight) = (Suspension<Void>(), InFlightRequests())
+        let isFirst = Atomic(true)
+        let adding = Sending { request, upstream in
+            try await upstream.send(request.with { $0.setCredential(user.withLock { $0 }, for: .authorization) })
+        }
+        let transport = MockTransport { request in
+            let name = request.headerFields[.authorization] ?? ""
+            if isFirst.exchange(false, ordering: .relaxed) { try await held.value() }
+            return .json(text: #"{"user": "\#(name)"}"#, status: .forbidden)
+        }
+        let network = transport.checkedStatusCode(as: Named.self).modified(adding).deduplicated(sharing: inFlight)
+        let emily = Task { try await network.data(.lawful) }
+        try await eventually("the first request is sent") { !isFirst.load(ordering: .relaxed) }
+        user.withLock { $0 = "james" }
+        let james = Task { try await network.data(.lawful) }
+        try await eventually("inFlight.waiting == 2") { inFlight.waiting == 2 }
+        held.resume()
+        await #expect(throws: Named(user: "emily")) { try await emily.value }
+        await #expect(throws: Named(user: "james")) { try await james.value }
+    }
+
     @Test func errorOfAnotherTypeHasNoResponse() async throws {
         struct Other: Error {}
         let seen = Mutex<[HTTPResponse.Status?]>([])

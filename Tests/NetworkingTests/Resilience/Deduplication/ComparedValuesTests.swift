@@ -54,7 +54,6 @@ struct ComparedValuesTests {
         "RefusedResponseOption": (.none, nil),
         "RetryPolicyOption": (.sending, { $0.retryPolicy = .never }),
         "RouteOption": (.none, { $0.route = "/users/{id}" }),
-        "OwnedCredentials": (.none, { $0.recordCredentials(of: Principal(id: "a"), since: $0) }),
         // The shared exchange has no time limit of one caller.
         "SpanningDeadlineOption": (.none, nil),
         "StoredResponseOption": (.sending, { $0.requiresStoredResponse = true }),

@@ -178,13 +178,44 @@ struct DeduplicatedKeyTests {
             }
         }
         let emily = Task { try await text() }
-        try await eventually("inFlight.waiting == 1") { inFlight.waiting == 1 }
+        // A caller counts as waiting before its exchange has read the user.
+        try await eventually("the first request is sent") { !isFirst.withLock { $0 } }
         user.withLock { $0 = "james" }
         let james = Task { try await text() }
         try await eventually("inFlight.waiting == 2") { inFlight.waiting == 2 }
         first.resume()
         #expect(try await emily.value.contains("emily"))
         #expect(try await james.value.contains("james"))
+    }
+
+    /// The comparison of an option's values is code of the app, which may use the same object.
+    @Test func comparisonOfAnOptionMayUseTheRequestsInFlight() async throws {
+        struct Counting: Hashable, Sendable {
+            let inFlight: InFlightRequests
+            let comparisons: Journal
+
+            static func == (lhs: Counting, rhs: Counting) -> Bool {
+                lhs.comparisons.note("\(lhs.inFlight.waiting)")
+                return true
+            }
+
+            func hash(into hasher: inout Hasher) {}
+        }
+        enum CountingOption: RequestOption {
+            static let defaultValue: Counting? = nil
+
+            static func identity(of value: Counting?) -> (any Hashable & Sendable)? {
+                value
+            }
+        }
+        let comparisons = Journal()
+        let count = try await exchanges(
+            shared,
+            shared,
+            .lawful.with { $0[option: CountingOption.self] = Counting(inFlight: inFlight, comparisons: comparisons) }
+        )
+        #expect(count == 1)
+        #expect(comparisons.entries.contains("1"))
     }
 
     /// A credential that both requests have is part of the key.

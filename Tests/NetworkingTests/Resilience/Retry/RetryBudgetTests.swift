@@ -10,15 +10,11 @@ struct RetryBudgetTests {
     private let server = AuthorityKey("api.example.com")
 
     /// Returns the number of retries that a budget allows at a moment.
-    private func allowed(
-        _ budget: RetryBudget,
-        at now: Duration = .zero,
-        after failure: RetryBudget.Failure = .other
-    ) -> Int {
+    private func allowed(_ budget: RetryBudget, at now: Duration = .zero) -> Int {
         var count = 0
         while count < 10_000 {
             budget.note(server, at: now)
-            guard budget.withdraw(server, after: failure, at: now) != nil else { break }
+            guard budget.withdraw(server, at: now) != nil else { break }
             count += 1
         }
         return count
@@ -67,32 +63,9 @@ struct RetryBudgetTests {
         let budget = RetryBudget(.throttle(tokens: 10, ratio: 0.5))
         #expect(allowed(budget) == 4)
         for _ in 0..<20 {
-            budget.begin(server, at: .zero)
-            budget.end(server, .init(isSuccess: true, retries: 0), at: .zero)
+            budget.endSuccessfully(server, at: .zero)
         }
         #expect(allowed(budget) == 4)
-    }
-
-    @Test func concurrencyAllowsAShareOfTheCallsInProgress() {
-        let budget = RetryBudget(.concurrency(0.2, floor: 3))
-        calls(10, budget)
-        #expect(allowed(budget) == 3)
-        calls(30, budget)
-        #expect(allowed(budget) == 5)
-        for _ in 0..<4 {
-            budget.end(server, .init(isSuccess: true, retries: 2), at: .zero)
-        }
-        #expect(allowed(budget) == 3)
-    }
-
-    /// A call retries sequentially, so it counts once whatever its number of retries.
-    @Test func callWithSeveralRetriesCountsOnce() {
-        let budget = RetryBudget(.concurrency(0.2, floor: 1))
-        calls(1, budget)
-        #expect(budget.allows(server, after: .other, isFirst: true, at: .zero))
-        #expect(budget.allows(server, after: .other, isFirst: false, at: .zero))
-        #expect(budget.allows(server, after: .other, isFirst: false, at: .zero))
-        #expect(!budget.allows(server, after: .other, isFirst: true, at: .zero))
     }
 
     @Test func failuresWithoutARetryThrottleToo() {
@@ -101,18 +74,6 @@ struct RetryBudgetTests {
             budget.note(server, at: .zero)
         }
         #expect(allowed(budget) == 0)
-    }
-
-    @Test func quotaIsReducedByTheCostOfRetries() {
-        let budget = RetryBudget(.quota(stock: 50, cost: 5, timeoutCost: 10))
-        #expect(budget.allows(server, after: .timeout, at: .zero))
-        #expect(allowed(budget) == 8)
-        budget.end(server, .init(isSuccess: true, retries: 1, lastFailure: .timeout), at: .zero)
-        #expect(allowed(budget) == 2)
-        for _ in 0..<5 {
-            budget.end(server, .init(isSuccess: true, retries: 0), at: .zero)
-        }
-        #expect(allowed(budget) == 1)
     }
 
     @Test func unlimitedBudgetAllowsAllRetries() {
@@ -124,33 +85,28 @@ struct RetryBudgetTests {
     @Test func eachServerHasItsOwnBudget() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         #expect(allowed(budget) == 1)
-        #expect(budget.allows(AuthorityKey("other.example"), after: .other, at: .zero))
-        #expect(!budget.allows(AuthorityKey("other.example"), after: .other, at: .zero))
-        #expect(budget.allows(nil, after: .other, at: .zero))
+        #expect(budget.allows(AuthorityKey("other.example"), at: .zero))
+        #expect(!budget.allows(AuthorityKey("other.example"), at: .zero))
+        #expect(budget.allows(nil, at: .zero))
     }
 
     @Test func leastRecentlyUsedAccountsAreRemoved() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         for number in 0..<1_000 {
-            #expect(budget.allows(AuthorityKey("\(number).example"), after: .other, at: .nanoseconds(number)))
+            #expect(budget.allows(AuthorityKey("\(number).example"), at: .nanoseconds(number)))
         }
         // A new account removes the oldest tenth. A removed account starts from zero.
-        #expect(budget.allows(AuthorityKey("new.example"), after: .other, at: .nanoseconds(2_000)))
-        #expect(!budget.allows(AuthorityKey("999.example"), after: .other, at: .nanoseconds(2_000)))
-        #expect(budget.allows(AuthorityKey("0.example"), after: .other, at: .nanoseconds(2_000)))
+        #expect(budget.allows(AuthorityKey("new.example"), at: .nanoseconds(2_000)))
+        #expect(!budget.allows(AuthorityKey("999.example"), at: .nanoseconds(2_000)))
+        #expect(budget.allows(AuthorityKey("0.example"), at: .nanoseconds(2_000)))
     }
 
     // MARK: Unused retries
 
-    @Test(
-        arguments: [
-            .ratio(0.2, reserve: 3), .concurrency(0.2, floor: 3), .quota(stock: 15, cost: 5),
-        ] as [RetryBudget.Model]
-    )
-    func unusedRetryIsReturned(model: RetryBudget.Model) throws {
-        let budget = RetryBudget(model)
-        let permits = try (0..<3).map { _ in try #require(budget.withdraw(server, after: .other, at: .zero)) }
-        #expect(budget.withdraw(server, after: .other, at: .zero) == nil)
+    @Test func unusedRetryIsReturned() throws {
+        let budget = RetryBudget(.ratio(0.2, reserve: 3))
+        let permits = try (0..<3).map { _ in try #require(budget.withdraw(server, at: .zero)) }
+        #expect(budget.withdraw(server, at: .zero) == nil)
         for permit in permits {
             budget.refund(permit, server, at: .zero)
         }
@@ -159,30 +115,19 @@ struct RetryBudgetTests {
 
     @Test func retryReturnedAfterTheIntervalDoesNotCountTwice() throws {
         let budget = RetryBudget(.ratio(0.2, reserve: 1, over: .seconds(10)))
-        let permit = try #require(budget.withdraw(server, after: .other, at: .seconds(1)))
+        let permit = try #require(budget.withdraw(server, at: .seconds(1)))
         budget.refund(permit, server, at: .seconds(20))
         #expect(allowed(budget, at: .seconds(20)) == 1)
     }
 
     @Test func permitOfARemovedAccountIsNotReturnedToItsSuccessor() throws {
         let budget = RetryBudget(.ratio(0, reserve: 1, over: .seconds(10)))
-        let permit = try #require(budget.withdraw(server, after: .other, at: .zero))
+        let permit = try #require(budget.withdraw(server, at: .zero))
         for number in 0..<2_000 {
             budget.begin(AuthorityKey("\(number).example"), at: .milliseconds(1))
         }
         budget.refund(permit, server, at: .milliseconds(2))
         #expect(allowed(budget, at: .milliseconds(2)) == 1)
-    }
-
-    @Test func accountOfACallInProgressIsNotRemoved() {
-        let budget = RetryBudget(.concurrency(1, floor: 0))
-        calls(2, budget)
-        for number in 0..<2_000 {
-            let (other, now) = (AuthorityKey("\(number).example"), Duration.seconds(number))
-            budget.begin(other, at: now)
-            budget.end(other, RetryBudget.Outcome(isSuccess: true, retries: 0), at: now)
-        }
-        #expect(allowed(budget, at: .seconds(2_000)) == 2)
     }
 
     @Test(arguments: ["API.example.com", "api.example.com:443"])
@@ -210,33 +155,10 @@ struct RetryBudgetTests {
         clock.advance(by: .seconds(1))
         #expect(try await call.value.retryRefusal == .budget)
     }
-
-    @Test func callCancelledInItsBackoffReturnsOneRetry() async throws {
-        let clock = ManualClock()
-        let network = MockTransport { _ in .status(.serviceUnavailable) }
-            .retry(.constant(.seconds(1)), budget: RetryBudget(.concurrency(0, floor: 2)))
-            .environment(\.clock, .manual(clock))
-        let calls = (0..<2).map { _ in Task { try await network.data(.lawful) } }
-        try await clock.waitForSleepers(2)
-        calls[0].cancel()
-        await #expect(throws: CancellationError.self) { try await calls[0].value }
-        let third = Task { try await network.data(.lawful) }
-        try await clock.waitForSleepers(2)
-        #expect(try await network.data(.lawful).retryRefusal == .budget)
-        for call in [calls[1], third] {
-            call.cancel()
-            await #expect(throws: CancellationError.self) { try await call.value }
-        }
-    }
 }
 
 extension RetryBudget {
-    fileprivate func allows(
-        _ server: AuthorityKey?,
-        after failure: Failure,
-        isFirst: Bool = true,
-        at now: Duration
-    ) -> Bool {
-        withdraw(server, after: failure, isFirst: isFirst, at: now) != nil
+    fileprivate func allows(_ server: AuthorityKey?, at now: Duration) -> Bool {
+        withdraw(server, at: now) != nil
     }
 }

@@ -84,15 +84,6 @@ struct RetryTests {
         #expect(try await network.data(.lawful).retryRefusal == .budget)
     }
 
-    @Test func retriesOfOneCallTakeOnePlaceOfTheConcurrencyBudget() async throws {
-        let budget = RetryBudget(.concurrency(0, floor: 1))
-        let transport = MockTransport { request in request.attempt < 3 ? .status(.serviceUnavailable) : .ok() }
-        let network = network(transport, budget: budget)
-        for _ in 1...3 {
-            #expect(try await network.data(.lawful).status == .ok)
-        }
-    }
-
     // MARK: The sink
 
     @Test func sinkPreparesEachAttempt() async throws {
@@ -250,10 +241,6 @@ struct RetryTests {
         #expect(error?.retryRefusal == nil)
         #expect(try await network.data(.lawful).status == .ok)
         #expect(transport.requests.count == 3)
-    }
-
-    @Test func automaticRetryIsRetryWithItsDefaults() {
-        #expect(MockTransport().automaticRetry().outline == MockTransport().retry().outline)
     }
 
     // MARK: Methods
