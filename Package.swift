@@ -89,7 +89,7 @@ let package = Package(
         // has it, and Networking may re-export Foundation.
         .target(name: "CLibraryForNetworking"),
         .target(name: "FoundationForNetworking"),
-        // The base of all other modules. It depends on no feature. Tests/Layers/check lists the permitted dependencies.
+        // The base of all other modules. It depends on no feature. .ci/checks/layers lists the permitted dependencies.
         .target(
             name: "NetworkingCore",
             dependencies: [
@@ -452,7 +452,7 @@ let package = Package(
         .executableTarget(
             name: "SQLiteWriter",
             dependencies: ["Networking", "NetworkingSQLite"],
-            path: "Tests/SQLiteWriter"
+            path: "Tests/Helpers/SQLiteWriter"
         ),
         .testTarget(
             name: "NetworkingSQLiteTests",
@@ -515,7 +515,7 @@ let package = Package(
         .executableTarget(
             name: "Downloader",
             dependencies: ["Networking", "NetworkingAsyncHTTPClient"],
-            path: "Tests/Downloader"
+            path: "Tests/Helpers/Downloader"
         ),
         .executableTarget(
             name: "OfflineHelper",
@@ -524,7 +524,7 @@ let package = Package(
                 "NetworkingSQLite",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
-            path: "Tests/OfflineHelper"
+            path: "Tests/Helpers/OfflineHelper"
         ),
         .executableTarget(
             name: "CachingProxy",
@@ -534,7 +534,7 @@ let package = Package(
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
-            path: "Tests/CachingProxy"
+            path: "Tests/Helpers/CachingProxy"
         ),
         .testTarget(
             name: "IntegrationTests",

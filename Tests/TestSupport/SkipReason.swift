@@ -1,6 +1,6 @@
 /// The reasons for which a test of this package may be skipped.
 ///
-/// The raw value is the sentence that the log prints. `Tests/Skips.txt` lists the sentences that are acceptable in CI,
+/// The raw value is the sentence that the log prints. `.ci/checks/tests/Skips.txt` lists the sentences that are acceptable in CI,
 /// which installs the software that the other reasons name.
 package enum SkipReason: String, CaseIterable, Sendable {
     case authlib = "needs authlib, flask and waitress for the Python that TESTS_PYTHON names"

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct MockSpeedTests {
     // The bounds are far above the time of a debug build beside other suites. They fail if the time grows with the
-    // number of requests or stubs. Tests/FreshApp has the bound of a release build.
+    // number of requests or stubs. .ci/checks/release-app has the bound of a release build.
 
     @Test func tenThousandRequestsThroughNineModifiersAreFast() async throws {
         let transport = MockTransport()
