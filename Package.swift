@@ -2,12 +2,287 @@
 
 import PackageDescription
 
-extension Target.Dependency {
-    /// A product of another package that only a trait needs.
-    static func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
-        .product(name: name, package: package, condition: .when(traits: [trait]))
+// MARK: Tables
+
+/// A row of the tables below: a target, and what it depends on.
+struct Module {
+    let name: String
+    /// Targets of this package.
+    let uses: [String]
+    /// Products of other packages.
+    let products: [String]
+    /// Products of other packages that only a trait needs, by trait.
+    let traits: [String: [String]]
+
+    init(_ name: String, uses: [String] = [], products: [String] = [], traits: [String: [String]] = [:]) {
+        (self.name, self.uses, self.products, self.traits) = (name, uses, products, traits)
     }
 }
+
+/// The modules that replace conditional imports of Foundation and of the C library.
+///
+/// An app does not see them. Their names sort before that of Networking: a file attributes a public type to its first
+/// import that has it, and Networking may re-export Foundation.
+let foundation = "FoundationForNetworking"
+let cLibrary = "CLibraryForNetworking"
+
+// The base of all other modules. It depends on no feature. .ci/checks/layers lists the permitted dependencies.
+let core = "NetworkingCore"
+
+// What most modules use.
+let base = [foundation, core]
+let platform = [cLibrary, foundation, core]
+let http = ["HTTPTypes"]
+
+/// The modules that Networking re-exports.
+let features: [Module] = [
+    Module("NetworkingAuthentication", uses: base, products: http + ["Logging"]),
+    Module(
+        "NetworkingBackgroundTransfers",
+        uses: base + ["NetworkingTransfers", "NetworkingURLSession"],
+        products: http + ["DequeModule"]
+    ),
+    Module("NetworkingCaching", uses: base, products: http),
+    Module("NetworkingCalls", uses: base + ["NetworkingTransfers"], products: http),
+    Module("NetworkingConnectivity", uses: platform, products: http),
+    Module("NetworkingCookies", uses: base, products: http),
+    Module("NetworkingMocking", uses: base, products: http),
+    Module("NetworkingObservability", uses: platform, products: http + ["DequeModule", "Logging"]),
+    Module("NetworkingResilience", uses: platform, products: http + ["DequeModule", "HeapModule"]),
+    Module("NetworkingTransfers", uses: platform, products: http, traits: ["Crypto": ["Crypto"]]),
+    Module("NetworkingTrust", uses: platform),
+    Module("NetworkingURLSession", uses: platform + ["NetworkingCookies", "NetworkingTrust"], products: http),
+]
+
+let reexported = (features.map(\.name) + [core]).sorted()
+
+/// The modules below all products, and the module that collects the features.
+let foundations: [Module] = [
+    // The module that an app imports.
+    Module("Networking", uses: reexported),
+    Module(cLibrary),
+    Module(foundation),
+    // Only Apple's platforms know privacy manifests; elsewhere nothing depends on it.
+    Module("NetworkingPrivacy"),
+    Module(core, uses: [cLibrary, foundation, "NetworkingPrivacy"], products: http + ["HeapModule", "Logging"]),
+]
+
+/// The products of SwiftNIO that all its users need.
+let nio = ["NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOPosix", "NIOSSL"]
+
+/// The modules that an app imports beside Networking, and those that are no product.
+let extras: [Module] = [
+    Module("NetworkClient", uses: ["Networking"]),
+    Module("NetworkClientLive", uses: ["NetworkClient", "Networking"]),
+    Module(
+        "NetworkingAsyncHTTPClient",
+        uses: platform + ["NetworkingTrust"],
+        products: http,
+        traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded", "NIOHPACK", "NIOHTTPCompression"] + nio]
+    ),
+    // The HAR types of archives and cassettes. It is no product, because no other code uses them.
+    Module("NetworkingHAR", uses: base, products: http),
+    Module(
+        "NetworkingInspector",
+        uses: base + ["NetworkingHAR", "NetworkingObservability", "NetworkingResilience"],
+        products: http + ["DequeModule"],
+        traits: ["Inspector": ["FlyingFox"]]
+    ),
+    Module(
+        "NetworkingOAuth",
+        uses: platform + ["NetworkingAuthentication", "NetworkingResilience"],
+        products: http,
+        traits: ["Crypto": ["Crypto"], "LoopbackRedirect": ["FlyingSocks"]]
+    ),
+    Module(
+        "NetworkingSigning",
+        uses: base + ["NetworkingAuthentication"],
+        products: http,
+        traits: ["Crypto": ["Crypto", "CryptoExtras", "RawStructuredFieldValues"]]
+    ),
+    Module(
+        "NetworkingSQLite",
+        uses: platform + ["NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies"],
+        products: http,
+        traits: ["SQLite": ["GRDB", "GRDBSQLite"]]
+    ),
+    Module(
+        "NetworkingTelemetry",
+        uses: base + [
+            "NetworkingAuthentication", "NetworkingCaching", "NetworkingObservability", "NetworkingResilience",
+        ],
+        products: http,
+        traits: ["Telemetry": ["Metrics", "Tracing"]]
+    ),
+    Module(
+        "NetworkingTesting",
+        uses: base + [
+            "NetworkingAuthentication", "NetworkingHAR", "NetworkingMocking", "NetworkingResilience",
+            "NetworkingTestServer", "NetworkingTransfers",
+        ],
+        products: http + ["Logging"]
+    ),
+    Module(
+        "NetworkingTestServer",
+        uses: platform,
+        products: http,
+        traits: ["TestServer": ["FlyingFox"], "SecureTestServer": ["NIOEmbedded"] + nio]
+    ),
+    // Helpers of the test targets. It is no product.
+    Module("TestSupport", uses: ["Networking", "NetworkingTesting"], products: http),
+]
+
+/// The programs that tests run, and the benchmarks.
+let programs: [Module] = [
+    Module(
+        "Benchmarks",
+        uses: [
+            "Networking", "NetworkingAsyncHTTPClient", "NetworkingInspector", "NetworkingSQLite", "NetworkingSigning",
+            "NetworkingTelemetry", "NetworkingTestServer",
+        ],
+        products: http + ["Logging"],
+        traits: ["AsyncHTTPClient": ["AsyncHTTPClient"] + nio]
+    ),
+    Module("CachingProxy", uses: ["Networking", "NetworkingAsyncHTTPClient", "NetworkingTestServer"], products: http),
+    Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
+    Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
+    Module("SQLiteWriter", uses: ["Networking", "NetworkingSQLite"]),
+]
+
+let testing = ["Networking", "NetworkingTesting", "TestSupport"]
+
+let tests: [Module] = [
+    Module(
+        "IntegrationTests",
+        uses: testing + [
+            "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient", "NetworkingInspector",
+            "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer", "OfflineHelper",
+            "SQLiteWriter",
+        ],
+        products: http,
+        traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]
+    ),
+    Module(
+        "LawsTests",
+        uses: testing + ["NetworkingInspector", "NetworkingOAuth", "NetworkingSigning", "NetworkingTelemetry"],
+        products: http + ["Logging"],
+        traits: ["Crypto": ["Crypto"], "Telemetry": ["InMemoryTracing", "MetricsTestKit"]]
+    ),
+    Module("NetworkClientTests", uses: testing + ["NetworkClient", "NetworkClientLive"]),
+    Module("NetworkingTests", uses: testing + [foundation], products: http + ["Logging"]),
+    Module(
+        "NetworkingInspectorTests",
+        uses: testing + ["NetworkingHAR", "NetworkingInspector"],
+        products: http,
+        traits: ["Inspector": ["FlyingFox"]]
+    ),
+    Module("NetworkingOAuthTests", uses: testing + ["NetworkingOAuth"], products: http + ["Logging"]),
+    Module(
+        "NetworkingSigningTests",
+        uses: testing + [foundation, "NetworkingSigning"],
+        products: http,
+        traits: ["Crypto": ["Crypto", "CryptoExtras"]]
+    ),
+    Module("NetworkingSQLiteTests", uses: testing + ["NetworkingSQLite"], products: http, traits: ["SQLite": ["GRDB"]]),
+    Module(
+        "NetworkingTelemetryTests",
+        uses: testing + ["NetworkingTelemetry"],
+        products: http,
+        traits: ["Telemetry": ["InMemoryTracing", "Metrics", "MetricsTestKit", "Tracing"]]
+    ),
+    Module(
+        "NetworkingTestingTests",
+        uses: testing + [foundation, "NetworkClient", "NetworkingTestServer"],
+        products: http + ["Logging"]
+    ),
+    Module(
+        "NetworkingTestServerTests",
+        uses: [foundation, "NetworkingTestServer", "TestSupport"],
+        products: http,
+        traits: ["TestServer": ["FlyingSocks"]]
+    ),
+]
+
+/// The files that become part of a module.
+let resources: [String: [Resource]] = [
+    "NetworkingInspector": ["css", "html", "js"].map { .embedInCode("Page/inspector.\($0)") },
+    "NetworkingPrivacy": [.copy("PrivacyInfo.xcprivacy")],
+]
+
+/// The products that the tables name, by package.
+let packages = [
+    "async-http-client": ["AsyncHTTPClient"],
+    "FlyingFox": ["FlyingFox", "FlyingSocks"],
+    "GRDB.swift": ["GRDB", "GRDBSQLite"],
+    "swift-collections": ["DequeModule", "HeapModule"],
+    "swift-crypto": ["Crypto", "CryptoExtras"],
+    "swift-distributed-tracing": ["InMemoryTracing", "Tracing"],
+    "swift-http-structured-headers": ["RawStructuredFieldValues"],
+    "swift-http-types": ["HTTPTypes"],
+    "swift-log": ["Logging"],
+    "swift-metrics": ["Metrics", "MetricsTestKit"],
+    "swift-nio": ["NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOPosix"],
+    "swift-nio-extras": ["NIOHTTPCompression"],
+    "swift-nio-http2": ["NIOHPACK", "NIOHTTP2"],
+    "swift-nio-ssl": ["NIOSSL"],
+]
+
+// MARK: Targets
+
+let settings: [SwiftSetting] = [
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+    .enableUpcomingFeature("ExistentialAny"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+    .enableUpcomingFeature("MemberImportVisibility"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+extension Module {
+    var library: Target {
+        let (folder, files) = (name == "TestSupport" ? "Tests/TestSupport" : nil, resources[name])
+        return .target(name: name, dependencies: all, path: folder, resources: files, swiftSettings: settings)
+    }
+
+    var program: Target {
+        let folder = name == "Benchmarks" ? "Tests/\(name)" : "Tests/Helpers/\(name)"
+        return .executableTarget(name: name, dependencies: all, path: folder, swiftSettings: settings)
+    }
+
+    var tests: Target {
+        .testTarget(name: name, dependencies: all, swiftSettings: settings)
+    }
+
+    private var all: [Target.Dependency] {
+        let apple = TargetDependencyCondition.when(platforms: [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS])
+        var all: [Target.Dependency] = targets.map {
+            $0 == "NetworkingPrivacy" ? .target(name: $0, condition: apple) : .byName(name: $0)
+        }
+        all += products.map { product($0) }
+        // Sorted, because the order of a dictionary is another one in each process.
+        for (trait, names) in traits.sorted(by: { $0.key < $1.key }) {
+            all += names.map { product($0, condition: .when(traits: [trait])) }
+        }
+        return all
+    }
+
+    // The package manager compiles a target again when a module on which it depends itself has changed, not one that
+    // such a module re-exports. So the users of Networking also depend on what it re-exports.
+    private var targets: [String] {
+        uses.contains("Networking") ? uses + reexported.filter { !uses.contains($0) } : uses
+    }
+
+    private func product(_ name: String, condition: TargetDependencyCondition? = nil) -> Target.Dependency {
+        guard let package = packages.first(where: { $0.value.contains(name) })?.key else {
+            preconditionFailure("The table of packages has no product \(name).")
+        }
+        return .product(name: name, package: package, condition: condition)
+    }
+}
+
+// MARK: The package
 
 let package = Package(
     name: "swift-networking",
@@ -64,535 +339,6 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
     ],
-    targets: [
-        // The module that an app imports. It re-exports the feature modules below.
-        .target(
-            name: "Networking",
-            dependencies: [
-                "NetworkingAuthentication",
-                "NetworkingBackgroundTransfers",
-                "NetworkingCaching",
-                "NetworkingCalls",
-                "NetworkingConnectivity",
-                "NetworkingCookies",
-                "NetworkingCore",
-                "NetworkingMocking",
-                "NetworkingObservability",
-                "NetworkingResilience",
-                "NetworkingTransfers",
-                "NetworkingTrust",
-                "NetworkingURLSession",
-            ]
-        ),
-        // The next two modules replace conditional imports of Foundation and of the C library. An app does not see
-        // them. Their names sort before that of Networking: a file attributes a public type to its first import that
-        // has it, and Networking may re-export Foundation.
-        .target(name: "CLibraryForNetworking"),
-        .target(name: "FoundationForNetworking"),
-        // The base of all other modules. It depends on no feature. .ci/checks/layers lists the permitted dependencies.
-        .target(
-            name: "NetworkingCore",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                .target(
-                    name: "NetworkingPrivacy",
-                    condition: .when(platforms: [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS])
-                ),
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .target(
-            name: "NetworkingAuthentication",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .target(
-            name: "NetworkingBackgroundTransfers",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                "NetworkingTransfers",
-                "NetworkingURLSession",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingCaching",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingCalls",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                "NetworkingTransfers",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingConnectivity",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingCookies",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingMocking",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingObservability",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .target(
-            name: "NetworkingResilience",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingTransfers",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
-            ]
-        ),
-        .target(
-            name: "NetworkingTrust",
-            dependencies: ["CLibraryForNetworking", "FoundationForNetworking", "NetworkingCore"]
-        ),
-        .target(
-            name: "NetworkingURLSession",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCookies",
-                "NetworkingCore",
-                "NetworkingTrust",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(name: "NetworkClient", dependencies: ["Networking"]),
-        .target(name: "NetworkClientLive", dependencies: ["NetworkClient", "Networking"]),
-        .target(
-            name: "NetworkingAsyncHTTPClient",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCore",
-                "NetworkingTrust",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
-                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHPACK", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHTTPCompression", of: "swift-nio-extras", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
-                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
-            ]
-        ),
-        // The HAR types of archives and cassettes. It is no product, because no other code uses them.
-        .target(
-            name: "NetworkingHAR",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        .target(
-            name: "NetworkingInspector",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingCore",
-                "NetworkingHAR",
-                "NetworkingObservability",
-                "NetworkingResilience",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
-            ],
-            resources: [
-                .embedInCode("Page/inspector.css"),
-                .embedInCode("Page/inspector.html"),
-                .embedInCode("Page/inspector.js"),
-            ]
-        ),
-        .target(
-            name: "NetworkingOAuth",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingAuthentication",
-                "NetworkingCore",
-                "NetworkingResilience",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
-                .product("FlyingSocks", of: "FlyingFox", trait: "LoopbackRedirect"),
-            ]
-        ),
-        // Only Apple's platforms know privacy manifests; elsewhere nothing depends on it.
-        .target(name: "NetworkingPrivacy", resources: [.copy("PrivacyInfo.xcprivacy")]),
-        .target(
-            name: "NetworkingSigning",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingAuthentication",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
-                .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
-                .product("RawStructuredFieldValues", of: "swift-http-structured-headers", trait: "Crypto"),
-            ]
-        ),
-        .target(
-            name: "NetworkingSQLite",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCaching",
-                "NetworkingConnectivity",
-                "NetworkingCookies",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
-                .product("GRDBSQLite", of: "GRDB.swift", trait: "SQLite"),
-            ]
-        ),
-        .target(
-            name: "NetworkingTelemetry",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingAuthentication",
-                "NetworkingCaching",
-                "NetworkingCore",
-                "NetworkingObservability",
-                "NetworkingResilience",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
-                .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
-            ]
-        ),
-        .target(
-            name: "NetworkingTesting",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingAuthentication",
-                "NetworkingCore",
-                "NetworkingHAR",
-                "NetworkingMocking",
-                "NetworkingResilience",
-                "NetworkingTestServer",
-                "NetworkingTransfers",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .target(
-            name: "NetworkingTestServer",
-            dependencies: [
-                "CLibraryForNetworking",
-                "FoundationForNetworking",
-                "NetworkingCore",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("FlyingFox", of: "FlyingFox", trait: "TestServer"),
-                .product("NIOCore", of: "swift-nio", trait: "SecureTestServer"),
-                .product("NIOEmbedded", of: "swift-nio", trait: "SecureTestServer"),
-                .product("NIOHTTP1", of: "swift-nio", trait: "SecureTestServer"),
-                .product("NIOHTTP2", of: "swift-nio-http2", trait: "SecureTestServer"),
-                .product("NIOPosix", of: "swift-nio", trait: "SecureTestServer"),
-                .product("NIOSSL", of: "swift-nio-ssl", trait: "SecureTestServer"),
-            ]
-        ),
-        // Helpers of the test targets. It is no product.
-        .target(
-            name: "TestSupport",
-            dependencies: [
-                "Networking", "NetworkingTesting", .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            path: "Tests/TestSupport"
-        ),
-        .testTarget(
-            name: "LawsTests",
-            dependencies: [
-                "Networking",
-                "NetworkingInspector",
-                "NetworkingOAuth",
-                "NetworkingSigning",
-                "NetworkingTelemetry",
-                "NetworkingTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
-                .product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Telemetry"),
-                .product("MetricsTestKit", of: "swift-metrics", trait: "Telemetry"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkClientTests",
-            dependencies: ["NetworkClient", "NetworkClientLive", "Networking", "NetworkingTesting", "TestSupport"]
-        ),
-        .testTarget(
-            name: "NetworkingTests",
-            dependencies: [
-                "FoundationForNetworking",
-                "Networking",
-                "NetworkingAuthentication",
-                "NetworkingBackgroundTransfers",
-                "NetworkingCaching",
-                "NetworkingCalls",
-                "NetworkingConnectivity",
-                "NetworkingCookies",
-                "NetworkingCore",
-                "NetworkingMocking",
-                "NetworkingObservability",
-                "NetworkingResilience",
-                "NetworkingTesting",
-                "NetworkingTransfers",
-                "NetworkingTrust",
-                "NetworkingURLSession",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkingInspectorTests",
-            dependencies: [
-                "Networking",
-                "NetworkingHAR",
-                "NetworkingInspector",
-                "NetworkingTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("FlyingFox", of: "FlyingFox", trait: "Inspector"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkingOAuthTests",
-            dependencies: [
-                "Networking",
-                "NetworkingOAuth",
-                "NetworkingTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkingSigningTests",
-            dependencies: [
-                "FoundationForNetworking",
-                "Networking",
-                "NetworkingSigning",
-                "NetworkingTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
-                .product("CryptoExtras", of: "swift-crypto", trait: "Crypto"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkingTestingTests",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkClient",
-                "Networking",
-                "NetworkingTesting",
-                "NetworkingTestServer",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .executableTarget(
-            name: "SQLiteWriter",
-            dependencies: ["Networking", "NetworkingSQLite"],
-            path: "Tests/Helpers/SQLiteWriter"
-        ),
-        .testTarget(
-            name: "NetworkingSQLiteTests",
-            dependencies: [
-                "Networking",
-                "NetworkingConnectivity",
-                "NetworkingCookies",
-                "NetworkingSQLite",
-                "NetworkingTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("GRDB", of: "GRDB.swift", trait: "SQLite"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkingTelemetryTests",
-            dependencies: [
-                "Networking",
-                "NetworkingTelemetry",
-                "NetworkingTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Telemetry"),
-                .product("Metrics", of: "swift-metrics", trait: "Telemetry"),
-                .product("MetricsTestKit", of: "swift-metrics", trait: "Telemetry"),
-                .product("Tracing", of: "swift-distributed-tracing", trait: "Telemetry"),
-            ]
-        ),
-        .testTarget(
-            name: "NetworkingTestServerTests",
-            dependencies: [
-                "FoundationForNetworking",
-                "NetworkingTestServer",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("FlyingSocks", of: "FlyingFox", trait: "TestServer"),
-            ]
-        ),
-        .executableTarget(
-            name: "Benchmarks",
-            dependencies: [
-                "Networking",
-                "NetworkingAsyncHTTPClient",
-                "NetworkingInspector",
-                "NetworkingSQLite",
-                "NetworkingSigning",
-                "NetworkingTelemetry",
-                "NetworkingTestServer",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
-                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
-                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
-            ],
-            path: "Tests/Benchmarks"
-        ),
-        .executableTarget(
-            name: "Downloader",
-            dependencies: ["Networking", "NetworkingAsyncHTTPClient"],
-            path: "Tests/Helpers/Downloader"
-        ),
-        .executableTarget(
-            name: "OfflineHelper",
-            dependencies: [
-                "Networking",
-                "NetworkingSQLite",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            path: "Tests/Helpers/OfflineHelper"
-        ),
-        .executableTarget(
-            name: "CachingProxy",
-            dependencies: [
-                "Networking",
-                "NetworkingAsyncHTTPClient",
-                "NetworkingTestServer",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            path: "Tests/Helpers/CachingProxy"
-        ),
-        .testTarget(
-            name: "IntegrationTests",
-            dependencies: [
-                "CachingProxy",
-                "CLibraryForNetworking",
-                "Downloader",
-                "FoundationForNetworking",
-                "Networking",
-                "NetworkingAsyncHTTPClient",
-                "NetworkingInspector",
-                "NetworkingOAuth",
-                "NetworkingSigning",
-                "NetworkingSQLite",
-                "NetworkingTesting",
-                "NetworkingTestServer",
-                "OfflineHelper",
-                "SQLiteWriter",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTPClient"),
-                .product("Crypto", of: "swift-crypto", trait: "Crypto"),
-                .product("NIOCore", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTPClient"),
-                .product("NIOPosix", of: "swift-nio", trait: "AsyncHTTPClient"),
-                .product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTPClient"),
-            ]
-        ),
-    ],
+    targets: (foundations + features + extras).map(\.library) + programs.map(\.program) + tests.map(\.tests),
     swiftLanguageModes: [.v6]
 )
-
-// The package manager compiles a target again when a module on which it depends itself has changed, not one that such a
-// module re-exports.
-let reexported = package.targets.first { $0.name == "Networking" }?.dependencies ?? []
-for target in package.targets {
-    let isDependent = target.dependencies.contains {
-        if case .byNameItem("Networking", _) = $0 { true } else { false }
-    }
-    if isDependent {
-        target.dependencies += reexported.filter { dependency in
-            guard case .byNameItem(let name, _) = dependency else { return false }
-            return !target.dependencies.contains { if case .byNameItem(name, _) = $0 { true } else { false } }
-        }
-    }
-
-    var settings = target.swiftSettings ?? []
-    settings += [
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
-        .enableUpcomingFeature("ExistentialAny"),
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
-        .enableUpcomingFeature("InternalImportsByDefault"),
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
-        .enableUpcomingFeature("MemberImportVisibility"),
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
-        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    ]
-    target.swiftSettings = settings
-}
