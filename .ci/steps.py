@@ -1,0 +1,137 @@
+"""The steps of CI, and the program that runs them: see .ci/run.
+
+A step is a script in .ci/checks, or a command of its own. Each lane runs its steps in the order of the table, and a step starts when
+those that it needs have passed. The first lane prints what it does. The others run in parallel to it on idle processors until the first
+lane waits for them, and their output is printed if they fail. The first failure ends the run.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import scheduler  # noqa: E402
+from scheduler import Step  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# For each step: its lane, name and title, the steps that it needs, and what it costs on two cores beside the other lanes: seconds, and
+# seconds of processor time. A step that costs half as much again in a run on such a machine needs a look, or a new number here.
+# The name is that of the script in .ci/checks, unless the step has a command.
+STEPS = [
+    Step("first", "tools", "Tools", [], (1, 1), "bash .ci/support/install"),
+    # In a lane of its own at normal priority, because it only waits for the network, and the tests wait for it.
+    Step("packages", "test-packages", "Packages for the tests", ["tools"], (20, 13), "bash .ci/support/test-packages"),
+    Step("first", "scheduler", "The program that runs these steps", [], (7, 1)),
+    Step("first", "tracked-files", "Files that must not be tracked", [], (1, 1)),
+    Step("first", "links", "Links of the documents", [], (1, 1)),
+    Step("first", "paragraph-width", "Paragraphs of the documents", [], (1, 1), "python3 .ci/checks/paragraph-width --check"),
+    Step("first", "articles", "Articles of DocC", [], (1, 1), "python3 Documentation/DocC/make --check"),
+    Step("first", "diagrams", "Diagrams", [], (2, 2), "python3 Documentation/Images/draw --check"),
+    Step("first", "first-screen", "First screen of the README", [], (1, 1), "python3 .ci/checks/release-app/first-screen --text"),
+    Step("first", "layers", "Layers", [], (2, 2)),
+    Step("first", "layers-self-test", "Layers: the check itself", [], (2, 2), "python3 .ci/checks/layers --self-test"),
+    Step("first", "test-folders", "Folders of the tests", [], (1, 1)),
+    Step("first", "package-symbols", "Package symbols of one module", [], (1, 1)),
+    Step("first", "line-width", "Long lines", [], (1, 1)),
+    # Before the other lanes start, so that no two processes fetch the same repository.
+    Step("first", "resolve", "Dependencies", ["tools"], (3, 2), "swift package resolve"),
+    Step("builds", "thread-sanitizer-build", "Build for the thread sanitizer", ["resolve"], (1148, 534),
+         "bash .ci/checks/thread-sanitizer/check --build"),
+    Step("builds", "address-sanitizer-build", "Build for the address sanitizer", ["resolve"], (420, 300),
+         "bash .ci/checks/address-sanitizer --build"),
+    Step("builds", "quickstart-build", "Build of the quickstart", ["resolve"], (240, 170), "bash .ci/checks/quickstart --build"),
+    Step("builds", "traits", "No trait, and one trait alone", ["resolve"], (180, 200)),
+    Step("first", "format", "Format", ["resolve"], (20, 44)),
+    Step("first", "build", "Build of everything with all traits, without warnings", ["resolve"], (479, 896)),
+    Step("checks", "documentation", "Documentation", ["build"], (143, 13)),
+    Step("checks", "snippets", "Snippets of the documentation", ["build"], (67, 25)),
+    Step("checks", "tutorial", "Tutorial", ["build"], (66, 31)),
+    Step("checks", "third-party", "A third party's package, with public API only", ["build"], (34, 11)),
+    Step("checks", "spellings", "Spellings of the everyday calls", ["build"], (22, 6)),
+    Step("checks", "examples", "Examples", ["build"], (30, 22)),
+    Step("checks", "public-symbols", "Public symbols without a test", ["build"], (3, 2)),
+    Step("checks", "reference", "Pages of the reference", ["build"], (2, 3), "python3 Documentation/Reference/make --check"),
+    Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (300, 300),
+         "bash .ci/checks/apple-stubs/check --tests"),
+    Step("checks", "release-app", "A new app, in release", ["build"], (180, 180)),
+    Step("first", "tests", "All tests", ["build", "test-packages"], (440, 462), timeout=2400),
+    Step("first", "thread-sanitizer", "Tests under the thread sanitizer", ["thread-sanitizer-build"], (324, 465),
+         "python3 .ci/support/judge.py --forbid WARNING:.ThreadSanitizer bash .ci/checks/thread-sanitizer/check", timeout=2400),
+    Step("first", "address-sanitizer", "Tests under the address sanitizer", ["address-sanitizer-build"], (120, 60),
+         "python3 .ci/support/judge.py --forbid ERROR:.AddressSanitizer bash .ci/checks/address-sanitizer", timeout=2400),
+    Step("first", "quickstart", "Quickstart", ["quickstart-build"], (10, 5)),
+]
+
+
+def command_of(step):
+    """Returns the command of a step, which names a script unless it has a command of its own."""
+    if step.command:
+        return step.command.split()
+    script = ROOT / ".ci/checks" / step.name
+    script = script / "check" if script.is_dir() else script
+    first = script.read_text(encoding="utf-8").partition("\n")[0]
+    return ["python3" if "python" in first else "bash", str(script.relative_to(ROOT))]
+
+
+def closure(names):
+    """Returns the steps with these names and the steps that they need, in the order of the table."""
+    steps, wanted = {step.name: step for step in STEPS}, set()
+
+    def add(name):
+        if name not in steps:
+            sys.exit(f"error: no step {name}; .ci/run --list prints the steps")
+        if name not in wanted:
+            wanted.add(name)
+            for need in steps[name].needs:
+                add(need)
+
+    for name in names:
+        add(name)
+    return [step for step in STEPS if step.name in wanted]
+
+
+def environment(temporary):
+    """Returns the environment of all steps."""
+    return {
+        **os.environ,
+        "CI_TEMPORARY": str(temporary),
+        # SwiftPM passes the traits in the order of a set. Without this variable, every new plan compiles this package again.
+        "SWIFT_DETERMINISTIC_HASHING": "1",
+        # C code that four of the builds need and that is not this package's is compiled once.
+        "CC": str(ROOT / ".ci/support/clang"),
+        "COMPILED_ONCE": str(temporary / "compiled-once"),
+    }
+
+
+def additions(step):
+    """Returns what a step's environment has besides that of all steps."""
+    # The checks of a build do not ask the package manager for its folder, because only one process can use it at a time.
+    built = (ROOT / ".build/debug").resolve()
+    return {"PRODUCTS": str(built)} if "build" in step.needs and built.exists() else {}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog=".ci/run", description="Runs the checks of this repository.")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="the steps to run, with the steps that they need; all by default")
+    parser.add_argument("--list", action="store_true", help="print the steps and what they cost, and run nothing")
+    options = parser.parse_args()
+    steps = closure(options.steps or [step.name for step in STEPS])
+    if options.list:
+        for step in steps:
+            print(f"{step.lane:8} {step.name:24} {step.cost[0]:5} s {step.cost[1]:5} s  {' '.join(command_of(step))}")
+        return 0
+    os.chdir(ROOT)
+    temporary = Path(tempfile.mkdtemp())
+    try:
+        run = scheduler.Run(steps, command_of, environment(temporary), additions, temporary, first="first", urgent=["packages"])
+        return run.run()
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
