@@ -78,7 +78,8 @@ struct TestSupportTests {
 
     /// CI fails for a skip reason that is not in the file.
     @Test func allowedSkipsAreListedReasons() throws {
-        let allowed = try Repository.text(at: ".ci/checks/tests/Skips.txt").split(separator: "\n").filter { !$0.hasPrefix("#") }
+        let allowed = try Repository.text(at: ".ci/checks/tests/Skips.txt").split(separator: "\n")
+            .filter { !$0.hasPrefix("#") }
         #expect(!allowed.isEmpty)
         for sentence in allowed {
             #expect(SkipReason(rawValue: String(sentence)) != nil, "\(sentence) is no reason of SkipReason")
