@@ -98,7 +98,8 @@ struct SamplesTableTests {
 
     @Test func testsThatAreNamedExist() throws {
         var sources: [String: String] = [:]
-        for file in Repository.swiftFiles(in: "Tests") where file.lastPathComponent.hasSuffix("Tests.swift") {
+        let files = Repository.swiftFiles(in: "Tests") + Repository.swiftFiles(in: ".ci/checks/third-party/Tests")
+        for file in files where file.lastPathComponent.hasSuffix("Tests.swift") {
             let suite = file.deletingPathExtension().lastPathComponent
             sources[suite, default: ""] += try String(contentsOf: file, encoding: .utf8)
         }
