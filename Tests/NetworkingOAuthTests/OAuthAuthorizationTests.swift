@@ -9,7 +9,6 @@ import Testing
 @testable import NetworkingOAuth
 
 /// The authorization URL and its callback.
-@Suite(.tags(.concurrency))
 struct OAuthAuthorizationTests {
     private let authorization: OAuthAuthorization
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.tags(.concurrency, .memory)) struct CacheDigestKeyTests {
+@Suite(.tags(.memory)) struct CacheDigestKeyTests {
     @Test func keepsItsBytes() throws {
         let key = CacheDigestKey()
         #expect(key.bytes.count == CacheDigestKey.byteCount)

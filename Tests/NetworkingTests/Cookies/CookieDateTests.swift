@@ -6,7 +6,6 @@ import Testing
 @testable import NetworkingCookies
 @testable import NetworkingCore
 
-@Suite(.tags(.concurrency))
 struct CookieDateTests {
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",

@@ -6,7 +6,6 @@ import Testing
 @testable import NetworkingCookies
 
 /// The rules of RFC 6265bis and of sites, each as a table.
-@Suite(.tags(.concurrency))
 struct CookieRuleTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 

@@ -6,7 +6,6 @@ import Testing
 @testable import NetworkingCookies
 
 /// The rules of RFC 6265bis, as tables.
-@Suite(.tags(.concurrency))
 struct CookieTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 

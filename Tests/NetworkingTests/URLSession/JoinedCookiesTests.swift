@@ -5,7 +5,6 @@ import Testing
 import Networking
 @testable import NetworkingURLSession
 
-@Suite(.tags(.concurrency))
 struct JoinedCookiesTests {
     @Test(
         arguments: [

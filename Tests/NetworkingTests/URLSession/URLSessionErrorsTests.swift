@@ -10,7 +10,6 @@ import FoundationNetworking
 
 import Networking
 
-@Suite(.tags(.concurrency))
 struct URLSessionErrorsTests {
     @Test(
         arguments: [

@@ -8,7 +8,6 @@ import Networking
 import NetworkingTesting
 @testable import NetworkingURLSession
 
-@Suite(.tags(.concurrency))
 struct URLSessionPlatformTests {
     /// URLSession on Linux does not speak HTTP/3.
     @Test func diagnosticsReportAnAssumptionOfHTTP3() {

@@ -2,7 +2,6 @@ import Networking
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency))
 struct BytesTransferredTests {
     @Test func initialCountIsZero() {
         #expect(BytesTransferred().count == 0)

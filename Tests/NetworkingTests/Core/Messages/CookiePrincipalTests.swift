@@ -5,7 +5,6 @@ import Testing
 @testable import NetworkingCore
 
 /// Principals of requests with cookies.
-@Suite(.tags(.concurrency))
 struct CookiePrincipalTests {
     private let emily = Principal(id: "emily")
 

@@ -3,7 +3,6 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency))
 struct PrincipalTests {
     @Test func isComparedByItsID() {
         #expect(Principal(id: "a") == Principal(id: "a"))
