@@ -7,6 +7,7 @@ lane waits for them, and their output is printed if they fail. The first failure
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from scheduler import Step  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 
 # For each step: its lane, name and title, the steps that it needs, and what it costs on two cores beside the other lanes: seconds, and
-# seconds of processor time. A step that costs half as much again in a run on such a machine needs a look, or a new number here.
+# seconds of processor time, rounded. A step that costs half as much again in a run on such a machine needs a look, or a new number here.
 # The name is that of the script in .ci/checks, unless the step has a command.
 STEPS = [
     Step("first", "tools", "Tools", [], (1, 1), "bash .ci/support/install"),
@@ -77,6 +78,14 @@ def command_of(step):
     return ["python3" if "python" in first else "bash", str(script.relative_to(ROOT))]
 
 
+def help_of(command):
+    """Returns the first sentence of what the script of a command says about itself."""
+    script = next((ROOT / word for word in reversed(command) if (ROOT / word).is_file()), None)
+    lines = script.read_text(encoding="utf-8").splitlines()[1:] if script else []
+    text = " ".join(line.strip('#" ') for line in lines[:5]).strip()
+    return re.split(r"(?<=\w)[:.] ", text)[0]
+
+
 def closure(names):
     """Returns the steps with these names and the steps that they need, in the order of the table."""
     steps, wanted = {step.name: step for step in STEPS}, set()
@@ -123,6 +132,7 @@ def main():
     if options.list:
         for step in steps:
             print(f"{step.lane:8} {step.name:24} {step.cost[0]:5} s {step.cost[1]:5} s  {' '.join(command_of(step))}")
+            print(f"         {help_of(command_of(step)) or step.title}")
         return 0
     os.chdir(ROOT)
     temporary = Path(tempfile.mkdtemp())
