@@ -193,7 +193,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         // A request has one Authorization field, and the outermost credentials use it. An API key in another field can
         // be added.
         let isTaken =
-            Credentials.scheme != nil && (request.isAuthorized || request.headerFields.contains(.authorization))
+            Credentials.scheme != nil && (request.isHandled(.authorization) || request.headerFields.contains(.authorization))
         return !isTaken && !store.isRenewing && isExempt?(request) != true
     }
 
@@ -201,7 +201,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
     private func claimed(_ request: HTTPRequestData) -> HTTPRequestData {
         guard Credentials.scheme != nil else { return request }
         var request = request
-        request.state.insert(.isAuthorized)
+        request.handle(.authorization)
         return request
     }
 

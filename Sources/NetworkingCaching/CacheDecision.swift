@@ -144,6 +144,6 @@ extension CachedEntry {
 extension HTTPRequestData {
     /// Whether the upstream components would follow a redirect, so that the response comes from another URL.
     fileprivate var followsRedirects: Bool {
-        !state.contains(.hasRedirectsFollowed) && redirects.limit != nil
+        !isHandled(.redirects) && redirects.limit != nil
     }
 }

@@ -165,7 +165,7 @@ struct CachedExchange: Sendable {
 
     /// Asks the server in the background whether entries are still valid.
     func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
-        var request = request.detached
+        var request = request.inBackground
         // The caller already has its response, and the validation concerns the complete stored entry.
         request.sink = nil
         for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {

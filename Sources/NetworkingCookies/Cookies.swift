@@ -95,7 +95,7 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         var request = request
-        request.areCookiesHandled = true
+        request.handle(.cookies)
         guard request.usesCookieJar else { return try await upstream.send(request) }
         let owner = owner(of: request, upstream.principal(for: request))
         var cookies = selection(for: request, of: owner, isUse: true)
@@ -156,7 +156,7 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
 
     private func owner(of request: HTTPRequestData, _ principal: Principal?) -> CookieOwner {
         // A modifier further out has authenticated the request, and only it knows the user.
-        let credentials = request.isAuthorized ? ConnectionOwner(of: request) : nil
+        let credentials = request.isHandled(.authorization) ? ConnectionOwner(of: request) : nil
         return CookieOwner(principal: principal?.withoutCookies, credentials: credentials)
     }
 

@@ -78,7 +78,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         guard request.authenticationMethod != .anonymous, isExempt?(request) != true else { return false }
         guard signer.scheme != nil else { return true }
         return request.authenticationMethod.map { $0 == signer.method } ?? true
-            && !request.isAuthorized && !request.headerFields.contains(.authorization)
+            && !request.isHandled(.authorization) && !request.headerFields.contains(.authorization)
     }
 
     private func exchange(
@@ -134,7 +134,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         request.recordCredentials(of: own, since: unsigned)
         if let scheme = signer.scheme {
             if request.headerFields.contains(.authorization) {
-                request.isAuthorized = true
+                request.handle(.authorization)
             } else {
                 // It waits for a challenge, and other modifiers may have credentials that the server accepts.
                 request.offer(scheme)

@@ -30,7 +30,7 @@ extension HTTPRequestData {
 
     /// Whether a listener of a given type receives the events of this stack.
     func hasStackObserver<Observer: NetworkEventObserver>(_ type: Observer.Type) -> Bool {
-        box?.value.stackObservers.all.contains { $0 is Observer } ?? false
+        openPassage.observers.all.contains { $0 is Observer }
     }
 }
 

@@ -59,8 +59,9 @@ extension NetworkingComponent {
     private func route(_ request: inout HTTPRequestData) {
         request.removeAttemptFields()
         // A listener or a strategy may send the request of another call.
-        if request.state.contains(.hasEntered) {
-            request.removeWay()
+        if request.place != .outside {
+            request.removeCredentialsOfWay()
+            request.leaveStack()
         }
         request.forgetUsers()
         if request.isResolved {
@@ -82,7 +83,7 @@ extension NetworkingComponent {
     private func prepare(_ request: inout HTTPRequestData) throws {
         request.sink?.prepare(&request)
         try request.check()
-        request.state.insert([.isUnderway, .hasEntered])
+        request.place = .underway
     }
 }
 
@@ -96,13 +97,5 @@ extension NetworkingComponent {
         } catch {
             return .failure(error)
         }
-    }
-}
-
-extension HTTPRequestData {
-    /// Removes everything that the parts of a stack have added on the way of the request, before it takes another one.
-    fileprivate mutating func removeWay() {
-        removeCredentialsOfWay()
-        removeStateOfWay()
     }
 }

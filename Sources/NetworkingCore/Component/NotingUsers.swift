@@ -17,7 +17,7 @@ extension NetworkingComponent {
         guard !request.content.value.users.areKept else { return request }
         var (request, probe) = (request, request)
         probe.content.value.users = NotedUsers()
-        probe.state.insert(.isResolving)
+        probe.destination.stage = .resolving(isRelative: false)
         resolve(&probe)
         request.content.value.users = probe.content.value.users
         request.content.value.users.areKept = true

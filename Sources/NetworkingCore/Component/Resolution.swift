@@ -1,50 +1,34 @@
 import HTTPTypes
 
 extension HTTPRequestData {
-    /// Whether the request belongs to the stack's server, because its caller left the authority open.
-    ///
-    /// A request with its own authority is sent there, and the stack only adds header fields.
-    var isRelative: Bool {
-        state.contains(.isResolving) ? state.contains(.isRelative) : authority == nil
-    }
-
     /// Rewrites the request as a component and its upstream would, unless it has been rewritten already.
     mutating func resolve(by component: some NetworkingComponent) {
-        guard !state.contains(.isResolved) else { return }
-        state.insert(authority == nil ? [.isResolving, .isRelative] : .isResolving)
+        guard !isResolved else { return }
+        destination.stage = .resolving(isRelative: authority == nil)
         component.resolve(&self)
         withholdCredentials()
-        state.remove([.isResolving, .isRelative])
         if scheme == nil {
             scheme = "https"
         }
         closeTarget()
         describeBody()
-        state.insert(.isResolved)
-    }
-
-    /// Whether a chain has rewritten the request, which is now sent again.
-    var isResolved: Bool {
-        state.contains(.isResolved)
+        destination.stage = .resolved
     }
 
     /// Checks again whether the request goes to a server of the stack, because another stack may have rewritten it.
     mutating func recognizeServer(of component: some NetworkingComponent) {
-        state.remove([.hasServer, .isForServer])
+        destination.server = .unnamed
         credentialServers = nil
         // A copy takes 260 instructions, because little of it is rewritten. A new request would take 4,200.
         var probe = self
-        probe.state.insert(.isResolving)
+        probe.destination.stage = .resolving(isRelative: false)
         component.resolve(&probe)
         if !probe.content.value.users.isEmpty {
             content.value.users = probe.content.value.users
         }
         guard probe.hasServer else { return }
-        state.insert(.hasServer)
+        destination.server = probe.isForServer && isAuthority(of: probe.authority) ? .named : .other
         credentialServers = probe.credentialServers
-        if probe.isForServer, isAuthority(of: probe.authority) {
-            state.insert(.isForServer)
-        }
     }
 
     /// Sets the media type of the body, unless the header fields have one.

@@ -24,9 +24,9 @@ public struct ConnectionOwner: Hashable, Sendable {
     ///
     /// - Parameter request: The request as it is sent.
     public init?(of request: HTTPRequestData) {
-        let (owned, session) = (request.content.value.ownedCredentials, request.cookieSession)
+        let (owned, session) = (request.passage?.value.credentials, request.cookieSession)
         var credentials = session.map { ["cookies: \($0)"] } ?? []
-        for field in request.headerFields where field.isCredential && owned?.contains(field.name) != true {
+        for field in request.headerFields where field.isCredential && owned?.owns(field.name) != true {
             if session != nil, field.name == .cookie { continue }
             credentials.append("\(field.name.canonicalName): \(field.value)")
         }
@@ -36,7 +36,7 @@ public struct ConnectionOwner: Hashable, Sendable {
         let secretItems = request.box?.value.secretQueryItems ?? []
         if !secretItems.isEmpty {
             for item in request.query.items where secretItems.contains(item.name.lowercased()) {
-                guard owned?.contains(queryItem: item.name) != true else { continue }
+                guard owned?.owns(queryItem: item.name) != true else { continue }
                 credentials.append("query: \(item.name)=\(item.value ?? "")")
             }
         }
@@ -64,13 +64,13 @@ extension HTTPRequestData {
     ///   - former: The request before the credentials were set. Each header field and each secret query item that
     ///     differs belongs to the principal.
     public mutating func recordCredentials(of principal: Principal, since former: HTTPRequestData) {
-        let earlier = content.value.ownedCredentials
+        let earlier = passage?.value.credentials
         var (fields, queryItems): ([HTTPField.Name], [String]) = ([], [])
         let formerFields = former.headerFields.httpFields
         for (index, field) in headerFields.httpFields.enumerated() {
             // Most fields are where they were.
             if index < formerFields.count, formerFields[index] == field { continue }
-            if !formerFields.contains(field), earlier?.contains(field.name) != true {
+            if !formerFields.contains(field), earlier?.owns(field.name) != true {
                 fields.append(field.name)
             }
         }
@@ -80,24 +80,7 @@ extension HTTPRequestData {
             queryItems = query.items.filter { secretItems.contains($0.name.lowercased()) }
                 .filter { !formerItems.contains($0) }.map(\.name)
         }
-        content.value.ownedCredentials = OwnedCredentials(principal, fields, queryItems, after: earlier)
-    }
-
-    /// Removes the header fields and query items that parts of the stack have recorded as credentials.
-    mutating func removeOwnedCredentials() {
-        var next = content.value.ownedCredentials
-        while let owned = next {
-            for name in owned.fields {
-                headerFields[name] = nil
-            }
-            for name in owned.queryItems {
-                query[name] = nil
-            }
-            next = owned.earlier
-        }
-        if content.value.ownedCredentials != nil {
-            content.value.ownedCredentials = nil
-        }
+        openPassage.credentials = StackCredentials(of: principal, fields, queryItems, after: earlier)
     }
 
     /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has

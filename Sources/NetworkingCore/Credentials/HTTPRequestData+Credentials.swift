@@ -16,10 +16,11 @@ extension HTTPRequestData {
     ///   - name: The name of the field.
     public mutating func setCredential(_ value: String, for name: HTTPField.Name) {
         headerFields.setSecret(value, for: name)
-        if state.contains(.isResolving) {
+        if isResolving {
             addServerCredential(name)
-        } else if state.contains(.hasEntered), !isAuthorized || name != .authorization {
-            credentialsOfWay.append(.field(name))
+        } else if place != .outside, !isHandled(.authorization) || name != .authorization {
+            // A part that handles the Authorization field sets it only if the request has none.
+            openPassage.credentials = StackCredentials(of: nil, [name], [], after: passage?.value.credentials)
         }
     }
 
@@ -34,10 +35,10 @@ extension HTTPRequestData {
     public mutating func setCredential(_ value: String, forQueryItem name: String) {
         query[name] = value
         settings.secretQueryItems.insert(name.lowercased())
-        if state.contains(.isResolving) {
+        if isResolving {
             assignServer(to: .queryItem(name))
-        } else if state.contains(.hasEntered) {
-            credentialsOfWay.append(.queryItem(name))
+        } else if place != .outside {
+            openPassage.credentials = StackCredentials(of: nil, [], [name], after: passage?.value.credentials)
         }
     }
 
@@ -129,15 +130,15 @@ extension HTTPRequestData {
     ///   - term: The time in which the app uses the server; `nil` if the server cannot be changed.
     mutating func setServer(authority server: String, overriding: Bool, during term: ServerTerm? = nil) {
         let current = authority
-        state.insert(.hasServer)
         if overriding || current == nil {
             authority = server
-            state.insert(.isForServer)
+            destination.server = .named
         } else if isAuthority(of: server) {
-            state.insert(.isForServer)
-        } else if credentialServers == nil {
+            destination.server = .named
+        } else {
+            if destination.server == .unnamed { destination.server = .other }
             // From here on, the nearest server is not the target of the request.
-            credentialServers = CopyOnWrite(CredentialServers(nearest: server))
+            if credentialServers == nil { credentialServers = CopyOnWrite(CredentialServers(nearest: server)) }
         }
         if term != nil, credentialServers == nil {
             credentialServers = CopyOnWrite(CredentialServers(nearest: nil))
@@ -187,35 +188,22 @@ extension HTTPRequestData {
 
     /// Removes the credentials that the parts of a stack have added while the request was sent.
     mutating func removeCredentialsOfWay() {
-        // A part that handles the Authorization field sets it only if the request has none.
-        if isAuthorized {
+        if isHandled(.authorization) {
             headerFields[.authorization] = nil
         }
-        if box?.value.custom.hasTemporaryValues == true {
-            if cookieSession != nil {
-                headerFields[.cookie] = nil
-            }
-            for owner in credentialsOfWay {
-                switch owner {
-                case .field(let name): headerFields[name] = nil
-                case .queryItem(let name): query[name] = nil
-                case .part: break
-                }
-            }
+        if cookieSession != nil {
+            headerFields[.cookie] = nil
         }
-        removeOwnedCredentials()
-    }
-
-    /// The fields and query items with credentials that parts of the stack have set on the way, in addition to an
-    /// Authorization field of a request that ``isAuthorized``.
-    private var credentialsOfWay: [CredentialServers.Owner] {
-        get { self[option: CredentialsOfWay.self] }
-        set { self[option: CredentialsOfWay.self] = newValue }
-    }
-
-    private enum CredentialsOfWay: RequestOption {
-        static let defaultValue: [CredentialServers.Owner] = []
-        static let isSetByStack = true
+        var next = passage?.value.credentials
+        while let added = next {
+            for name in added.fields {
+                headerFields[name] = nil
+            }
+            for name in added.queryItems {
+                query[name] = nil
+            }
+            next = added.earlier
+        }
     }
 
     // MARK: Through redirects
@@ -225,9 +213,12 @@ extension HTTPRequestData {
     /// They are not restored on a later hop.
     package mutating func removeCredentials(under policy: RedirectPolicy) {
         headerFields.removeAll { policy.treatsAsCredential($0) }
-        state.remove(.isForServer)
+        destination.leaveServer()
         if box != nil {
             settings.custom.removeCredentials()
+        }
+        if passage != nil {
+            openPassage.options.removeCredentials()
         }
     }
 }

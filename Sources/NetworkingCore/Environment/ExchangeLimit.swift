@@ -80,3 +80,17 @@ public final class ExchangeLimit: Sendable {
         return try await work.value
     }
 }
+
+extension HTTPRequestData {
+    /// Does work whose waits do not know the time limit of the request, and ends it at the limit.
+    ///
+    /// - Parameter work: The work. It receives the request without the limit.
+    package func enforcingLimit<Success: Sendable>(
+        _ work: sending @escaping @isolated(any) (HTTPRequestData) async throws -> Success
+    ) async throws -> Success {
+        guard let limit = exchangeLimit else { return try await work(self) }
+        var request = self
+        request.exchangeLimit = nil
+        return try await limit.run { [request] in try await work(request) }
+    }
+}

@@ -105,7 +105,7 @@ package struct TypedValues: Sendable {
         entries.removeAll(where: \.isCredential)
     }
 
-    /// Removes the values that belong to one call, or to the way of a request through a stack.
+    /// Removes the values that belong to one call.
     mutating func removeTemporaryValues() {
         // Often nothing is left, and an empty array needs no allocation.
         entries = entries.allSatisfy(\.isTemporary) ? [] : entries.filter { !$0.isTemporary }
@@ -137,11 +137,15 @@ package struct TypedValues: Sendable {
     /// The values that take part in comparisons.
     var identities: ValueIdentities {
         var identities = ValueIdentities()
+        addIdentities(to: &identities)
+        return identities
+    }
+
+    func addIdentities(to identities: inout ValueIdentities) {
         for index in entries.indices {
             guard let identity = entries[index].identity else { continue }
             identities.add(identity, of: entries[index].key, affectsResponses: entries[index].affectsResponses)
         }
-        return identities
     }
 }
 

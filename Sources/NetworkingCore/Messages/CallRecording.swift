@@ -2,6 +2,7 @@
 ///
 /// A request carries it next to its options, because setting it must not copy those. It receives every event before the
 /// observers, and never blocks.
+@usableFromInline
 package protocol CallRecording: AnyObject, Sendable {
     /// Records that a part of the stack receives the request.
     ///

@@ -13,7 +13,9 @@ extension HTTPRequestData {
         state.formUnion(other.state.intersection(.hasInvalidSegment))
         headerFields = other.headerFields
         body = other.body
-        exchangeNumber = other.exchangeNumber
+        if other.exchangeNumber != exchangeNumber {
+            openPassage.exchangeNumber = other.exchangeNumber
+        }
         guard let box = other.box else { return }
         if !box.value.secretQueryItems.isEmpty {
             settings.secretQueryItems.formUnion(box.value.secretQueryItems)
@@ -23,27 +25,34 @@ extension HTTPRequestData {
         }
     }
 
-    /// A copy without listeners and without the caller's time limits, for background work on behalf of the request.
-    package var detached: HTTPRequestData {
+    /// A copy for work in the background on behalf of the request, which no listener and no limit of the caller
+    /// reaches.
+    package var inBackground: HTTPRequestData {
         var request = self
-        request.recorder = nil
-        request.heldLimits = nil
-        request.exchangeLimit = nil
-        // A timeout further out has ended with the caller's exchange, so the transport must watch for silence itself.
-        request.state.subtract([.isMeasured, .hasSilenceLimited])
-        if hasObservers {
+        request.passage = passage.map { CopyOnWrite($0.value.inBackground) }
+        if box?.value.observers.all.isEmpty == false {
             request.settings.observers = NetworkEventObservers()
-            request.settings.stackObservers = NetworkEventObservers()
         }
-        // The stack still traces the request.
         trace?.startNewTrace(&request)
         return request
     }
 
+    /// Returns a copy for an exchange that several callers share and that may outlive the first of them.
+    ///
+    /// - Parameter recorder: A branch of the first caller's recorder.
+    /// - Returns: The copy.
+    package func shared(recordingInto recorder: (any CallRecording)?) -> HTTPRequestData {
+        var request = self
+        request.passage = passage.map { CopyOnWrite($0.value.shared(recordingInto: recorder)) }
+        return request
+    }
+
     /// A copy without the state of the stack that can be sent again, for responses, errors and recordings.
+    ///
+    /// The message stays as it was sent.
     package var outsideStack: HTTPRequestData {
         var request = withoutUsers
-        request.removeStateOfWay()
+        request.leaveStack()
         return request
     }
 
@@ -52,7 +61,7 @@ extension HTTPRequestData {
     /// If it is sent, a new call begins, which takes nothing from the way of this one.
     package var besideStack: HTTPRequestData {
         var request = self
-        request.state.remove(.isUnderway)
+        if isUnderway { request.place = .beside }
         return request
     }
 
@@ -62,8 +71,8 @@ extension HTTPRequestData {
     /// - Returns: The request that is sent upstream.
     package func replaced(by other: HTTPRequestData) -> HTTPRequestData {
         var other = other
-        if other.state.contains(.hasEntered) {
-            other.state.formUnion(state.intersection(.isUnderway))
+        if other.place == .beside {
+            other.place = place
         } else {
             other.content.value.users = content.value.users
             other.content.value.users.areKept = true
@@ -77,35 +86,5 @@ extension HTTPRequestData {
         if request.sink != nil { request.sink = nil }
         if request.progressHandler != nil { request.progressHandler = nil }
         return request
-    }
-}
-
-// MARK: - The way through a stack
-
-extension HTTPRequestData {
-    /// Removes the state that belongs to one way through a stack: the only list of it.
-    ///
-    /// The message stays as it was sent.
-    mutating func removeStateOfWay() {
-        state.subtract([
-            .isUnderway, .hasEntered, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured,
-            .hasCookiesHandled,
-        ])
-        recorder = nil
-        heldLimits = nil
-        exchangeLimit = nil
-        if content.value.ownedCredentials != nil {
-            content.value.ownedCredentials = nil
-        }
-        // Field by field, because reading the settings as a whole would copy them.
-        if box?.value.stackObservers.all.isEmpty == false {
-            settings.stackObservers = NetworkEventObservers()
-        }
-        if box?.value.trace != nil {
-            settings.trace = nil
-        }
-        if box?.value.custom.hasTemporaryValues == true {
-            settings.custom.removeTemporaryValues()
-        }
     }
 }

@@ -8,13 +8,12 @@ extension HTTPRequestData {
         var line: Line
         @usableFromInline var headerFields = HeaderFields()
         var body: RequestBody?
+        /// The header fields that listeners set for the exchange with which the request was sent.
+        var attemptFields: HTTPFields = [:]
         var number: Int?
-        var recorder: (any CallRecording)?
         var credentialServers: CopyOnWrite<CredentialServers>?
         /// The users for whom the work of the request began.
         var users = NotedUsers()
-        /// The credentials that parts of the stack have added.
-        var ownedCredentials: OwnedCredentials?
         @usableFromInline var options: CopyOnWrite<RequestSettings>?
     }
 

@@ -16,7 +16,7 @@ extension HTTPRequestData {
         set {
             if newValue.map(RequestPath.hasScheme) == true {
                 state.insert(.hasSchemeInPath)
-            } else if !state.contains(.isResolving) {
+            } else if !isResolving {
                 // The modifiers of a stack add text before the path, which does not make a URL a path.
                 state.remove(.hasSchemeInPath)
             }

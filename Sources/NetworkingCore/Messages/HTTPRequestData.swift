@@ -42,12 +42,10 @@ public struct HTTPRequestData: Sendable, Identifiable {
     // One reference, because a stack copies a request about thirty times for each call.
     @usableFromInline var content: CopyOnWrite<Content>
     @usableFromInline package var state: State = []
-    /// The number that identifies an exchange to listeners; 0 if the request has no listeners.
-    package internal(set) var exchangeNumber: UInt32 = 0
-    /// The limiters with a permit for the request.
-    package var heldLimits: HeldLimits?
-    /// The time limit that a component upstream enforces; `nil` if `timeout` and `deadline` do so themselves.
-    public package(set) var exchangeLimit: ExchangeLimit?
+    @usableFromInline var destination = Destination()
+    @usableFromInline var place = Place.outside
+    /// What a stack has added; `nil` outside of a stack.
+    @usableFromInline var passage: CopyOnWrite<Passage>?
 
     /// Creates a request from its parts.
     ///
@@ -152,7 +150,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         get { content.value.line.authority }
         set {
             line.authority = newValue?.asFieldValue
-            state.remove(.isForServer)
+            destination.leaveServer()
         }
     }
 
@@ -190,17 +188,6 @@ public struct HTTPRequestData: Sendable, Identifiable {
         set { content.value.number = newValue }
     }
 
-    /// The recorder of the call; `nil` if the call is not measured.
-    ///
-    /// It is not an option, because setting it must not copy the options.
-    package var recorder: (any CallRecording)? {
-        get { content.value.recorder }
-        set {
-            guard newValue != nil || content.value.recorder != nil else { return }
-            content.value.recorder = newValue
-        }
-    }
-
     /// The server of each credential.
     ///
     /// `nil` if no part of the stack has credentials and the stack names no server other than the request's own.
@@ -231,7 +218,7 @@ extension HTTPRequestData: Hashable {
     /// Identifiers, sinks, progress handlers and the other options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.line == rhs.line && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
-            && lhs.settings.custom.identities.affectingResponses == rhs.settings.custom.identities.affectingResponses
+            && lhs.identitiesOfOptions.affectingResponses == rhs.identitiesOfOptions.affectingResponses
     }
 
     /// Hashes the parts that equality compares.

@@ -82,7 +82,7 @@ extension HTTPRequestData {
     /// - Parameter observer: The listener.
     public mutating func addObserver(_ observer: some NetworkEventObserver) {
         if isUnderway {
-            settings.stackObservers.append(observer)
+            openPassage.observers.append(observer)
         } else {
             settings.observers.append(observer)
         }
@@ -90,14 +90,12 @@ extension HTTPRequestData {
 
     /// Whether the request has observers, which may need no events.
     var hasObservers: Bool {
-        guard let box else { return false }
-        return !box.value.observers.all.isEmpty || !box.value.stackObservers.all.isEmpty
+        box?.value.observers.all.isEmpty == false || passage?.value.observers.all.isEmpty == false
     }
 
     /// Whether the request has observers that need events, in addition to its recorder.
     package var isObserved: Bool {
-        guard let box else { return false }
-        return box.value.observers.observeEvents || box.value.stackObservers.observeEvents
+        box?.value.observers.observeEvents == true || passage?.value.observers.observeEvents == true
     }
 
     /// Whether the request has observers that need events, or a recorder.
@@ -120,12 +118,12 @@ extension HTTPRequestData {
     // Not inlined, because its caller would then copy all options before it asks whether there are observers.
     @inline(never)
     package func notifyObservers(of event: any NetworkEvent) {
-        guard let box else { return }
+        guard hasObservers else { return }
         let request = besideStack
-        for observer in box.value.observers.all {
+        for observer in box?.value.observers.all ?? [] {
             observer.observe(event, of: request)
         }
-        for observer in box.value.stackObservers.all {
+        for observer in passage?.value.observers.all ?? [] {
             observer.observe(event, of: request)
         }
     }
@@ -135,11 +133,11 @@ extension HTTPRequestData {
     /// Sets the header fields that the listeners name for one exchange, and the number of the exchange.
     mutating func beginExchange() {
         guard hasObservers else { return }
-        exchangeNumber = Self.exchangeNumbers.next()
+        openPassage.exchangeNumber = Self.exchangeNumbers.next()
         let fields = attemptFields
         guard !fields.isEmpty else { return }
         // They are removed before the request is sent again, because no part of the stack has set them.
-        settings.attemptFields = fields
+        content.value.attemptFields = fields
         for field in fields {
             headerFields[field.name] = nil
         }
@@ -151,8 +149,9 @@ extension HTTPRequestData {
     /// Removes the header fields that listeners named for the last exchange, except fields that have been changed
     /// since.
     mutating func removeAttemptFields() {
-        guard let fields = box?.value.attemptFields, !fields.isEmpty else { return }
-        settings.attemptFields = [:]
+        let fields = content.value.attemptFields
+        guard !fields.isEmpty else { return }
+        content.value.attemptFields = [:]
         for name in Set(fields.map(\.name)) where headerFields.httpFields[values: name] == fields[values: name] {
             headerFields[name] = nil
         }
@@ -162,7 +161,7 @@ extension HTTPRequestData {
     package var attemptFields: HTTPFields {
         var fields = HTTPFields()
         let request = besideStack
-        for observer in settings.observers.all + settings.stackObservers.all {
+        for observer in settings.observers.all + openPassage.observers.all {
             let named = observer.headerFields(forAttempt: request)
             // A field with two values where one is allowed would be invalid.
             for field in named {

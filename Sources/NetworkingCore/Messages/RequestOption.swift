@@ -117,8 +117,17 @@ extension HTTPRequestData {
     /// `nil` if an option has a credential without an ``RequestOption/identity(of:)``, so that the response may be used
     /// for no other request.
     public var optionIdentities: ValueIdentities? {
-        guard let box else { return ValueIdentities() }
-        return box.value.custom.hasAnonymousCredentials ? nil : box.value.custom.identities
+        guard box?.value.custom.hasAnonymousCredentials != true,
+            passage?.value.options.hasAnonymousCredentials != true
+        else { return nil }
+        return identitiesOfOptions
+    }
+
+    /// The identities of the options that the request or the stack has set.
+    var identitiesOfOptions: ValueIdentities {
+        var identities = box?.value.custom.identities ?? ValueIdentities()
+        passage?.value.options.addIdentities(to: &identities)
+        return identities
     }
 }
 
@@ -127,16 +136,31 @@ extension HTTPRequestData {
     ///
     /// - Parameter option: The type that declares the option.
     public subscript<Option: RequestOption>(option option: Option.Type) -> Option.Value {
-        @inlinable get { box?.value.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue }
-        set {
-            settings.custom.set(
-                newValue,
-                for: option,
-                identity: option.comparison(of: newValue),
-                affectsResponses: option.affectsResponses,
-                isCredential: option.isCredential,
-                isTemporary: option.isSetByStack
-            )
+        @inlinable get {
+            if option.isSetByStack {
+                passage?.value.options.value(for: option, as: Option.Value.self) ?? option.defaultValue
+            } else {
+                box?.value.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue
+            }
         }
+        set {
+            if option.isSetByStack {
+                openPassage.options.set(newValue, of: option)
+            } else {
+                settings.custom.set(newValue, of: option)
+            }
+        }
+    }
+}
+
+extension TypedValues {
+    fileprivate mutating func set<Option: RequestOption>(_ value: Option.Value, of option: Option.Type) {
+        set(
+            value,
+            for: option,
+            identity: option.comparison(of: value),
+            affectsResponses: option.affectsResponses,
+            isCredential: option.isCredential
+        )
     }
 }

@@ -23,12 +23,6 @@ package struct RequestSettings: Sendable {
     var sink: (any ResponseSink)?
     var decoder: (any BodyDecoder)?
     package var observers = NetworkEventObservers()
-    /// The listeners that the modifiers of a stack added; they are removed when the request leaves the stack.
-    package var stackObservers = NetworkEventObservers()
-    /// The header fields that listeners set for the exchange with which the request was sent.
-    var attemptFields: HTTPFields = [:]
-    /// The trace of the request's exchanges; it is removed when the request leaves the stack.
-    var trace: (any RequestTrace)?
     /// The names, in lower case, of query items with secret values, in addition to those of the rules.
     package var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they occur.

@@ -41,7 +41,7 @@ extension HTTPRequestData {
     ///
     /// A modifier that traces sends a request that already has a trace on unchanged.
     public var trace: (any RequestTrace)? {
-        box?.value.trace
+        passage?.value.trace
     }
 
     /// Marks the request as traced, so that the modifiers further in do not trace it too.
@@ -50,6 +50,6 @@ extension HTTPRequestData {
     ///
     /// - Parameter trace: The trace.
     public mutating func mark(asTracedBy trace: some RequestTrace) {
-        settings.trace = trace
+        openPassage.trace = trace
     }
 }

@@ -14,6 +14,7 @@ extension HTTPRequestData {
     private init(naming other: HTTPRequestData) {
         let content = other.content.value
         self.content = CopyOnWrite(Content(id: content.id, line: content.line, number: content.number))
-        state = other.state.intersection([.isResolved, .isForServer, .hasServer, .hasInvalidSegment, .hasSchemeInPath])
+        state = other.state.subtracting(.isChecked)
+        destination = other.destination
     }
 }

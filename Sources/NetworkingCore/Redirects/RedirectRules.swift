@@ -119,7 +119,7 @@ extension HTTPRequestData {
             next.removeCredentials(under: policy)
             next.formerOrigins.append(origin)
         } else if isForServer {
-            next.state.insert(.isForServer)
+            next.destination.server = .named
         }
         if let decide = policy.decide {
             let proposal = RedirectProposal(

@@ -29,7 +29,7 @@ struct Redirected: UpstreamLimited, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var request = request
-        if request.box?.value.redirects == nil, !request.state.contains(.hasRedirectsFollowed) {
+        if request.box?.value.redirects == nil, !request.isHandled(.redirects) {
             request.redirects = policy
         }
         let principal = { (next: HTTPRequestData) in upstream.principal(for: next) }
@@ -67,9 +67,9 @@ extension HTTPRequestData {
         over upstream: some NetworkingComponent,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
-        guard !state.contains(.hasRedirectsFollowed) else { return try await exchange(self) }
+        guard !isHandled(.redirects) else { return try await exchange(self) }
         var request = self
-        request.state.insert(.hasRedirectsFollowed)
+        request.handle(.redirects)
         return try await request.followingRedirects(
             for: principal,
             under: { upstream.modifiers.lazy.compactMap { ($0 as? Redirected)?.policy }.first },

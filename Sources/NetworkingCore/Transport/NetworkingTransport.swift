@@ -41,7 +41,7 @@ extension NetworkingTransport {
             request.emit(CredentialsEvent.withheld(withheld))
         }
         let response = try await attempt(request)
-        guard response.isRedirect, !request.state.contains(.hasRedirectsFollowed) else { return response }
+        guard response.isRedirect, !request.isHandled(.redirects) else { return response }
         return try await request.followingRedirects(from: response) { try await attempt($0) }
     }
 

@@ -23,7 +23,6 @@ package struct CallMeasurement: Sendable {
     package func measured(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
         request.recorder = recorder
-        request.state.insert(.isMeasured)
         return request
     }
 

@@ -154,10 +154,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        guard let limit = request.exchangeLimit else { return try await upstream.send(request) }
-        var request = request
-        request.exchangeLimit = nil
-        return try await limit.run { [request] in try await upstream.send(request) }
+        try await request.enforcingLimit { try await upstream.send($0) }
     }
 
     /// Starts a new exchange.
@@ -167,12 +164,8 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         recordingInto branch: (any CallRecording)?,
         upstream: some NetworkingComponent
     ) {
-        var shared = exchange.audience?.observing(request) ?? request
-        // The exchange must not end with its creator's timeout while other callers wait.
-        shared.state.remove(.hasSilenceLimited)
-        shared.exchangeLimit = nil
-        // The exchange may outlive the creator's call, so it records into a branch of the creator's recorder.
-        shared.recorder = branch
+        let own = request.shared(recordingInto: branch)
+        let shared = exchange.audience?.observing(own) ?? own
         exchange.work.start { [inFlight, shared] in
             // Removed before any caller receives the result, so that a caller that then repeats the request starts
             // a new exchange.

@@ -30,15 +30,14 @@ final class DeduplicationKey: Equatable, Sendable {
         body = request.body
         self.principal = principal
         needsEvents = request.progressHandler != nil || request.isObserved
+        // Closures and strategies cannot be compared, nor can credentials without an identity.
+        guard let options = request.optionIdentities else { return nil }
+        self.options = options
         if request.box != nil {
-            // Closures and strategies cannot be compared, nor can credentials without an identity.
-            guard request.retryPolicy == nil, let settings = Settings(request), let options = request.optionIdentities
-            else { return nil }
+            guard request.retryPolicy == nil, let settings = Settings(request) else { return nil }
             self.settings = settings == Settings.defaults ? nil : settings
-            self.options = options
         } else {
             settings = nil
-            options = ValueIdentities()
         }
         environment = NetworkEnvironment.current.identities
         stack = Stack(request)
@@ -98,9 +97,9 @@ final class DeduplicationKey: Equatable, Sendable {
 
         /// Reads the work from a request; `nil` if there is none.
         init?(_ request: HTTPRequestData) {
-            followsRedirects = request.state.contains(.hasRedirectsFollowed)
+            followsRedirects = request.isHandled(.redirects)
             handlesCookies = request.areCookiesHandled
-            isAuthorized = request.isAuthorized
+            isAuthorized = request.isHandled(.authorization)
             limits = request.heldLimits
             guard followsRedirects || handlesCookies || isAuthorized || limits != nil else { return nil }
         }

@@ -197,7 +197,7 @@ final class Audience: NetworkEventObserver {
     func observing(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
         request.settings.observers = NetworkEventObservers(self)
-        request.settings.stackObservers = NetworkEventObservers()
+        request.openPassage.observers = NetworkEventObservers()
         request.progressHandler = { [self] progress in
             let (listeners, number) = state.withLock { state in
                 state.progress = progress

@@ -129,15 +129,9 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         after first: Result<HTTPResponseData, any Error>?,
         since start: Duration
     ) async throws -> HTTPResponseData {
-        guard let limit = request.exchangeLimit else {
-            var call = RetriedCall(request, policy: shared.policy, budget: budget)
-            return noted(try await call.finish(over: upstream, after: first, since: start), of: request)
-        }
         // The waits between attempts do not know the limit.
-        var request = request
-        request.exchangeLimit = nil
-        let response = try await limit.run { [request, budget] in
-            var call = RetriedCall(request, policy: shared.policy, budget: budget)
+        let response = try await request.enforcingLimit { [budget] in
+            var call = RetriedCall($0, policy: shared.policy, budget: budget)
             return try await call.finish(over: upstream, after: first, since: start)
         }
         return noted(response, of: request)

@@ -79,7 +79,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
             request.allowedSilence = maximum
         }
         if limits.whole != nil || limits.idle != nil && limits.head != nil {
-            request.state.insert(.hasSilenceLimited)
+            request.handle(.silence)
         }
         let hasPhases = limits.hasPhases || request.sink?.isReaderPaced == true
         return (request, hasPhases ? nil : limits.whole)

@@ -87,7 +87,7 @@ struct NetworkEventTests {
         var request = HTTPRequestData(path: "a")
         request.addObserver(Naming())
         #expect(request.hasObservers && !request.isObserved)
-        #expect(!request.detached.hasObservers)
+        #expect(!request.inBackground.hasObservers)
     }
 
     @Test func equalityIgnoresObservers() {

@@ -36,7 +36,6 @@ struct ComparedValuesTests {
         "ClientOption": (.responses, nil),
         "ClockReading": (.none, nil),
         "ConnectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
-        "CredentialsOfWay": (.none, nil),
         "CookieSessionOption": (.none, { $0.cookieSession = "a" }),
         "DeadlineOption": (.sending, { $0.deadline = .seconds(1) }),
         "FormerOriginsOption": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
@@ -81,35 +80,43 @@ struct ComparedValuesTests {
         "sink": (.none, { $0.sink = CollectingSink() }),
         "decoder": (.none, { $0.decoder = nil }),
         "observers": (.sending, { $0.addObserver(EventRecorder()) }),
-        "stackObservers": (.sending, { $0.settings.stackObservers = NetworkEventObservers(EventRecorder()) }),
-        "attemptFields": (.none, { $0.settings.attemptFields = [.accept: "a"] }),
-        "trace": (.none, { $0.settings.trace = nil }),
         "secretQueryItems": (.none, { $0.settings.secretQueryItems = ["a"] }),
         "secretValues": (.none, { $0.markSecret("secret") }),
         // The options.
         "custom": (.none, { $0.settings.custom = TypedValues() }),
     ]
 
-    /// The states of a request, by their names.
+    /// The states of a request's message, by their names. A request with such a segment or path is refused.
     private static let states: [String: (effect: Effect, state: HTTPRequestData.State)] = [
-        "isUnderway": (.none, .isUnderway),
-        "isResolved": (.none, .isResolved),
         "isChecked": (.none, .isChecked),
-        "isResolving": (.none, .isResolving),
-        "isRelative": (.none, .isRelative),
-        // The server decides about credentials, which the principal stands for.
-        "isForServer": (.none, .isForServer),
-        "hasServer": (.none, .hasServer),
-        "hasRedirectsFollowed": (.sending, .hasRedirectsFollowed),
-        // The shared exchange has no time limit of one caller.
-        "hasSilenceLimited": (.none, .hasSilenceLimited),
-        "isAuthorized": (.sending, .isAuthorized),
-        "isMeasured": (.none, .isMeasured),
         "hasInvalidSegment": (.none, .hasInvalidSegment),
-        "hasCookiesHandled": (.sending, .hasCookiesHandled),
-        "hasEntered": (.none, .hasEntered),
-        // Such a request is refused before it is sent.
         "hasSchemeInPath": (.none, .hasSchemeInPath),
+    ]
+
+    /// The fields of the passage through a stack, by their names.
+    private static let passage: [String: (effect: Effect, change: Change)] = [
+        // `handledWorkIsComparedAsDecided` has the parts.
+        "handled": (.sending, { $0.handle(.redirects) }),
+        // The shared exchange has no limit of one caller.
+        "limit": (.none, { $0.exchangeLimit = ExchangeLimit(until: .seconds(1), on: .immediate()) }),
+        "permits": (.sending, { $0.heldLimits = HeldLimits() }),
+        // Each caller's recorder receives the events of the shared exchange.
+        "recorder": (.none, { $0.recorder = nil }),
+        "observers": (.sending, { $0.openPassage.observers = NetworkEventObservers(EventRecorder()) }),
+        "trace": (.none, { $0.openPassage.trace = nil }),
+        "exchangeNumber": (.none, { $0.openPassage.exchangeNumber = 7 }),
+        // Credentials are compared by their values and by the principal.
+        "credentials": (.none, { $0.openPassage.credentials = StackCredentials(of: nil, [.cookie], [], after: nil) }),
+        // Options have a table of their own.
+        "options": (.none, { $0.openPassage.options = TypedValues() }),
+    ]
+
+    private static let handledWork: [(work: Passage.Handled, effect: Effect)] = [
+        (.redirects, .sending),
+        // The shared exchange has no time limit of one caller.
+        (.silence, .none),
+        (.authorization, .sending),
+        (.cookies, .sending),
     ]
 
     typealias EnvironmentChange = @Sendable (inout NetworkEnvironment) -> Void
@@ -162,6 +169,17 @@ struct ComparedValuesTests {
         #expect(try Self.declarations(of: pattern) == Set(Self.states.keys))
     }
 
+    @Test func eachFieldOfThePassageHasADecision() {
+        let labels = Mirror(reflecting: Passage.none).children.compactMap(\.label)
+        #expect(Set(labels) == Set(Self.passage.keys))
+    }
+
+    @Test func eachHandledWorkHasADecision() throws {
+        let names = try Self.declarations(of: #"static let (\w+) = Handled\(rawValue"#)
+        #expect(names.count == Self.handledWork.count)
+        #expect(Set(Self.handledWork.map(\.work.rawValue)).count == names.count)
+    }
+
     @Test func eachValueOfTheEnvironmentHasADecision() throws {
         let labels = Mirror(reflecting: NetworkEnvironment.Values()).children.compactMap(\.label)
         let keys = try Self.declarations(of: #"(?:enum|struct) (\w+): NetworkEnvironmentKey\b"#)
@@ -193,6 +211,16 @@ struct ComparedValuesTests {
     @Test(arguments: states.keys.sorted()) func stateIsComparedAsDecided(name: String) throws {
         let state = try #require(Self.states[name])
         #expect(effect { $0.state.insert(state.state) } == state.effect)
+    }
+
+    @Test(arguments: passage.keys.sorted()) func fieldOfThePassageIsComparedAsDecided(name: String) throws {
+        let field = try #require(Self.passage[name])
+        #expect(effect(of: field.change) == field.effect)
+    }
+
+    @Test(arguments: handledWork.indices) func handledWorkIsComparedAsDecided(index: Int) {
+        let (work, expected) = Self.handledWork[index]
+        #expect(effect { $0.handle(work) } == expected)
     }
 
     @Test(arguments: environment.keys.sorted()) func environmentIsComparedAsDecided(name: String) throws {
