@@ -72,7 +72,7 @@ final class ClientExchange: Sendable {
 
     /// Returns the deadline for the head, and whether it is the time limit of the stack or the limit of silence.
     private func headDeadline() -> (moment: NIODeadline, isLimit: Bool) {
-        let limit = request.exchangeLimit.map { $0.deadline - $0.clock.now }
+        let limit = request.exchangeLimit.map { $0.deadlineOfPhase - $0.clock.now }
         let silence = request.isSilenceLimited ? nil : request.allowedSilence
         let isLimit = limit.map { $0 <= silence ?? .seconds(Int64.max) } ?? false
         let time = (isLimit ? limit : silence) ?? Self.farthest

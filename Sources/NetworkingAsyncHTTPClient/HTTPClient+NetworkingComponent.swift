@@ -146,19 +146,26 @@ extension HTTPClient: StackDescribing {
     }
 }
 
-// AsyncHTTPClient's deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be
-// cancelled.
 extension HTTPClient {
-    /// Returns whether this transport ends the exchange of a request at a time limit itself.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        clock.isSystem && request.bodyToRead == nil
+    /// Returns whether this transport ends the exchange of a request at its time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData) -> Bool {
+        request.isLimitedByClient
     }
 }
 
 extension AsyncHTTPClientTransport {
-    /// Returns whether this transport ends the exchange of a request at a time limit itself.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        clock.isSystem && request.bodyToRead == nil
+    /// Returns whether this transport ends the exchange of a request at its time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData) -> Bool {
+        request.isLimitedByClient
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether AsyncHTTPClient ends each part of the exchange at the time limit.
+    ///
+    /// Its deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be cancelled.
+    fileprivate var isLimitedByClient: Bool {
+        exchangeLimit?.clock.isSystem != false && bodyToRead == nil
     }
 }
 #endif

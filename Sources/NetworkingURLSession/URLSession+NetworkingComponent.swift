@@ -99,15 +99,15 @@ extension URLSession: StackDescribing {
 }
 
 extension URLSession {
-    /// Returns whether this transport ends the exchange of a request at a time limit itself.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    /// Returns whether this transport ends the exchange of a request at its time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData) -> Bool {
         request.isLimitedByURLSessionExchange
     }
 }
 
 extension URLSessionTransport {
-    /// Returns whether this transport ends the exchange of a request at a time limit itself.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    /// Returns whether this transport ends the exchange of a request at its time limit itself.
+    public func enforcesLimit(of request: HTTPRequestData) -> Bool {
         request.isLimitedByURLSessionExchange
     }
 }

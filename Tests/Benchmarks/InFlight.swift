@@ -76,7 +76,8 @@ private final class HoldingTransport: NetworkingComponent {
         return response
     }
 
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    // swift-format-ignore: NoLeadingUnderscores
+    static var _endsAtLimit: Bool {
         true
     }
 

@@ -39,7 +39,8 @@ struct LimitingTransport: NetworkingComponent {
         return response
     }
 
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    // swift-format-ignore: NoLeadingUnderscores
+    static var _endsAtLimit: Bool {
         true
     }
 }

@@ -107,12 +107,24 @@ struct InjectedNetworkTests {
 
     @Test func answersQuestionsAsTheClientDoes() async {
         await withNetworkClient(PromptTransport().retry()) {
-            #expect(InjectedNetwork().enforcesLimit(of: .lawful, on: .continuous))
             #expect(InjectedNetwork().modifiers.count == 1)
         }
-        await withNetworkClient(MockTransport().retry()) {
-            #expect(!InjectedNetwork().enforcesLimit(of: .lawful, on: .continuous))
+    }
+
+    @Test func timeLimitReachesATransportThatEnforcesIt() async throws {
+        let journal = Journal()
+        let transport = PromptTransport { request in
+            journal.note("\(request.exchangeLimit != nil)")
+            return HTTPResponseData(request: request)
         }
+        try await withNetworkClient(transport.retry()) {
+            _ = try await InjectedNetwork().deadline(.seconds(5)).data(.lawful)
+        }
+        // A component that does not end at the limit is cancelled instead.
+        try await withNetworkClient(transport.delayed(by: .zero).retry()) {
+            _ = try await InjectedNetwork().deadline(.seconds(5)).data(.lawful)
+        }
+        #expect(journal.entries == ["true", "false"])
     }
 
     @Test func appearsInOutlines() {

@@ -444,14 +444,6 @@ struct CheckLawsTests {
         )
     }
 
-    @Test func reportsAForwardingComponentThatKeepsTimeLimitsToItself() async {
-        let violations = await #expect(throws: LawViolations.self) {
-            try await checkLaws { AnyNetworkingComponent(Unlimited(upstream: $0)) }
-        }
-
-        #expect(violations?.violations.map(\.law) == [.questions])
-    }
-
     @Test func sendsTheGivenRequest() async throws {
         let seen = Mutex<[String]>([])
         let request = HTTPRequestData(method: .delete, authority: "own.example", path: "thing")
@@ -796,15 +788,6 @@ private struct Forgetful: NetworkingComponent {
 
     func principal(for request: HTTPRequestData) -> Principal? {
         base.principal(for: request)
-    }
-}
-
-/// A component that forwards everything but the answer about time limits.
-private struct Unlimited: ForwardingComponent {
-    let upstream: any NetworkingComponent
-
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        false
     }
 }
 

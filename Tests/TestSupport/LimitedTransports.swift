@@ -25,7 +25,7 @@ package struct SilentTransport: NetworkingTransport {
         return HTTPResponseData(request: request)
     }
 
-    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    package func enforcesLimit(of request: HTTPRequestData) -> Bool {
         true
     }
 }
@@ -46,7 +46,7 @@ package struct PromptTransport: NetworkingTransport {
         respond(request)
     }
 
-    package func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    package func enforcesLimit(of request: HTTPRequestData) -> Bool {
         true
     }
 }

@@ -21,7 +21,7 @@ where _Upstream == any NetworkingComponent {
 extension ForwardingComponent {
     /// Sends a request through the upstream component.
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await upstream.send(request)
+        try await upstream.sendWithinLimit(request)
     }
 
     /// Rewrites a request as the upstream component does.
@@ -34,13 +34,16 @@ extension ForwardingComponent {
         upstream.principal(for: request)
     }
 
-    /// Returns whether the upstream component ends an exchange at a time limit itself.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        upstream.enforcesLimit(of: request, on: clock)
-    }
-
     /// The component has no part of its own.
     public var stackPart: StackPart {
         StackPart(modifiers: [])
+    }
+}
+
+// swift-format-ignore: NoLeadingUnderscores
+extension ForwardingComponent {
+    /// `true`, because the component waits for nothing but its upstream.
+    public static var _endsAtLimit: Bool {
+        true
     }
 }

@@ -2,7 +2,8 @@
 // A requirement with a default accepts a type that declares almost the same function: the compiler uses the default,
 // and the function of the type is never called. The protocols of this file turn such a near miss into a compile-time
 // error with a message that says what to write. Each of them infers the type of a declaration, and has a requirement
-// that is available for the right type only. Their names start with an underscore because no app refers to them.
+// that is available for the right type only. They also have the requirements that only the library implements. Their
+// names start with an underscore because no app refers to them.
 
 /// The result of a function that a type does not declare, and should not.
 public struct _Undeclared: Sendable {
@@ -25,9 +26,17 @@ public protocol _ComponentDeclarations {
     ///
     /// A component that declares no such property is a transport, whose upstream is `nil`.
     var upstream: _Upstream { get }
+
+    /// Whether the component ends at the time limit of a request, or runs in a task what does not.
+    static var _endsAtLimit: Bool { get }
 }
 
 extension _ComponentDeclarations {
+    /// `false`, because a component may wait for anything.
+    public static var _endsAtLimit: Bool {
+        false
+    }
+
     /// A transport sends through no other component.
     @_disfavoredOverload public var upstream: Never? {
         nil
@@ -105,9 +114,17 @@ public protocol _ModifierDeclarations {
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> _PrincipalResult
     /// Available if the declaration has the right type.
     static var _principal: Void { get }
+
+    /// Whether the modifier ends at the time limit of a request if its upstream does.
+    static var _endsAtLimit: Bool { get }
 }
 
 extension _ModifierDeclarations {
+    /// `false`, because a modifier may wait for anything.
+    public static var _endsAtLimit: Bool {
+        false
+    }
+
     /// The value of a modifier that does not declare the function.
     public func send(upstream: some NetworkingComponent, request: HTTPRequestData) async throws -> _Undeclared {
         _Undeclared()

@@ -65,41 +65,9 @@ public protocol NetworkingComponent: _ComponentDeclarations, Sendable {
     /// - Parameter request: The request.
     /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData) -> Principal?
-
-    /// Returns whether the component ends an exchange at a time limit itself, so that `timeout` and `deadline` do not
-    /// run it in a separate task.
-    ///
-    /// A transport returns `true` if it can end every phase of an exchange from another thread:
-    ///
-    /// ```swift
-    /// func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-    ///     request.sink == nil   // a sink that waits does not notice that the socket is closed
-    /// }
-    ///
-    /// // In `exchange(_:)`:
-    /// let alarm = request.exchangeLimit?.alarm { socket.close() }
-    /// defer { alarm?.cancel() }
-    /// ```
-    ///
-    /// At the limit, the transport ends the exchange as if the calling task had been cancelled, and throws any error.
-    /// ``ExchangeLimit/isReached`` is then `true`, and `timeout` or `deadline` throws its own error in place of that
-    /// one. A response that is already complete at the limit is returned.
-    ///
-    /// The default returns `false`, because a component that waits for anything but its upstream must be cancelled.
-    ///
-    /// - Parameters:
-    ///   - request: The request. If the result is `true`, it is sent with an ``HTTPRequestData/exchangeLimit``.
-    ///   - clock: The clock of the limit.
-    /// - Returns: `true` if each part of the exchange ends at the limit.
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool
 }
 
 extension NetworkingComponent {
-    /// Returns `false`.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        false
-    }
-
     /// Rewrites a request as the upstream component does.
     public func resolve(_ request: inout HTTPRequestData) {
         next?.resolve(&request)

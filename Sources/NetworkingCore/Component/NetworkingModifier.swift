@@ -53,23 +53,6 @@ public protocol NetworkingModifier: RequestOptionReader, _ModifierDeclarations, 
     /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
 
-    /// Returns whether an exchange through the modifier ends at a time limit itself, so that `timeout` and `deadline`
-    /// do not run it in a separate task.
-    ///
-    /// The default returns `false`, so that `timeout` and `deadline` outside of the modifier run it in a task that they
-    /// cancel. A modifier that waits only for its upstream component conforms to ``UpstreamLimited``.
-    ///
-    /// - Parameters:
-    ///   - request: The request. If the result is `true`, it is sent with an ``HTTPRequestData/exchangeLimit``.
-    ///   - clock: The clock of the limit.
-    ///   - upstream: The rest of the stack, towards the transport.
-    /// - Returns: `true` if each part of the exchange ends at the limit.
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool
-
     /// The roles of the modifier, by which the rules of other modifiers refer to it.
     ///
     /// The default is none.
@@ -114,21 +97,11 @@ extension NetworkingModifier {
     }
 }
 
-extension NetworkingModifier {
-    /// Returns `false`.
-    public func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        false
-    }
-}
-
 /// A modifier that ends at the time limit of a request if its upstream does.
 ///
 /// Conform to it if the modifier waits only for its upstream, or if its own waits end at the request's
-/// ``HTTPRequestData/exchangeLimit``. A `timeout` or `deadline` outside of it then needs no task.
+/// ``HTTPRequestData/exchangeLimit``. Any other modifier runs in a task of its own if the request has such a limit, and
+/// is cancelled at the limit.
 ///
 /// ```swift
 /// struct Branded: UpstreamLimited {
@@ -139,14 +112,11 @@ extension NetworkingModifier {
 /// ```
 public protocol UpstreamLimited: NetworkingModifier {}
 
+// swift-format-ignore: NoLeadingUnderscores
 extension UpstreamLimited {
-    /// Returns whether the upstream component ends at the limit.
-    public func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        upstream.enforcesLimit(of: request, on: clock)
+    /// `true`.
+    public static var _endsAtLimit: Bool {
+        true
     }
 }
 
@@ -184,9 +154,24 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
             // Inline, because a separate function would be one more async call.
             let number = request.enter(Modifier.self)
             defer { request.leave(number) }
+            guard request.exchangeLimit == nil || Modifier._endsAtLimit && Upstream._endsAtLimit else {
+                return try await sendInTask(request)
+            }
             return try await modifier.send(request, upstream: upstream)
         }
         return try await modifier.send(request, upstream: upstream)
+    }
+
+    /// Sends a request in a task that is cancelled at the time limit of the request.
+    @usableFromInline
+    @inline(never)
+    func sendInTask(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await request.enforcingLimit { try await modifier.send($0, upstream: upstream) }
+    }
+
+    // swift-format-ignore: NoLeadingUnderscores
+    @inlinable static var _endsAtLimit: Bool {
+        true
     }
 
     @usableFromInline
@@ -200,10 +185,6 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
         modifier.principal(for: request, upstream: upstream)
     }
 
-    @usableFromInline
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        modifier.enforcesLimit(of: request, on: clock, upstream: upstream)
-    }
 }
 
 extension Modified: StackDescribing {
@@ -238,16 +219,6 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         return self.principal(for: request, upstream: upstream)
     }
 
-    /// Returns the value of the modifier, or of the upstream component if there is no modifier.
-    public func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        guard let self else { return upstream.enforcesLimit(of: request, on: clock) }
-        return self.enforcesLimit(of: request, on: clock, upstream: upstream)
-    }
-
     /// The roles of the modifier, if there is one.
     public var roles: Set<StackRole> {
         self?.roles ?? []
@@ -256,6 +227,14 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
     /// Returns the diagnostics of the modifier, if there is one.
     public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         self?.diagnostics(in: stack) ?? []
+    }
+}
+
+// swift-format-ignore: NoLeadingUnderscores
+extension Optional where Wrapped: NetworkingModifier {
+    /// Whether the modifier ends at a time limit if its upstream does.
+    public static var _endsAtLimit: Bool {
+        Wrapped._endsAtLimit
     }
 }
 

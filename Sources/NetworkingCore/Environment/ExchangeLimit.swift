@@ -2,19 +2,57 @@ import Synchronization
 
 /// The time limit of an exchange that the components upstream enforce themselves.
 ///
-/// Otherwise `timeout` and `deadline` run their upstream in a separate task that they can cancel. Switching back from
-/// that task takes longer than the rest of a stack. ``NetworkingComponent/enforcesLimit(of:on:)`` shows a
-/// transport that enforces it.
+/// A part that does not know the limit runs in a separate task, which is cancelled at the limit. Switching back from that
+/// task takes longer than the rest of a stack. ``NetworkingTransport/enforcesLimit(of:)`` shows a transport that
+/// enforces it.
 public final class ExchangeLimit: Sendable {
-    /// The moment at which the exchange ends, on ``clock``.
+    /// The moment at which the exchange ends at the latest, on ``clock``.
     public let deadline: Duration
     /// The clock of the limit.
     public let clock: NetworkClock
     private let reached = Atomic(false)
 
+    /// The alarms of a limit that may end before its deadline; `nil` if they are alarms of the clock.
+    private let alarms: EndingAlarms?
+    private let phaseDeadline: (@Sendable () -> Duration?)?
+
     package init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
+        (alarms, phaseDeadline) = (nil, nil)
+    }
+
+    /// Creates a limit that ends when ``end()`` is called.
+    ///
+    /// - Parameters:
+    ///   - deadline: The moment at which it is called at the latest.
+    ///   - clock: The clock of the limit.
+    ///   - phaseDeadline: Returns the moment at which it is called if the exchange stays in its phase.
+    package init(
+        endingUntil deadline: Duration,
+        on clock: NetworkClock,
+        phaseDeadline: @escaping @Sendable () -> Duration?
+    ) {
+        self.deadline = deadline
+        self.clock = clock
+        self.phaseDeadline = phaseDeadline
+        alarms = EndingAlarms()
+    }
+
+    /// The moment at which the exchange ends if it stays in its phase.
+    package var deadlineOfPhase: Duration {
+        phaseDeadline?().map { min($0, deadline) } ?? deadline
+    }
+
+    /// Whether the limit may end before its deadline.
+    package var mayEndEarly: Bool {
+        alarms != nil
+    }
+
+    /// Ends the exchange.
+    package func end() {
+        reach()
+        alarms?.ring()
     }
 
     /// Whether the exchange was ended because of this limit.
@@ -35,7 +73,8 @@ public final class ExchangeLimit: Sendable {
     /// - Parameter cancel: Ends the exchange. It runs on a thread of the clock and should not block.
     /// - Returns: The alarm, which must be cancelled when the exchange has ended.
     public func alarm(_ cancel: @escaping @Sendable () -> Void) -> Alarm {
-        clock.alarm(at: deadline) { [self] in
+        if let alarms { return alarms.add(cancel) }
+        return clock.alarm(at: deadline) { [self] in
             reach()
             cancel()
         }
@@ -81,10 +120,59 @@ public final class ExchangeLimit: Sendable {
     }
 }
 
+/// The alarms of a limit that ends when it is told to.
+private final class EndingAlarms: AlarmOwner {
+    private struct State {
+        var actions: [UInt64: @Sendable () -> Void] = [:]
+        var lastID: UInt64 = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+
+    func add(_ action: @escaping @Sendable () -> Void) -> Alarm {
+        let (id, isOver) = state.withLock { state in
+            state.lastID += 1
+            if !state.isOver { state.actions[state.lastID] = action }
+            return (state.lastID, state.isOver)
+        }
+        if isOver { action() }
+        return Alarm(id: id, owner: self)
+    }
+
+    func cancelAlarm(_ id: UInt64) {
+        // Released outside of the lock, because its objects may cancel other alarms.
+        _ = state.withLock { $0.actions.removeValue(forKey: id) }
+    }
+
+    func ring() {
+        let actions = state.withLock { state in
+            state.isOver = true
+            defer { state.actions = [:] }
+            return state.actions
+        }
+        for (_, action) in actions.sorted(by: { $0.key < $1.key }) {
+            action()
+        }
+    }
+}
+
+extension NetworkingComponent {
+    /// Sends a request with a time limit, in a task if this component does not end at it.
+    package func sendWithinLimit(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard request.exchangeLimit == nil || Self._endsAtLimit else {
+            return try await request.enforcingLimit { try await send($0) }
+        }
+        return try await send(request)
+    }
+}
+
 extension HTTPRequestData {
     /// Does work whose waits do not know the time limit of the request, and ends it at the limit.
     ///
     /// - Parameter work: The work. It receives the request without the limit.
+    /// - Returns: The result of the work.
+    /// - Throws: The error of the work, or `CancellationError` if the limit has passed before the start.
     package func enforcingLimit<Success: Sendable>(
         _ work: sending @escaping @isolated(any) (HTTPRequestData) async throws -> Success
     ) async throws -> Success {

@@ -68,9 +68,10 @@ extension HTTPRequestData {
         place == .underway
     }
 
-    /// Whether the request is on its way through a stack and is not measured.
+    /// Whether the request is on its way through a stack, is not measured and has no time limit.
     @inlinable var isMerelyUnderway: Bool {
-        place == .underway && passage?.value.recorder == nil
+        guard let passage else { return place == .underway }
+        return place == .underway && passage.value.recorder == nil && passage.value.limit == nil
     }
 
     /// Whether a chain is rewriting the request.

@@ -24,7 +24,7 @@ package struct Passage: Sendable {
 
     package var handled: Handled
     /// The time limit that a component upstream enforces.
-    var limit: ExchangeLimit?
+    @usableFromInline var limit: ExchangeLimit?
     /// The limiters with a permit for the request.
     var permits: HeldLimits?
     /// The recorder of the call; `nil` if the call is not measured.
@@ -151,7 +151,7 @@ extension HTTPRequestData {
 
     /// The time limit that a component upstream enforces; `nil` if `timeout` and `deadline` do so themselves.
     public package(set) var exchangeLimit: ExchangeLimit? {
-        get { passage?.value.limit }
+        @inlinable get { passage?.value.limit }
         set {
             guard newValue != nil || passage?.value.limit != nil else { return }
             openPassage.limit = newValue

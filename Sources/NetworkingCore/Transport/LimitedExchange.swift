@@ -1,10 +1,10 @@
 extension NetworkingComponent {
     /// Sends a request with a time limit, for modifiers with limits of their own.
     ///
-    /// A component that enforces limits, such as a transport over a network, ends its exchange itself. For any other,
-    /// the request is sent in a separate task, which is cancelled and awaited when the time is up. A response that it
-    /// still returns is used. If a modifier further out has set a limit on the same clock, the earlier of the two is
-    /// enforced.
+    /// A transport that enforces limits, such as one over a network, ends its exchange itself. A part of the stack that
+    /// does not know the limit runs in a separate task, which is cancelled and awaited when the time is up. A response
+    /// that is still returned is used. If a modifier further out has set a limit on the same clock, the earlier of the
+    /// two is enforced.
     ///
     /// ```swift
     /// let clock = NetworkEnvironment.current.clock
@@ -28,7 +28,7 @@ extension NetworkingComponent {
         on clock: NetworkClock,
         timeIsUp: (_ error: (any Error)?) -> any Error
     ) async throws -> HTTPResponseData {
-        guard enforcesLimit(of: request, on: clock), request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
+        guard Self._endsAtLimit, request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
             return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
                 try await send(request)
             }
@@ -36,6 +36,11 @@ extension NetworkingComponent {
         try Task.checkCancellation()
         // The outer limit ends the exchange before this one would.
         if let outer = request.exchangeLimit, outer.deadline <= deadline { return try await send(request) }
+        if let outer = request.exchangeLimit, outer.mayEndEarly {
+            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
+                try await send(request)
+            }
+        }
         let limit = ExchangeLimit(until: deadline, on: clock)
         var limited = request
         limited.exchangeLimit = limit

@@ -29,12 +29,50 @@ public protocol NetworkingTransport: TransportDescribing {
     /// - Returns: The response.
     /// - Throws: A ``NetworkingError`` that contains the transport's own error, or `CancellationError`.
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData
+
+    /// Returns whether the transport ends an exchange at the time limit of its request, so that it needs no task.
+    ///
+    /// A transport returns `true` if it can end every phase of an exchange from another thread:
+    ///
+    /// ```swift
+    /// func enforcesLimit(of request: HTTPRequestData) -> Bool {
+    ///     request.sink == nil   // a sink that waits does not notice that the socket is closed
+    /// }
+    ///
+    /// // In `exchange(_:)`:
+    /// let alarm = request.exchangeLimit?.alarm { socket.close() }
+    /// defer { alarm?.cancel() }
+    /// ```
+    ///
+    /// At the limit, the transport ends the exchange as if the calling task had been cancelled, and throws any error.
+    /// ``ExchangeLimit/isReached`` is then `true`, and `timeout` or `deadline` throws its own error in place of that
+    /// one. A response that is already complete at the limit is returned.
+    ///
+    /// The default returns `false`. The exchange then runs in a task that is cancelled at the limit.
+    ///
+    /// - Parameter request: The request, with an ``HTTPRequestData/exchangeLimit``.
+    /// - Returns: `true` if each part of the exchange ends at the limit.
+    func enforcesLimit(of request: HTTPRequestData) -> Bool
+}
+
+// swift-format-ignore: NoLeadingUnderscores
+extension NetworkingTransport {
+    /// Returns `false`.
+    public func enforcesLimit(of request: HTTPRequestData) -> Bool {
+        false
+    }
+
+    /// `true`, because an exchange that does not end at a limit runs in a task.
+    public static var _endsAtLimit: Bool {
+        true
+    }
 }
 
 extension NetworkingTransport {
     /// Checks the request, exchanges it, and follows redirects.
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
+        guard request.exchangeLimit == nil || enforcesLimit(of: request) else { return try await sendInTask(request) }
         try Task.checkCancellation()
         if !request.withheldCredentials.isEmpty {
             let withheld = WithheldCredentials(request.withheldCredentials, reason: .otherServer)
@@ -43,6 +81,12 @@ extension NetworkingTransport {
         let response = try await attempt(request)
         guard response.isRedirect, !request.isHandled(.redirects) else { return response }
         return try await request.followingRedirects(from: response) { try await attempt($0) }
+    }
+
+    /// Sends a request in a task that is cancelled at the time limit of the request.
+    @inline(never)
+    private func sendInTask(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await request.enforcingLimit { try await send($0) }
     }
 
     /// Checks a request and makes its exchange, and repeats it if a reused connection ended before the response.

@@ -70,7 +70,7 @@ extension RequestOptionKey {
     public static let isDeduplicated = RequestOptionKey(HTTPRequestData.IsDeduplicatedOption.self)
 }
 
-struct Deduplicated: NetworkingModifier, CustomStringConvertible {
+struct Deduplicated: UpstreamLimited, CustomStringConvertible {
     // Arrays, because comparing with a few elements takes less time than hashing, which takes 290 instructions.
     static let sharedMethods: [HTTPRequest.Method] = [.get, .head, query]
 
@@ -107,7 +107,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         guard mayShare(request),
             let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
-        else { return try await sendAlone(request, upstream: upstream) }
+        else { return try await upstream.send(request) }
 
         // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
         try Task.checkCancellation()
@@ -136,25 +136,8 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         return response
     }
 
-    // Only the wait for a shared exchange has to end at the limit. The exchange itself may serve other callers.
-    func enforcesLimit(
-        of request: HTTPRequestData,
-        on clock: NetworkClock,
-        upstream: some NetworkingComponent
-    ) -> Bool {
-        mayShare(request)
-    }
-
     private func mayShare(_ request: HTTPRequestData) -> Bool {
         request.sink == nil && methods.contains(request.method) && request.isDeduplicated
-    }
-
-    /// Sends a request without sharing its exchange.
-    private func sendAlone(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> HTTPResponseData {
-        try await request.enforcingLimit { try await upstream.send($0) }
     }
 
     /// Starts a new exchange.
@@ -196,7 +179,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 try await exchange.work.value(for: waiter, limit: request.exchangeLimit)
             }
             guard !isForAnotherUser(response, response.principal, exchange.key, request) else {
-                return try await sendAlone(request, upstream: upstream)
+                return try await upstream.send(request)
             }
             return response
         } catch is CancellationError {
@@ -208,7 +191,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let principal = (error as? NetworkingError)?.principal ?? response?.principal
             guard !isForAnotherUser(response, principal, exchange.key, request) else {
                 try request.checkCancellation()
-                return try await sendAlone(request, upstream: upstream)
+                return try await upstream.send(request)
             }
             if waitersRetryOnFailure, !isLast {
                 return try await share(request, upstream: upstream, isLast: true)

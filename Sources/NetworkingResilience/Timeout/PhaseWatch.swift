@@ -33,6 +33,15 @@ final class PhaseWatch: Sendable {
         return watched
     }
 
+    /// Returns the time limit that this watch ends.
+    func limit(for request: HTTPRequestData) -> ExchangeLimit {
+        // The reader of a body may take any time.
+        let whole = request.sink?.isReaderPaced == true ? nil : state.withLock { $0.wholeDeadline }
+        return ExchangeLimit(endingUntil: whole ?? .unlimited, on: clock) { [self] in
+            state.withLock { $0.phase?.deadline }
+        }
+    }
+
     /// Starts the watch.
     ///
     /// - Parameter onExpiry: Cancels the attempt; called once, when a limit is exceeded.
@@ -56,6 +65,11 @@ final class PhaseWatch: Sendable {
     /// The limit that was exceeded.
     var expired: TimeLimits.Name? {
         state.withLock { $0.expired }
+    }
+
+    /// The limit that would be exceeded first.
+    var nearest: TimeLimits.Name? {
+        state.withLock { $0.next?.name }
     }
 
     private func received(_ progress: TransferProgress) {
@@ -110,7 +124,7 @@ final class PhaseWatch: Sendable {
     private struct State {
         var limits: TimeLimits
         var phase: (name: TimeLimits.Name, deadline: Duration)?
-        private var wholeDeadline: Duration?
+        private(set) var wholeDeadline: Duration?
         private var reportsConnection = false
         private var sent: Int64 = 0
         /// Whether the sink is busy with a chunk, so that time without new bytes does not count.
@@ -197,7 +211,7 @@ final class PhaseWatch: Sendable {
 
         // MARK: Alarm
 
-        private var next: (name: TimeLimits.Name, deadline: Duration)? {
+        var next: (name: TimeLimits.Name, deadline: Duration)? {
             guard let wholeDeadline else { return phase }
             guard let phase, phase.deadline < wholeDeadline else { return (.whole, wholeDeadline) }
             return phase

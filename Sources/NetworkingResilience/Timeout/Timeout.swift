@@ -95,14 +95,23 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         guard limits.hasPhases || limits.whole != nil else { return try await upstream.send(request) }
         try Task.checkCancellation()
         let watch = PhaseWatch(limits: limits, clock: clock)
-        let watched = watch.watching(request)
-        let work = OwnedTask.immediate { try await upstream.send(watched) }
-        watch.start { work.cancel() }
-        defer { watch.stop() }
+        let limit = watch.limit(for: request)
+        var watched = watch.watching(request)
+        watched.exchangeLimit = limit
+        let outer = request.exchangeLimit?.alarm { limit.end() }
+        watch.start { limit.end() }
+        defer {
+            outer?.cancel()
+            watch.stop()
+        }
         do {
-            return try await work.value
+            return try await upstream.sendWithinLimit(watched)
         } catch {
-            guard let limit = watch.expired, !Task.isCancelled else { throw error }
+            // A transport may have ended the exchange at the moment of the limit, before the watch noticed it.
+            let isOfOuter = request.exchangeLimit?.isReached == true
+            guard let limit = watch.expired ?? (limit.isReached && !isOfOuter ? watch.nearest : nil),
+                !Task.isCancelled
+            else { throw error }
             let underlying = error is CancellationError ? nil : error
             throw timeIsUp(limit, for: request, over: upstream, underlying: underlying)
         }

@@ -22,13 +22,6 @@ extension LawCheck {
             stack.connectionShortage(for: request) != nil,
             "The transport's reason for a wait is not in the error of a timeout."
         )
-        // Any other component may wait for more than its upstream, and then has to be cancelled at the limit.
-        guard let forwarding = stack.upstream as? any ForwardingComponent else { return }
-        try require(
-            forwarding.enforcesLimit(of: request, on: .continuous)
-                == forwarding.upstream.enforcesLimit(of: request, on: .continuous),
-            "A time limit outside of the stack does not learn whether the upstream ends at it."
-        )
     }
 }
 
@@ -38,10 +31,6 @@ private struct AskedTransport: NetworkingTransport, CustomStringConvertible {
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         HTTPResponseData(request: request)
-    }
-
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
-        true
     }
 
     var requestOptions: Set<RequestOptionKey> {

@@ -193,7 +193,7 @@ struct LineTransport: NetworkingTransport {
         return HTTPResponseData(request: request, data: try await line.reply())
     }
 
-    func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    func enforcesLimit(of request: HTTPRequestData) -> Bool {
         true
     }
 }

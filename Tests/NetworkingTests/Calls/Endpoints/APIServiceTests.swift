@@ -78,8 +78,6 @@ struct APIServiceTests {
         #expect(service.requestOptions == stack.requestOptions)
         #expect(service.outline == stack.outline)
         #expect(service.diagnostics == stack.diagnostics)
-        let limited = APIService(PromptTransport(), server: server)
-        #expect(limited.enforcesLimit(of: request, on: .continuous))
     }
 
     @Test func keepsTheLaws() async throws {

@@ -27,20 +27,12 @@ struct ExchangeLimitTests {
             throw error
         }
 
-        func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+        func enforcesLimit(of request: HTTPRequestData) -> Bool {
             request.sink == nil
         }
     }
 
-    private struct Stamped: NetworkingModifier {
-        func enforcesLimit(
-            of request: HTTPRequestData,
-            on clock: NetworkClock,
-            upstream: some NetworkingComponent
-        ) -> Bool {
-            upstream.enforcesLimit(of: request, on: clock)
-        }
-    }
+    private struct Stamped: UpstreamLimited {}
 
     /// A modifier that limits its upstream to nine seconds, and lets the transport enforce other limits.
     private struct Limited: UpstreamLimited {
@@ -56,7 +48,7 @@ struct ExchangeLimitTests {
     }
 
     /// A modifier that leaves limits to the transport, and gives its upstream another clock.
-    private struct OnOtherClock: NetworkingModifier {
+    private struct OnOtherClock: UpstreamLimited {
         let clock = NetworkClock.manual(ManualClock())
 
         func send(
@@ -66,14 +58,6 @@ struct ExchangeLimitTests {
             var environment = NetworkEnvironment.current
             environment.clock = clock
             return try await withEnvironment(environment) { try await upstream.send(request) }
-        }
-
-        func enforcesLimit(
-            of request: HTTPRequestData,
-            on clock: NetworkClock,
-            upstream: some NetworkingComponent
-        ) -> Bool {
-            true
         }
     }
 
@@ -305,6 +289,88 @@ struct ExchangeLimitTests {
             .environment(\.clock, .manual(clock))
         try await network.data(.lawful.with { $0.sink = CollectingSink() })
         #expect(journal.entries == ["no limit"])
+    }
+
+    /// A component of an app that waits without regard to limits.
+    private struct Sleepy: NetworkingComponent {
+        let upstream: SilentTransport
+
+        func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            try await NetworkEnvironment.current.clock.sleep(for: .seconds(60))
+            return try await upstream.send(request)
+        }
+    }
+
+    private struct Sleeping: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            try await NetworkEnvironment.current.clock.sleep(for: .seconds(60))
+            return try await upstream.send(request)
+        }
+    }
+
+    /// Whatever does not know the limit is cancelled, however deep it is in the stack, and alone or erased.
+    @Test func partThatDoesNotKnowTheLimitIsCancelled() async throws {
+        let sleepy = Sleepy(upstream: SilentTransport())
+        try await expectTimeout(of: sleepy, sleepers: 2)
+        try await expectTimeout(of: sleepy.logged().retry(), sleepers: 2)
+        try await expectTimeout(of: AnyNetworkingComponent(sleepy).retry(), sleepers: 2)
+        try await expectTimeout(of: OccupiedTransport().retry(), sleepers: 2)
+        try await expectTimeout(of: AnyNetworkingComponent(OccupiedTransport()), sleepers: 2)
+        try await expectTimeout(of: PromptTransport().modified(Sleeping()).logged().retry(), sleepers: 2)
+        try await expectTimeout(of: PromptTransport().modified(Optional(Sleeping())).retry(), sleepers: 2)
+        try await expectTimeout(of: PromptTransport().modified(Sleeping()).deduplicated(), sleepers: 2)
+        let service = APIService(sleepy, baseURL: try #require(URL(string: "https://api.example.com")))
+        try await expectTimeout(of: service.retry(), sleepers: 2)
+    }
+
+    private static var taskID: Int? {
+        withUnsafeCurrentTask { $0?.hashValue }
+    }
+
+    /// The exchange runs in the task of the caller, whatever is limited.
+    @Test func limitsNeedNoTaskOverATransportThatEnforcesThem() async throws {
+        let caller = Self.taskID
+        let journal = Journal()
+        let transport = PromptTransport { request in
+            journal.note("\(Self.taskID == caller)")
+            return HTTPResponseData(request: request)
+        }
+        let clock = NetworkClock.manual(clock)
+        try await transport.timeout(.seconds(5)).deadline(.seconds(9)).environment(\.clock, clock).data(.lawful)
+        try await transport.timeout(head: .seconds(1), idle: .seconds(1)).retry().deadline(.seconds(9))
+            .environment(\.clock, clock).data(.lawful)
+        try await transport.timeout(connect: .seconds(1)).environment(\.clock, clock).data(.lawful)
+        #expect(journal.entries == ["true", "true", "true"])
+        try await transport.delayed(by: .zero).timeout(idle: .seconds(1)).environment(\.clock, clock).data(.lawful)
+        #expect(journal.entries.last == "false", "A modifier that does not know limits runs in a task.")
+    }
+
+    @Test func silentPhaseEndsTheExchangeOfATransportThatEnforcesLimits() async throws {
+        for network in [
+            AnyNetworkingComponent(SilentTransport().timeout(head: .seconds(5))),
+            AnyNetworkingComponent(SilentTransport().timeout(connect: .seconds(3), head: .seconds(2))),
+            AnyNetworkingComponent(SilentTransport().timeout(.seconds(5), idle: .seconds(2)).logged()),
+            // The inner limit is a whole one, inside of one that may end early.
+            AnyNetworkingComponent(SilentTransport().timeout(.seconds(9)).timeout(head: .seconds(5))),
+        ] {
+            let network = network.environment(\.clock, .manual(clock))
+            let call = Task { try await network.data(.lawful) }
+            try await clock.waitForSleepers(2)
+            clock.advance(by: .seconds(5))
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .timeout)
+        }
+    }
+
+    /// A limit outside of one that may end early still ends the exchange, and creates the error.
+    @Test func outerLimitEndsAnExchangeWithPhases() async throws {
+        let network = SilentTransport().timeout(head: .seconds(60)).deadline(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(3)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
     }
 
     @Test func timeoutNamesTheShortageOfConnections() async throws {

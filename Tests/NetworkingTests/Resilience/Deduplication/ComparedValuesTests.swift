@@ -86,7 +86,9 @@ struct ComparedValuesTests {
         "custom": (.none, { $0.settings.custom = TypedValues() }),
     ]
 
-    /// The states of a request's message, by their names. A request with such a segment or path is refused.
+    /// The states of a request's message, by their names.
+    ///
+    /// A request with such a segment or path is refused.
     private static let states: [String: (effect: Effect, state: HTTPRequestData.State)] = [
         "isChecked": (.none, .isChecked),
         "hasInvalidSegment": (.none, .hasInvalidSegment),

@@ -99,7 +99,7 @@ public struct SocketTransport: NetworkingTransport, CustomStringConvertible {
 
 extension SocketTransport {
     /// Returns whether closing the socket ends each part of the exchange.
-    public func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+    public func enforcesLimit(of request: HTTPRequestData) -> Bool {
         Self.endsWithItsSocket(request)
     }
 }

@@ -51,7 +51,7 @@ struct SocketTransportTests {
         try await withTestServer { server in
             server.enqueueConnections(.stall)
             let request = HTTPRequestData(url: server.url)
-            #expect(SocketTransport().enforcesLimit(of: request, on: .manual(clock)))
+            #expect(SocketTransport().enforcesLimit(of: request))
             let network = SocketTransport().timeout(.seconds(5)).environment(\.clock, .manual(clock))
             async let response = network.data(request)
             try await clock.advance(by: .seconds(5), afterSleepers: 1)
@@ -66,13 +66,12 @@ struct SocketTransportTests {
     }
 
     @Test func leavesToTheStackTheLimitsThatASocketCannotEnforce() throws {
-        let clock = NetworkClock.continuous
         var request = HTTPRequestData(method: .post, scheme: "http", authority: "127.0.0.1", body: .data(Data([1])))
-        #expect(SocketTransport().enforcesLimit(of: request, on: clock))
+        #expect(SocketTransport().enforcesLimit(of: request))
         request.sink = CollectingSink()
-        #expect(!SocketTransport().enforcesLimit(of: request, on: clock))
+        #expect(!SocketTransport().enforcesLimit(of: request))
         let named = HTTPRequestData(scheme: "http", authority: "example.com")
-        #expect(!SocketTransport().enforcesLimit(of: named, on: clock))
+        #expect(!SocketTransport().enforcesLimit(of: named))
     }
 
     /// The transport ends a silent exchange itself only if no modifier of the stack does.
