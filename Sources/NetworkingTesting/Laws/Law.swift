@@ -13,7 +13,7 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     /// A question about a stack gets the answer of the upstream, too: its modifiers, the options that it reads, the
     /// diagnostics of its transport, and its shortage of connections.
     ///
-    /// A ``ForwardingComponent`` also ends at a time limit if its upstream does.
+    /// A `ForwardingComponent` also ends at a time limit if its upstream does.
     case questions
     /// The principal of the upstream is visible, and a modifier that adds a credential when it sends a request names a
     /// principal.
