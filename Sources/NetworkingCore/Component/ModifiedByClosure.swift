@@ -2,9 +2,9 @@ extension NetworkingComponent {
     /// Wraps this component in a modifier that a closure implements.
     ///
     /// ```swift
-    /// let network = URLSession.shared.modified("Signed by hand") { request, upstream in
+    /// let network = URLSession.shared.modified("Branded") { request, upstream in
     ///     var request = request
-    ///     request.headerFields[.authorization] = sign(request)
+    ///     request.headerFields[.userAgent] = "Shop/2"
     ///     return try await upstream.send(request)
     /// }
     /// ```
