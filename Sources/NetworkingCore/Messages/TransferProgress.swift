@@ -82,7 +82,7 @@ extension Request {
     /// Returns a copy with one more closure that receives the progress of the transfer.
     ///
     /// ```swift
-    /// let film = try await network.request(.film(id: 7).reporting { progress in print(progress.fraction) })
+    /// let user = try await network.request(.user(id: 42).reporting { progress in print(progress.fraction) })
     /// ```
     ///
     /// - Parameter handler: The closure, as for ``HTTPRequestData/addProgressHandler(_:)``; `nil` adds none.
