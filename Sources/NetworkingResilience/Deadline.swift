@@ -37,7 +37,7 @@ extension NetworkingComponent {
     ///   - timeout: The time limit of the call.
     /// - Returns: The response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when the time is up, and the errors of
-    ///   ``data(_:progress:)``.
+    ///   ``data(_:trackedBy:progress:)``.
     /// - Precondition: `timeout` is greater than zero.
     @discardableResult
     public func data(

@@ -101,7 +101,7 @@ func requests(text: String, id: Int, cursor: String?, tags: [String], date: Date
     _ = deletion.http
     _ = Request<String>.get("robots.txt")
     _ = Request<User>(HTTPRequestData.get("users/\(id)"))
-    _ = Request<User>(http: .get("users/\(id)"))
+    _ = Request<User>(.get("users/\(id)"))
     _ = Request<User>(.get("users/\(id)"), decoder: .json(keys: .convertFromSnakeCase))
     _ = Request(.get("users/\(id)"), as: User.self) { $0.name }
     _ = Request<String>(.get("users/\(id)")) { $0.text ?? "" }
@@ -162,7 +162,7 @@ func calls(_ network: some NetworkingComponent, id: Int, user: User, file: URL) 
     if case .success(let response) = await network.result(of: HTTPRequestData.get("users")) { _ = response.status }
     _ = try await network.upload(.file(file), to: .post("photos"))
     _ = try await network.upload(.file(file), to: .post("photos")) { _ = $0.sent.fractionCompleted }
-    _ = try await network.upload(.file(file), to: .post("photos"), as: User.self)
+    _ = try await network.upload(.file(file), to: Request<User>.post("photos"))
     _ = try await network.download(.get("film.mp4"), to: file)
     for try await line in try await network.lines(.get("log")) { _ = line }
 }
@@ -209,8 +209,10 @@ func endpoints(_ network: some NetworkingComponent, url: URL) async throws {
     _ = octocat.name
     let untyped = try await service.request(GitHub.user("octocat"))
     _ = untyped.status
-    if case .success(let user) = await service.result(of: GitHub.user("octocat"), as: User.self) { _ = user.name }
-    if case .success(let user) = await service.result(of: .get("users/42"), as: User.self) { _ = user.name }
+    if case .success(let user) = await service.result(of: GitHub.user("octocat").request(as: User.self)) {
+        _ = user.name
+    }
+    if case .success(let user) = await service.result(of: Request<User>.get("users/42")) { _ = user.name }
     if case .failure(let error) = await service.result(of: GetUser(id: 42)) { _ = error.isCancelled }
     _ = try await service.data(GetUser(id: 42)).text
     _ = HTTPRequestData(GitHub.user("octocat"))
@@ -221,12 +223,12 @@ func endpoints(_ network: some NetworkingComponent, url: URL) async throws {
 
 func pages(_ network: some NetworkingComponent) async throws {
     for try await users in network.pages(Request<[User]>.get("users"), next: .link) { _ = users.count }
-    for try await users in network.pages(.get("users"), as: [User].self, next: .link) { _ = users.count }
-    for try await users in network.pages(GitHub.followers("octocat"), as: [User].self, next: .link) { _ = users.count }
-    for try await user in network.elements(.get("users"), as: [User].self, next: .link, of: \.self) { _ = user.name }
+    for try await users in network.pages(GitHub.followers("octocat").request(as: [User].self), next: .link) {
+        _ = users.count
+    }
+    for try await user in network.elements(Request<[User]>.get("users"), next: .link, of: \.self) { _ = user.name }
     let followers = network.elements(
-        GitHub.followers("octocat"),
-        as: [User].self,
+        GitHub.followers("octocat").request(as: [User].self),
         next: .number { $0.isEmpty },
         of: \.self
     )
@@ -242,15 +244,57 @@ func pages(_ network: some NetworkingComponent) async throws {
 func callbacks(_ network: some NetworkingComponent, queue: DispatchQueue, file: URL) async throws {
     var name = ""
     let call = network.request(.user(id: 42), on: .main) { result in name = (try? result.get().name) ?? name }
-    network.request(.get("users/42"), as: User.self, on: .main) { result in name = (try? result.get().name) ?? name }
-    network.data(.get("users"), queue: queue) { result in _ = try? result.get().text }
-    network.perform(.delete("users/42"), queue: queue) { result in _ = result }
-    network.perform(.delete("users/42"), on: .main) { _ in name = "" }
-    network.stream(.get("film.mp4"), queue: queue) { chunk in
+    network.request(Request<User>.get("users/42"), on: .main) { result in name = (try? result.get().name) ?? name }
+    network.callback(queue: queue) {
+        try await $0.data(.get("users"))
+    } completion: { result in
+        _ = try? result.get().text
+    }
+    network.callback(queue: queue) {
+        try await $0.perform(.delete("users/42"))
+    } completion: { _ in
+    }
+    network.callback {
+        try await $0.perform(.delete("users/42"))
+    } completion: { _ in
+        name = ""
+    }
+    network.callback {
+        try await $0.request(.get("users/42"), as: User.self)
+    } completion: { result in
+        name = (try? result.get().name) ?? name
+    }
+    network.callback(on: .main) {
+        try await $0.value(.user(id: 42))
+    } completion: { result in
+        name = (try? result.get().body.name) ?? name
+    }
+    network.callback(queue: queue) {
+        try await $0.stream(.get("film.mp4"))
+    } onElement: { chunk in
         _ = chunk.count
     } completion: { _ in
     }
-    network.upload(.file(file), to: .post("photos"), on: .main) { _ in name = "" }
+    network.callback {
+        try await $0.lines(.get("log"))
+    } onElement: {
+        name = $0
+    } completion: { _ in
+    }
+    network.callback {
+        try await $0.upload(.file(file), to: .post("photos"), progress: $1)
+    } progress: { progress in
+        name = "\(progress.sent.count)"
+    } completion: { _ in
+        name = ""
+    }
+    network.callback { network, progress in
+        try await network.download(.get("film.mp4"), to: file, progress: progress)
+    } progress: { progress in
+        name = "\(progress.received.count)"
+    } completion: { result in
+        name = (try? result.get().url.path) ?? name
+    }
     call.cancel()
 
     network.prepare(.get("users/42")).decode(as: User.self).onSuccess { name = $0.name }.onFailure { _ in }.start()

@@ -1,4 +1,3 @@
-public import Dispatch
 public import NetworkingCore
 
 /// The result of a call together with its request and its response, also if the call failed.
@@ -70,24 +69,6 @@ extension NetworkingComponent {
         }
     }
 
-    /// Sends a request and passes the result of the call to a closure on a queue, together with the response.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - queue: The queue for the closures.
-    ///   - progress: Receives the progress, in addition to the request's own handlers.
-    ///   - completion: Receives the result of the call.
-    /// - Returns: A handle that can cancel the call; see `data(_:queue:progress:completion:)`.
-    @discardableResult
-    public func callResult<Response: Sendable>(
-        of request: Request<Response>,
-        queue: DispatchQueue,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil,
-        completion: @escaping @Sendable (CallResult<Response>) -> Void
-    ) -> CallHandle {
-        value(request, queue: queue, progress: progress) { completion(CallResult($0, of: request.http)) }
-    }
-
     /// Sends a request and passes the result of the call to a closure on the main actor, together with the response.
     ///
     /// - Parameters:
@@ -95,7 +76,7 @@ extension NetworkingComponent {
     ///   - main: The main queue, on which the closures run.
     ///   - progress: Receives the progress, in addition to the request's own handlers.
     ///   - completion: Receives the result of the call.
-    /// - Returns: A handle that can cancel the call; see `data(_:on:progress:completion:)`.
+    /// - Returns: A handle that can cancel the call; see `callback(queue:_:completion:)`.
     @discardableResult
     public func callResult<Response: Sendable>(
         of request: Request<Response>,
@@ -103,6 +84,10 @@ extension NetworkingComponent {
         progress: (@MainActor (TransferProgress) -> Void)? = nil,
         completion: @escaping @MainActor (CallResult<Response>) -> Void
     ) -> CallHandle {
-        value(request, on: main, progress: progress) { completion(CallResult($0, of: request.http)) }
+        callback(
+            { try await $0.value(request.reporting(to: $1)) },
+            progress: progress,
+            completion: { completion(CallResult($0, of: request.http)) }
+        )
     }
 }

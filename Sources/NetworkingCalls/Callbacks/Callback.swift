@@ -57,10 +57,20 @@ final class Callback<Value: Sendable>: Sendable {
         return CallHandle { [self] in cancel() }
     }
 
+    /// Passes each element to a closure of the app on the queue, and reads the next one when the closure has returned.
+    func pass<Elements: AsyncSequence>(
+        _ elements: Elements,
+        to body: @escaping @Sendable (Elements.Element) -> Void
+    ) async throws where Elements.Element: Sendable {
+        for try await element in elements {
+            try await perform { body(element) }
+        }
+    }
+
     /// Calls a closure of the app on the queue, unless the call has been cancelled, and waits until it has returned.
     ///
     /// - Throws: `CancellationError` at once if the call is cancelled, even if the queue is blocked.
-    func perform(_ body: @escaping @Sendable () -> Void) async throws {
+    private func perform(_ body: @escaping @Sendable () -> Void) async throws {
         let wait = Suspension<Void>()
         queue.run { [self] in
             if state.withLock({ !$0.isOver }) {
@@ -100,15 +110,5 @@ final class Callback<Value: Sendable>: Sendable {
             progress?.stop()
             completion?(isCancelled ? .failure(CancellationError()) : result)
         }
-    }
-}
-
-extension Request {
-    /// Returns the request with one more progress handler; `nil` adds none.
-    func reporting(to handler: ProgressHandler?) -> Request {
-        guard let handler else { return self }
-        var request = self
-        request.http.addProgressHandler(handler)
-        return request
     }
 }

@@ -14,11 +14,7 @@ extension Connectivity {
         _ handler: @escaping @Sendable (ConnectivityStatus) -> Void
     ) -> CallHandle {
         let callback = Callback<Void>(on: queue) { _ in }
-        return callback.start {
-            for await status in changes {
-                try await callback.perform { handler(status) }
-            }
-        }
+        return callback.start { try await callback.pass(changes, to: handler) }
     }
 
     /// Passes the status to a closure on the main actor as soon as it is known, and then each change.

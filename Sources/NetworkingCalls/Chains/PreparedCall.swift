@@ -26,6 +26,8 @@ extension NetworkingComponent {
 
     /// Prepares a call of a typed request, which is sent once, however many handlers it has.
     ///
+    /// For the call of an endpoint, write `network.prepare(Request(endpoint))`.
+    ///
     /// - Parameter request: The request, and how to decode its response.
     /// - Returns: The call. Its value is the decoded response.
     public func prepare<Response: Sendable>(_ request: Request<Response>) -> PreparedCall<Response> {
@@ -42,16 +44,6 @@ extension NetworkingComponent {
             }
         )
         return PreparedCall(exchange: exchange, outcome: outcome)
-    }
-}
-
-extension NetworkingComponent {
-    /// Prepares a call of an endpoint, which is sent once, however many handlers it has.
-    ///
-    /// - Parameter endpoint: The endpoint.
-    /// - Returns: The call. Its value is the decoded response; `decode(as:)` decodes that of an untyped endpoint.
-    public func prepare<E: Endpoint>(_ endpoint: E) -> PreparedCall<E.Response> {
-        prepare(Request(endpoint))
     }
 }
 

@@ -57,28 +57,6 @@ extension NetworkingComponent {
         try await perform(HTTPRequestData(endpoint))
     }
 
-    /// Sends the request of an untyped endpoint and returns the decoded body, together with the response.
-    ///
-    /// An untyped endpoint has the response type ``HTTPResponseData``, so the call names the type to decode.
-    ///
-    /// ```swift
-    /// let (user, response) = try await network.value(GitHub.user("octocat"), as: User.self)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint.
-    ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil` uses that of the endpoint or the stack, and then a plain `JSONDecoder`.
-    /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: The errors of `value` with a typed request.
-    public func value<E: Endpoint, Body: Decodable & Sendable>(
-        _ endpoint: E,
-        as type: Body.Type,
-        decoder: (any BodyDecoder)? = nil
-    ) async throws -> (body: Body, response: HTTPResponseData) where E.Response == HTTPResponseData {
-        try await value(endpoint.request(as: type, decoder: decoder))
-    }
-
     /// Sends the request of an untyped endpoint and returns the decoded body.
     ///
     /// An untyped endpoint has the response type ``HTTPResponseData``, so the call names the type to decode.
@@ -98,28 +76,7 @@ extension NetworkingComponent {
         as type: Body.Type,
         decoder: (any BodyDecoder)? = nil
     ) async throws -> Body where E.Response == HTTPResponseData {
-        try await value(endpoint, as: type, decoder: decoder).body
-    }
-
-    /// Sends the request of an untyped endpoint and returns the decoded body, or the error of the call.
-    ///
-    /// An untyped endpoint has the response type ``HTTPResponseData``, so the call names the type to decode.
-    ///
-    /// ```swift
-    /// let result = await network.result(of: GitHub.user("octocat"), as: User.self)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint.
-    ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil` uses that of the endpoint or the stack, and then a plain `JSONDecoder`.
-    /// - Returns: The value, or the error that `request` throws; `CancellationError` if the caller was cancelled.
-    public func result<E: Endpoint, Body: Decodable & Sendable>(
-        of endpoint: E,
-        as type: Body.Type,
-        decoder: (any BodyDecoder)? = nil
-    ) async -> Result<Body, any Error> where E.Response == HTTPResponseData {
-        await result(of: endpoint.request(as: type, decoder: decoder))
+        try await value(endpoint.request(as: type, decoder: decoder)).body
     }
 
     /// Not available, because the endpoint does not name the type of its body.
@@ -131,16 +88,6 @@ extension NetworkingComponent {
     public func request<E: Endpoint, Body: Decodable & Sendable>(
         _ endpoint: E
     ) async throws -> Body where E.Response == HTTPResponseData {
-        try await value(endpoint, as: Body.self).body
-    }
-}
-
-extension Endpoint where Response == HTTPResponseData {
-    /// Returns the request with the decoding of its body as a type.
-    func request<Body: Decodable & Sendable>(as type: Body.Type, decoder: (any BodyDecoder)? = nil) -> Request<Body> {
-        // The endpoint's own decoding runs first, because it may refuse the response with an error of the app.
-        Request(HTTPRequestData(self)) { response in
-            try decode(response).decodeBody(by: decoder)
-        }
+        try await request(endpoint, as: Body.self)
     }
 }

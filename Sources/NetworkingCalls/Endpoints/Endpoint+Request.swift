@@ -56,3 +56,25 @@ extension Request {
         }
     }
 }
+
+extension Endpoint where Response == HTTPResponseData {
+    /// Returns the request of an untyped endpoint with the type to decode.
+    ///
+    /// ```swift
+    /// let (user, response) = try await network.value(GitHub.user("octocat").request(as: User.self))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the endpoint or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The typed request.
+    public func request<Body: Decodable & Sendable>(
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) -> Request<Body> {
+        // The endpoint's own decoding runs first, because it may refuse the response with an error of the app.
+        Request(HTTPRequestData(self)) { response in
+            try decode(response).decodeBody(by: decoder)
+        }
+    }
+}

@@ -4,10 +4,12 @@ extension NetworkingComponent {
     /// Returns the pages of a list, from the page of a request to the last one.
     ///
     /// ```swift
-    /// for try await page in network.pages(.issues(), next: .link) {
-    ///     show(page)
+    /// for try await users in network.pages(Request<[User]>.get("users"), next: .link) {
+    ///     show(users)
     /// }
     /// ```
+    ///
+    /// The first page of an endpoint is `Request(endpoint)`.
     ///
     /// Nothing is sent before the iteration starts. Each page passes through the whole stack, with its retries and
     /// its cache. A page that leads to itself or to an earlier page ends the iteration with
@@ -40,78 +42,6 @@ extension NetworkingComponent {
         )
     }
 
-    /// Returns the pages of a list, from the page of a request to the last one, decoded as a type.
-    ///
-    /// ```swift
-    /// for try await users in network.pages(.get("users"), as: [User].self, next: .link) {
-    ///     print(users.count)
-    /// }
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - first: The request for the first page.
-    ///   - type: The type of a page.
-    ///   - rule: The rule that finds the next page.
-    ///   - maximumPages: The maximum number of pages.
-    ///   - prefetch: Whether the next page is fetched while the caller works on the current one.
-    /// - Returns: The pages.
-    /// - Precondition: `maximumPages` is greater than zero.
-    public func pages<Page: Decodable & Sendable>(
-        _ first: HTTPRequestData,
-        as type: Page.Type,
-        next rule: PageRule<Page>,
-        maximumPages: Int = 1_000,
-        prefetch: Bool = false
-    ) -> PageSequence<Page> {
-        pages(Request<Page>(first), next: rule, maximumPages: maximumPages, prefetch: prefetch)
-    }
-
-    /// Returns the pages of a list, from the page of an endpoint to the last one.
-    ///
-    /// - Parameters:
-    ///   - first: The endpoint of the first page.
-    ///   - rule: The rule that finds the next page.
-    ///   - maximumPages: The maximum number of pages.
-    ///   - prefetch: Whether the next page is fetched while the caller works on the current one.
-    /// - Returns: The pages.
-    /// - Precondition: `maximumPages` is greater than zero.
-    public func pages<E: Endpoint>(
-        _ first: E,
-        next rule: PageRule<E.Response>,
-        maximumPages: Int = 1_000,
-        prefetch: Bool = false
-    ) -> PageSequence<E.Response> {
-        pages(Request<E.Response>(first), next: rule, maximumPages: maximumPages, prefetch: prefetch)
-    }
-
-    /// Returns the pages of a list, from the page of an untyped endpoint to the last one, decoded as a type.
-    ///
-    /// An untyped endpoint has the response type ``HTTPResponseData``.
-    ///
-    /// ```swift
-    /// for try await users in network.pages(GitHub.user("octocat"), as: [User].self, next: .link) {
-    ///     print(users.count)
-    /// }
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - first: The endpoint of the first page.
-    ///   - type: The type of a page.
-    ///   - rule: The rule that finds the next page.
-    ///   - maximumPages: The maximum number of pages.
-    ///   - prefetch: Whether the next page is fetched while the caller works on the current one.
-    /// - Returns: The pages.
-    /// - Precondition: `maximumPages` is greater than zero.
-    public func pages<E: Endpoint, Page: Decodable & Sendable>(
-        _ first: E,
-        as type: Page.Type,
-        next rule: PageRule<Page>,
-        maximumPages: Int = 1_000,
-        prefetch: Bool = false
-    ) -> PageSequence<Page> where E.Response == HTTPResponseData {
-        pages(first.request(as: type), next: rule, maximumPages: maximumPages, prefetch: prefetch)
-    }
-
     /// Returns the elements of all pages of a list.
     ///
     /// ```swift
@@ -136,77 +66,5 @@ extension NetworkingComponent {
         prefetch: Bool = false
     ) -> PageElements<Page, Element> {
         pages(first, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
-    }
-
-    /// Returns the elements of all pages of a list, from the page of an endpoint to the last one.
-    ///
-    /// - Parameters:
-    ///   - first: The endpoint of the first page.
-    ///   - rule: The rule that finds the next page.
-    ///   - elements: Returns the elements of a page. For pages that are arrays, it is `\.self`.
-    ///   - maximumPages: The maximum number of pages, as for `pages`.
-    ///   - prefetch: Whether the next page is fetched while the caller reads the elements of the current one.
-    /// - Returns: The elements.
-    /// - Precondition: `maximumPages` is greater than zero.
-    public func elements<E: Endpoint, Element: Sendable>(
-        _ first: E,
-        next rule: PageRule<E.Response>,
-        of elements: @escaping @Sendable (E.Response) -> [Element],
-        maximumPages: Int = 1_000,
-        prefetch: Bool = false
-    ) -> PageElements<E.Response, Element> {
-        pages(first, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
-    }
-
-    /// Returns the elements of all pages of a list, with pages that are decoded as a type.
-    ///
-    /// ```swift
-    /// for try await user in network.elements(.get("users"), as: [User].self, next: .link, of: \.self) {
-    ///     print(user.name)
-    /// }
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - first: The request for the first page.
-    ///   - type: The type of a page.
-    ///   - rule: The rule that finds the next page.
-    ///   - elements: Returns the elements of a page. For pages that are arrays, it is `\.self`.
-    ///   - maximumPages: The maximum number of pages, as for `pages`.
-    ///   - prefetch: Whether the next page is fetched while the caller reads the elements of the current one.
-    /// - Returns: The elements.
-    /// - Precondition: `maximumPages` is greater than zero.
-    public func elements<Page: Decodable & Sendable, Element: Sendable>(
-        _ first: HTTPRequestData,
-        as type: Page.Type,
-        next rule: PageRule<Page>,
-        of elements: @escaping @Sendable (Page) -> [Element],
-        maximumPages: Int = 1_000,
-        prefetch: Bool = false
-    ) -> PageElements<Page, Element> {
-        pages(first, as: type, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
-    }
-
-    /// Returns the elements of all pages of a list, from the page of an untyped endpoint to the last one.
-    ///
-    /// An untyped endpoint has the response type ``HTTPResponseData``.
-    ///
-    /// - Parameters:
-    ///   - first: The endpoint of the first page.
-    ///   - type: The type of a page.
-    ///   - rule: The rule that finds the next page.
-    ///   - elements: Returns the elements of a page. For pages that are arrays, it is `\.self`.
-    ///   - maximumPages: The maximum number of pages, as for `pages`.
-    ///   - prefetch: Whether the next page is fetched while the caller reads the elements of the current one.
-    /// - Returns: The elements.
-    /// - Precondition: `maximumPages` is greater than zero.
-    public func elements<E: Endpoint, Page: Decodable & Sendable, Element: Sendable>(
-        _ first: E,
-        as type: Page.Type,
-        next rule: PageRule<Page>,
-        of elements: @escaping @Sendable (Page) -> [Element],
-        maximumPages: Int = 1_000,
-        prefetch: Bool = false
-    ) -> PageElements<Page, Element> where E.Response == HTTPResponseData {
-        pages(first, as: type, next: rule, maximumPages: maximumPages, prefetch: prefetch).elements(elements)
     }
 }

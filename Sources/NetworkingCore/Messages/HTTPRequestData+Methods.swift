@@ -1,3 +1,4 @@
+public import FoundationForNetworking
 public import HTTPTypes
 
 extension HTTPRequestData {
@@ -24,112 +25,36 @@ extension HTTPRequestData {
         append(query)
     }
 
+    /// Creates a request to a URL in one expression.
+    ///
+    /// ```swift
+    /// let request = HTTPRequestData(.put, url, query: ["size": 64], body: .data(Data()))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - url: The URL. A relative one goes to the stack's server.
+    ///   - query: The query items, which follow those of the URL.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    @_disfavoredOverload
+    public init(
+        _ method: HTTPRequest.Method,
+        _ url: URL,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) {
+        self.init(method: method, url: url, headerFields: headers, body: body)
+        append(query)
+    }
+
     /// Appends items to the query.
-    mutating func append(_ items: RequestQuery) {
+    private mutating func append(_ items: RequestQuery) {
         guard !items.isEmpty else { return }
         var all = query
         all.append(items)
         query = all
-    }
-
-    /// Creates a GET request.
-    ///
-    /// ```swift
-    /// try await network.data(.get("search", query: ["q": text, "page": 1]))
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - path: The path. Interpolated values are escaped.
-    ///   - query: The query items.
-    ///   - headers: The header fields.
-    /// - Returns: The request.
-    public static func get(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> HTTPRequestData {
-        HTTPRequestData(.get, path, query: query, headers: headers)
-    }
-
-    /// Creates a HEAD request.
-    ///
-    /// - Parameters:
-    ///   - path: The path. Interpolated values are escaped.
-    ///   - query: The query items.
-    ///   - headers: The header fields.
-    /// - Returns: The request.
-    public static func head(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> HTTPRequestData {
-        HTTPRequestData(.head, path, query: query, headers: headers)
-    }
-
-    /// Creates a POST request.
-    ///
-    /// - Parameters:
-    ///   - path: The path. Interpolated values are escaped.
-    ///   - query: The query items.
-    ///   - headers: The header fields.
-    ///   - body: The body.
-    /// - Returns: The request.
-    public static func post(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> HTTPRequestData {
-        HTTPRequestData(.post, path, query: query, headers: headers, body: body)
-    }
-
-    /// Creates a PUT request.
-    ///
-    /// - Parameters:
-    ///   - path: The path. Interpolated values are escaped.
-    ///   - query: The query items.
-    ///   - headers: The header fields.
-    ///   - body: The body.
-    /// - Returns: The request.
-    public static func put(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> HTTPRequestData {
-        HTTPRequestData(.put, path, query: query, headers: headers, body: body)
-    }
-
-    /// Creates a PATCH request.
-    ///
-    /// - Parameters:
-    ///   - path: The path. Interpolated values are escaped.
-    ///   - query: The query items.
-    ///   - headers: The header fields.
-    ///   - body: The body.
-    /// - Returns: The request.
-    public static func patch(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> HTTPRequestData {
-        HTTPRequestData(.patch, path, query: query, headers: headers, body: body)
-    }
-
-    /// Creates a DELETE request.
-    ///
-    /// - Parameters:
-    ///   - path: The path. Interpolated values are escaped.
-    ///   - query: The query items.
-    ///   - headers: The header fields.
-    /// - Returns: The request.
-    public static func delete(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> HTTPRequestData {
-        HTTPRequestData(.delete, path, query: query, headers: headers)
     }
 
     /// Returns a copy with another value of one property.

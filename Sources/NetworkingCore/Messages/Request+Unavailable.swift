@@ -1,6 +1,6 @@
 // A request that cannot be decoded is a compile-time error with a message that says what to write. Without these
-// methods, a request without a type would be a `Request<Void>`, and a type that is not Decodable would cause an error
-// about the constraints of another method.
+// declarations, a request without a type would be a `Request<Void>`, and a type that is not Decodable would cause an
+// error about the constraints of another method.
 
 /// The response type that the compiler infers for a request without an explicit type, which is a compile-time error.
 ///
@@ -17,69 +17,6 @@ extension Request where Response == UntypedResponse {
     public init(_ http: HTTPRequestData) {
         unavailable()
     }
-
-    /// Not available, because nothing says the type of the response.
-    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
-    public static func get(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says the type of the response.
-    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
-    public static func head(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says the type of the response.
-    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
-    public static func post(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says the type of the response.
-    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
-    public static func put(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says the type of the response.
-    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
-    public static func patch(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says the type of the response.
-    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
-    public static func delete(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> Request {
-        unavailable()
-    }
 }
 
 extension Request {
@@ -89,73 +26,29 @@ extension Request {
     public init(_ http: HTTPRequestData) {
         unavailable()
     }
+}
 
-    /// Not available, because nothing says how to decode the response.
-    @available(*, unavailable, message: "Conform the response type to Decodable, or use Request(_:decode:).")
-    @_disfavoredOverload
-    public static func get(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says how to decode the response.
-    @available(*, unavailable, message: "Conform the response type to Decodable, or use Request(_:decode:).")
-    @_disfavoredOverload
-    public static func head(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says how to decode the response.
-    @available(*, unavailable, message: "Conform the response type to Decodable, or use Request(_:decode:).")
-    @_disfavoredOverload
-    public static func post(
+extension RequestFactory {
+    /// Not available, because nothing says the type of the response.
+    @available(*, unavailable, message: "Name the type of the response. To ignore its body, use perform.")
+    public func callAsFunction(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:],
         body: RequestBody? = nil
-    ) -> Request {
+    ) -> Output where Output == Request<UntypedResponse> {
         unavailable()
     }
 
     /// Not available, because nothing says how to decode the response.
     @available(*, unavailable, message: "Conform the response type to Decodable, or use Request(_:decode:).")
     @_disfavoredOverload
-    public static func put(
+    public func callAsFunction<Response>(
         _ path: RequestPath,
         query: RequestQuery = [:],
         headers: HeaderFields = [:],
         body: RequestBody? = nil
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says how to decode the response.
-    @available(*, unavailable, message: "Conform the response type to Decodable, or use Request(_:decode:).")
-    @_disfavoredOverload
-    public static func patch(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:],
-        body: RequestBody? = nil
-    ) -> Request {
-        unavailable()
-    }
-
-    /// Not available, because nothing says how to decode the response.
-    @available(*, unavailable, message: "Conform the response type to Decodable, or use Request(_:decode:).")
-    @_disfavoredOverload
-    public static func delete(
-        _ path: RequestPath,
-        query: RequestQuery = [:],
-        headers: HeaderFields = [:]
-    ) -> Request {
+    ) -> Output where Output == Request<Response> {
         unavailable()
     }
 }

@@ -49,35 +49,6 @@ public struct Request<Response>: Sendable {
             try transform(response.decodeBody(by: decoder))
         }
     }
-
-    /// Creates a request that decodes its response into a transport object and then converts that into a domain value.
-    ///
-    /// It is the same as ``init(_:as:decoder:transform:)``.
-    ///
-    /// - Parameters:
-    ///   - http: The request to send.
-    ///   - type: The type to decode the body into.
-    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
-    ///   - transform: Converts the transport object into the value.
-    public init<Body: Decodable & SendableMetatype>(
-        http: HTTPRequestData,
-        as type: Body.Type,
-        decoder: (any BodyDecoder)? = nil,
-        transform: @escaping @Sendable (Body) throws -> Response
-    ) {
-        self.init(http, as: type, decoder: decoder, transform: transform)
-    }
-
-    /// Creates a request with a custom decoding.
-    ///
-    /// It is the same as ``init(_:decode:)``.
-    ///
-    /// - Parameters:
-    ///   - http: The request to send.
-    ///   - decode: Decodes the response into the value.
-    public init(http: HTTPRequestData, decode: @escaping @Sendable (HTTPResponseData) throws -> Response) {
-        self.init(http, decode: decode)
-    }
 }
 
 extension Request where Response: Decodable & SendableMetatype {
@@ -101,17 +72,6 @@ extension Request where Response: Decodable & SendableMetatype {
             try response.decodeBody(by: decoder)
         }
     }
-
-    /// Creates a request that decodes its response into the value.
-    ///
-    /// It is the same as ``init(_:decoder:)``.
-    ///
-    /// - Parameters:
-    ///   - http: The request to send.
-    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
-    public init(http: HTTPRequestData, decoder: (any BodyDecoder)? = nil) {
-        self.init(http, decoder: decoder)
-    }
 }
 
 extension Request {
@@ -120,6 +80,24 @@ extension Request {
     /// - Parameter http: The request to send.
     public init<each Element: NoElement>(_ http: HTTPRequestData) where Response == (repeat each Element) {
         self.init(http) { _ in (repeat (each Element).impossible) }
+    }
+}
+
+extension Request {
+    /// Returns a copy with another value of one property of its request.
+    ///
+    /// ```swift
+    /// let user = try await network.request(.user(id: 42).with(\.cacheMode, .reload))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - property: The property of ``http`` to change.
+    ///   - value: Its new value.
+    /// - Returns: The changed copy.
+    public func with<Value>(_ property: WritableKeyPath<HTTPRequestData, Value>, _ value: Value) -> Request {
+        var request = self
+        request.http[keyPath: property] = value
+        return request
     }
 }
 

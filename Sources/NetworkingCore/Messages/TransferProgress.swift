@@ -78,6 +78,23 @@ extension HTTPRequestData {
     }
 }
 
+extension Request {
+    /// Returns a copy with one more closure that receives the progress of the transfer.
+    ///
+    /// ```swift
+    /// let user = try await network.request(.user(id: 42).reporting { progress in print(progress.fraction) })
+    /// ```
+    ///
+    /// - Parameter handler: The closure, as for ``HTTPRequestData/addProgressHandler(_:)``; `nil` adds none.
+    /// - Returns: The changed copy.
+    public func reporting(to handler: (@Sendable (TransferProgress) -> Void)?) -> Request {
+        guard let handler else { return self }
+        var request = self
+        request.http.addProgressHandler(handler)
+        return request
+    }
+}
+
 /// The progress of an exchange in both directions.
 public struct TransferProgress: Sendable, Hashable {
     /// The progress of the request's body.

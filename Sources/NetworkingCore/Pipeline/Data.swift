@@ -9,6 +9,8 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - tracker: Adds up the progress of several requests; `nil` if that is not needed. A request that fails is
+    ///     removed from it.
     ///   - progress: Receives the progress of the transfer, on a thread of the transport, in addition to the request's
     ///     own progress handlers.
     /// - Returns: The response. Its body is in ``HTTPResponseData/data``, or went to the request's sink.
@@ -16,27 +18,14 @@ extension NetworkingComponent {
     @discardableResult
     public func data(
         _ request: HTTPRequestData,
+        trackedBy tracker: ProgressTracker? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> HTTPResponseData {
         var request = request
         if let progress {
             request.addProgressHandler(progress)
         }
-        return try await begin(request)
-    }
-
-    /// Sends a request and adds its progress to a tracker's combined progress.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - tracker: The tracker, which adds up the progress. A request that fails is removed from it.
-    /// - Returns: The response.
-    /// - Throws: The errors of ``data(_:progress:)``.
-    @discardableResult
-    public func data(
-        _ request: HTTPRequestData,
-        trackedBy tracker: ProgressTracker
-    ) async throws -> HTTPResponseData {
-        try await tracker.track(request) { try await data($0) }
+        guard let tracker else { return try await begin(request) }
+        return try await tracker.track(request) { try await begin($0) }
     }
 }

@@ -12,7 +12,7 @@ extension NetworkingComponent {
     /// - Returns: The value and the response that it was decoded from.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the request does not accept the status, of kind ``NetworkingError/Kind/decoding`` if the body cannot be
-    ///   decoded, any other error of ``Request/decode`` unchanged, or the errors of ``data(_:progress:)``.
+    ///   decoded, any other error of ``Request/decode`` unchanged, or the errors of ``data(_:trackedBy:progress:)``.
     public func value<Response: Sendable>(
         _ request: Request<Response>
     ) async throws -> (body: Response, response: HTTPResponseData) {
@@ -95,8 +95,8 @@ extension NetworkingComponent {
     /// try await network.perform(.delete("users/\(id)"))
     /// ```
     ///
-    /// Unlike ``data(_:progress:)``, it throws an error for a status that is not accepted. A failure is therefore
-    /// noticed even if the app does not read the response.
+    /// Unlike ``data(_:trackedBy:progress:)``, it throws an error for a status that is not accepted. A failure is
+    /// therefore noticed even if the app does not read the response.
     ///
     /// - Parameter request: The request.
     /// - Returns: The response.
@@ -127,30 +127,10 @@ extension NetworkingComponent {
         }
     }
 
-    /// Sends a request and returns its decoded body, or the error of the call.
-    ///
-    /// ```swift
-    /// let users = await network.result(of: .get("users"), as: [User].self)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
-    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the
-    ///   caller was cancelled.
-    public func result<Body: Decodable & Sendable>(
-        of request: HTTPRequestData,
-        as type: Body.Type,
-        decoder: (any BodyDecoder)? = nil
-    ) async -> Result<Body, any Error> {
-        await result(of: Request<Body>(request, decoder: decoder))
-    }
-
     /// Sends a request and returns its response, whatever the status, or the error of the call.
     ///
     /// - Parameter request: The request.
-    /// - Returns: The response, or the error that ``data(_:progress:)`` throws.
+    /// - Returns: The response, or the error that ``data(_:trackedBy:progress:)`` throws.
     public func result(of request: HTTPRequestData) async -> Result<HTTPResponseData, any Error> {
         do {
             return .success(try await data(request))

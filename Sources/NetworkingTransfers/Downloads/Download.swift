@@ -40,7 +40,7 @@ extension NetworkingComponent {
     ///   if the request does not accept the status, of kind ``NetworkingError/Kind/storage`` if the file cannot be
     ///   written or another download is writing it, of kind ``NetworkingError/Kind/representationChanged`` if the file
     ///   has changed and the options say to fail, of kind ``NetworkingError/Kind/checksumMismatch`` if the file does
-    ///   not have the expected checksum, and the errors of ``data(_:progress:)``.
+    ///   not have the expected checksum, and the errors of ``data(_:trackedBy:progress:)``.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,

@@ -27,7 +27,7 @@ extension NetworkingComponent {
     /// - Returns: The head and body of the response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the request does not accept the status, with up to 1 MiB of the body, and the errors of
-    ///   ``data(_:progress:)``. The iteration throws the errors that end the body early.
+    ///   ``data(_:trackedBy:progress:)``. The iteration throws the errors that end the body early.
     public func stream(_ request: HTTPRequestData) async throws -> ResponseStream {
         let transfer = StreamTransfer(of: request, over: self)
         return ResponseStream(response: try await transfer.response(), transfer: transfer)

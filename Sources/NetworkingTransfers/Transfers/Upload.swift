@@ -23,7 +23,7 @@ extension NetworkingComponent {
     /// - Returns: The response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the status is not accepted, of kind ``NetworkingError/Kind/storage`` if a file cannot be read, and the
-    ///   errors of ``data(_:progress:)``.
+    ///   errors of ``data(_:trackedBy:progress:)``.
     @discardableResult
     public func upload(
         _ body: RequestBody,
@@ -35,33 +35,11 @@ extension NetworkingComponent {
             .body
     }
 
-    /// Sends a body and decodes the response.
+    /// Sends a body and decodes the response as the request specifies.
     ///
     /// ```swift
-    /// let (photo, _) = try await network.upload(.file(url), to: photos, as: Photo.self)
+    /// let (photo, _) = try await network.upload(.file(url), to: Request<Photo>.post("photos"))
     /// ```
-    ///
-    /// - Parameters:
-    ///   - body: The body to send.
-    ///   - request: The request. A GET becomes a POST.
-    ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil` to use the request's, the stack's or a plain `JSONDecoder`.
-    ///   - tracker: Combines the progress of several transfers.
-    ///   - progress: Receives each change of the progress.
-    /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: The errors of the method without a type, and ``NetworkingError/Kind/decoding``.
-    public func upload<Value: Decodable & Sendable>(
-        _ body: RequestBody,
-        to request: HTTPRequestData,
-        as type: Value.Type,
-        decoder: (any BodyDecoder)? = nil,
-        trackedBy tracker: ProgressTracker? = nil,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
-    ) async throws -> (body: Value, response: HTTPResponseData) {
-        try await upload(body, to: Request(request, decoder: decoder), trackedBy: tracker, progress: progress)
-    }
-
-    /// Sends a body and decodes the response as the request specifies.
     ///
     /// - Parameters:
     ///   - body: The body to send. It replaces the request's own body.
@@ -153,28 +131,6 @@ extension NetworkingComponent {
         Transfer(of: notingUsers(of: request.http.uploading(body)), in: group) {
             try await upload(body, to: request.sending($0))
         }
-    }
-}
-
-extension NetworkingComponent {
-    /// Starts to send a body and returns a handle to the transfer, with the decoded response as its value.
-    ///
-    /// - Parameters:
-    ///   - body: The body to send.
-    ///   - request: The request. A GET becomes a POST.
-    ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil` to use the request's, the stack's or a plain `JSONDecoder`.
-    ///   - group: Retains the transfer until it ends, counts it, and can cancel it; `nil` if it belongs to no group.
-    /// - Returns: The handle. Releasing it cancels the transfer, unless a group retains it. Its value is the decoded
-    ///   value and the response.
-    public func transfer<Value: Decodable & Sendable>(
-        uploading body: RequestBody,
-        to request: HTTPRequestData,
-        as type: Value.Type,
-        decoder: (any BodyDecoder)? = nil,
-        in group: TransferGroup? = nil
-    ) -> Transfer<(body: Value, response: HTTPResponseData)> {
-        transfer(uploading: body, to: Request(request, decoder: decoder), in: group)
     }
 }
 

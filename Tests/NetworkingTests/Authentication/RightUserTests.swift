@@ -314,7 +314,7 @@ struct Work: Sendable, CustomTestStringConvertible {
                     let next = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/orders/2")
                     return response.url?.path == "/orders" ? next : nil
                 }
-            for try await _ in network.pages(scene.plainRequest, as: [Int].self, next: rule) {
+            for try await _ in network.pages(Request<[Int]>(scene.plainRequest), next: rule) {
                 scene.changeUser()
             }
         },
@@ -437,7 +437,11 @@ struct Work: Sendable, CustomTestStringConvertible {
         Work("data(_:queue:)") { scene in
             let network = scene.network().delayed(by: .seconds(1)).immediate
             _ = try await withCheckedThrowingContinuation { continuation in
-                _ = network.data(scene.request, queue: .global()) { continuation.resume(with: $0) }
+                _ = network.callback(queue: .global()) {
+                    try await $0.data(scene.request)
+                } completion: {
+                    continuation.resume(with: $0)
+                }
             }
         },
         Work("Outbox", fails: false) { scene in
@@ -515,7 +519,7 @@ extension Scene {
             .custom { _, _, request in
                 request.path == "/orders" ? request.with(path: "orders/2") : nil
             }
-        return network.pages(plainRequest, as: [Int].self, next: rule)
+        return network.pages(Request<[Int]>(plainRequest), next: rule)
     }
 
     fileprivate var anonymousRequest: HTTPRequestData {

@@ -37,15 +37,19 @@ struct StackDecoderTests {
     }
 
     /// Returns the people that a call passes to its closure until it completes without an error.
-    private func people(
-        of start: (
-            _ onValue: @escaping @Sendable (Person) -> Void,
-            _ completion: @escaping @Sendable (Result<HTTPResponseData, any Error>) -> Void
-        ) -> CallHandle
-    ) async throws -> [Person] {
+    private func people<Elements: AsyncSequence & Sendable>(
+        from network: some NetworkingComponent,
+        of open: @escaping @Sendable (any NetworkingComponent) async throws -> Elements
+    ) async throws -> [Person] where Elements.Element == Person {
         let people = Locked<[Person]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        _ = start({ person in people.withLock { $0.append(person) } }, { outcomes.add($0) })
+        let outcomes = Outcomes<Elements>()
+        network.callback(queue: queue) {
+            try await open($0)
+        } onElement: { person in
+            people.withLock { $0.append(person) }
+        } completion: { result in
+            outcomes.add(result)
+        }
         #expect(try await outcomes.first().error == nil)
         return people.value
     }
@@ -53,26 +57,24 @@ struct StackDecoderTests {
     @Test func eventsAreDecoded() async throws {
         let network = network(.events(.text("data: \(json)\n\ndata: [DONE]\n\n")))
         #expect(try await collect(network.events(.get("people"), as: Person.self)) == [emily])
-        let people = try await people { onValue, completion in
-            network.events(.get("people"), as: Person.self, queue: queue, onValue: onValue, completion: completion)
-        }
+        let people = try await people(from: network) { try await $0.events(.get("people"), as: Person.self) }
         #expect(people == [emily])
     }
 
     @Test func documentsOfAStreamAreDecoded() async throws {
         let network = network(.chunks([.text("\(json)\n\(json)\n")]))
         #expect(try await collect(network.values(.get("people"), as: Person.self)) == [emily, emily])
-        let people = try await people { onValue, completion in
-            network.values(.get("people"), as: Person.self, queue: queue, onValue: onValue, completion: completion)
-        }
+        let people = try await people(from: network) { try await $0.values(.get("people"), as: Person.self) }
         #expect(people == [emily, emily])
     }
 
     @Test func responseToAnUploadIsDecoded() async throws {
         let network = network(.json(text: json))
-        #expect(try await network.upload(.data(Data()), to: .post("people"), as: Person.self).body == emily)
+        #expect(try await network.upload(.data(Data()), to: Request<Person>.post("people")).body == emily)
         let outcomes = Outcomes<Person>()
-        network.upload(.data(Data()), to: Request<Person>(.post("people")), queue: queue) { result in
+        network.callback(queue: queue) {
+            try await $0.upload(.data(Data()), to: Request<Person>(.post("people")))
+        } completion: { result in
             outcomes.add(result.map { $0.body })
         }
         #expect(try await outcomes.first().get() == emily)
@@ -81,12 +83,16 @@ struct StackDecoderTests {
     @Test func callbacksAndChainsDecode() async throws {
         let network = network(.json(text: json))
         let outcomes = Outcomes<Person>()
-        network.request(.get("people/1"), as: Person.self, queue: queue) { outcomes.add($0) }
+        network.callback(queue: queue) {
+            try await $0.request(.get("people/1"), as: Person.self)
+        } completion: {
+            outcomes.add($0)
+        }
         #expect(try await outcomes.first().get() == emily)
         #expect(try await network.prepare(.get("people/1")).decode(as: Person.self).value == emily)
         #expect(try await network.prepare(Request<Person>.get("people/1")).value == emily)
         #expect(try await network.transfer(Request<Person>.get("people/1")).value.body == emily)
-        #expect(await network.result(of: .get("people/1"), as: Person.self).error == nil)
+        #expect(await network.result(of: Request<Person>.get("people/1")).error == nil)
         for try await (person, _) in network.storedThenFresh(Request<Person>.get("people/1")) {
             #expect(person == emily)
         }
@@ -100,7 +106,7 @@ struct StackDecoderTests {
         }
         let network = transport.decoder(.json(keys: .convertFromSnakeCase)).server(authority: "a.example")
         let rule = PageRule<People>.cursor(query: "after") { $0.nextPage }
-        let people = network.elements(.get("people"), as: People.self, next: rule, of: \.allPeople)
+        let people = network.elements(Request<People>.get("people"), next: rule, of: \.allPeople)
         #expect(try await collect(people).map(\.firstName) == ["Emily", "Ada"])
     }
 }

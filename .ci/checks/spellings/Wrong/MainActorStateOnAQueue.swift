@@ -8,5 +8,9 @@ final class Label {
 }
 
 func wrong(_ network: some NetworkingComponent, label: Label) {
-    network.data(.get("users"), queue: .main) { _ in label.text = "loaded" }
+    network.callback(queue: .main) {
+        try await $0.data(.get("users"))
+    } completion: { _ in
+        label.text = "loaded"
+    }
 }

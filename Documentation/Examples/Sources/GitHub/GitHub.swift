@@ -97,7 +97,7 @@ enum Example {
             // Each page is fetched when the loop reaches it.
             let list = GitHub.repositories(of: user.login, perPage: 3)
             var count = 0
-            for try await repository in gitHub.elements(list, as: [Repository].self, next: .link, of: \.self) {
+            for try await repository in gitHub.elements(list.request(as: [Repository].self), next: .link, of: \.self) {
                 print("  \(repository.name): \(repository.stargazersCount) stars")
                 count += 1
             }

@@ -20,12 +20,12 @@ final class ArticleLoader {
     }
 
     func loadArticles(completion: @escaping @MainActor (Result<[Article], any Error>) -> Void) {
-        call = network.request(.get("articles"), as: [Article].self, on: .main, completion: completion)
+        call = network.request(Request<[Article]>.get("articles"), on: .main, completion: completion)
     }
 
     /// Two calls, the second of which needs the result of the first.
     func bookmark(_ id: Int, completion: @escaping @MainActor (Result<Article, any Error>) -> Void) {
-        call = network.request(.get("articles/\(id)"), as: Article.self, on: .main) { [self] result in
+        call = network.request(Request<Article>.get("articles/\(id)"), on: .main) { [self] result in
             switch result {
             case .success(let article):
                 let bookmark = Request<Void>.post("bookmarks", body: .json(["article": article.id]))
@@ -39,7 +39,7 @@ final class ArticleLoader {
     }
 
     func loadArchive(completion: @escaping @MainActor (Result<String, any Error>) -> Void) {
-        call = network.request(.get("archive"), as: String.self, on: .main, completion: completion)
+        call = network.request(Request<String>.get("archive"), on: .main, completion: completion)
     }
 
     /// Cancels the running call, so that its completion receives `CancellationError`.

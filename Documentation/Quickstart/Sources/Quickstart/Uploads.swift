@@ -9,7 +9,7 @@ enum Uploads {
         Terminal.code(
             """
             let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
-            let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { progress in
+            let (receipt, _) = try await network.upload(form, to: Request<Film>(films)) { progress in
                 bar(progress.fraction)
             }
             """
@@ -22,7 +22,7 @@ enum Uploads {
         let films = HTTPRequestData(path: "films")
         let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
         let bar = Terminal.bar("film.mp4")
-        let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { progress in
+        let (receipt, _) = try await network.upload(form, to: Request<Film>(films)) { progress in
             bar(progress.fraction)
         }
         Terminal.say("The server got \(receipt.bytes) bytes, \(receipt.parts.prefix { $0 != ";" }).")

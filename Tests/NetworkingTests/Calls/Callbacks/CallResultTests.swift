@@ -53,7 +53,11 @@ struct CallResultTests {
     @Test @MainActor func closuresReceiveTheResult() async throws {
         let transport = MockTransport { _ in .json(User()) }
         let results = Outcomes<User>()
-        transport.callResult(of: request, queue: queue) { results.add($0.result) }
+        transport.callback(queue: queue) {
+            await $0.callResult(of: request)
+        } completion: {
+            results.add($0.flatMap(\.result))
+        }
         #expect(try await results.first().get() == User())
         let others = Outcomes<User>()
         transport.callResult(of: request, on: .main) { call in others.add(call.result) }
@@ -96,11 +100,19 @@ struct CallResultTests {
         let transport = MockTransport { _ in .json(User()) }
         let body = RequestBody.data(Data([1]))
         let first = Outcomes<User>()
-        transport.upload(body, to: .lawful, as: User.self, queue: queue) { first.add($0.map(\.body)) }
+        transport.callback(queue: queue) {
+            try await $0.upload(body, to: Request<User>(.lawful))
+        } completion: {
+            first.add($0.map(\.body))
+        }
         #expect(try await first.first().get() == User())
         let second = Outcomes<User>()
-        transport.upload(body, to: .lawful, as: User.self, on: .main) { second.add($0.map(\.body)) }
+        transport.callback(on: .main) {
+            try await $0.upload(body, to: Request<User>(.lawful))
+        } completion: {
+            second.add($0.map(\.body))
+        }
         #expect(try await second.first().get() == User())
-        #expect(try await transport.transfer(uploading: body, to: .lawful, as: User.self).value.body == User())
+        #expect(try await transport.transfer(uploading: body, to: Request<User>(.lawful)).value.body == User())
     }
 }

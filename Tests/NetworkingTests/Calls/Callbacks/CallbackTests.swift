@@ -34,7 +34,9 @@ struct CallbackTests {
         let transport = MockTransport { _ in .text("Hello") }
         let isOnQueue = Locked(false)
         let outcomes = Outcomes<HTTPResponseData>()
-        transport.data(request, queue: queue) { result in
+        transport.callback(queue: queue) {
+            try await $0.data(request)
+        } completion: { result in
             isOnQueue.withLock { $0 = DispatchQueue.getSpecific(key: Self.mark) == true }
             outcomes.add(result)
         }
@@ -47,35 +49,101 @@ struct CallbackTests {
     @Test func passesAStatusToDataAndAnErrorToValue() async throws {
         let transport = MockTransport { _ in .status(.notFound) }
         let responses = Outcomes<HTTPResponseData>()
-        transport.data(request, queue: queue) { responses.add($0) }
+        transport.callback(queue: queue) {
+            try await $0.data(request)
+        } completion: {
+            responses.add($0)
+        }
         #expect(try await responses.first().get().status == .notFound)
         let users = Outcomes<User>()
-        transport.request(request, as: User.self, queue: queue) { users.add($0) }
+        transport.callback(queue: queue) {
+            try await $0.request(request, as: User.self)
+        } completion: {
+            users.add($0)
+        }
         #expect(try await users.first().networkingError?.kind == .status)
     }
 
     @Test func decodesTypedRequests() async throws {
         let transport = MockTransport { _ in .json(User(name: "Emily")) }
         let users = Outcomes<User>()
-        transport.request(Request<User>(request), queue: queue) { users.add($0) }
+        transport.callback(queue: queue) {
+            try await $0.request(Request<User>(request))
+        } completion: {
+            users.add($0)
+        }
         #expect(try await users.first().get().name == "Emily")
         let values = Outcomes<User>()
-        transport.value(Request<User>(request), queue: queue) { result in values.add(result.map { $0.body }) }
+        transport.callback(queue: queue) {
+            try await $0.value(Request<User>(request))
+        } completion: { result in
+            values.add(result.map { $0.body })
+        }
         #expect(try await values.first().get().name == "Emily")
         let others = Outcomes<HTTPResponseData>()
-        transport.value(request, as: User.self, queue: queue) { result in others.add(result.map { $0.response }) }
+        transport.callback(queue: queue) {
+            try await $0.value(request, as: User.self)
+        } completion: { result in
+            others.add(result.map { $0.response })
+        }
         #expect(try await others.first().get().status == .ok)
+    }
+
+    @Test func callOfSeveralRequestsHasOneResultAndOneHandle() async throws {
+        let transport = MockTransport([.text("users/42"), .json(User(name: "Emily")), .text("users/7"), .never])
+        let network: any NetworkingComponent = transport.server(authority: "example.com")
+        let call: @Sendable (any NetworkingComponent) async throws -> User = { network in
+            let path = try await network.request(Request<String>.get("me"))
+            return try await network.request(.get(RequestPath(path)), as: User.self)
+        }
+        let users = Outcomes<User>()
+        network.callback(queue: queue, { try await call($0) }, completion: { users.add($0) })
+        #expect(try await users.first().get().name == "Emily")
+        #expect(transport.requests.map(\.path) == ["/me", "/users/42"])
+        let cancelled = Outcomes<User>()
+        let handle = network.callback(queue: queue, { try await call($0) }, completion: { cancelled.add($0) })
+        try await transport.waitForRequests(4)
+        handle.cancel()
+        #expect(try await cancelled.first().error is CancellationError)
+        try await eventually("the exchange has ended") { transport.active == 0 }
+    }
+
+    @Test func typedRequestReportsToTheHandlerOfACall() async throws {
+        let transport = MockTransport { _ in .json(User(name: "Emily")) }
+        let received = Locked<Double?>(nil)
+        let users = Outcomes<User>()
+        transport.callback(queue: queue) { [request] network, progress in
+            try await network.value(Request<User>(request).reporting(to: progress)).body
+        } progress: { progress in
+            received.withLock { $0 = progress.received.fractionCompleted }
+        } completion: { result in
+            users.add(result)
+        }
+        #expect(try await users.first().get().name == "Emily")
+        #expect(received.value == 1)
+        // Without a closure for the progress, the request stays as it is.
+        #expect(Request<User>(request).reporting(to: nil).http.progressHandler == nil)
     }
 
     @Test func passesAnInvalidRequestToTheCompletion() async throws {
         let outcomes = Outcomes<HTTPResponseData>()
-        MockTransport { _ in .ok() }.data(HTTPRequestData(path: "nowhere"), queue: queue) { outcomes.add($0) }
+        MockTransport { _ in .ok() }
+            .callback(queue: queue) {
+                try await $0.data(HTTPRequestData(path: "nowhere"))
+            } completion: {
+                outcomes.add($0)
+            }
         #expect(try await outcomes.first().networkingError?.kind == .invalidRequest)
     }
 
     @Test func passesAnErrorOfTheDecoderToTheCompletion() async throws {
         let users = Outcomes<User>()
-        MockTransport { _ in .text("no JSON") }.request(request, as: User.self, queue: queue) { users.add($0) }
+        MockTransport { _ in .text("no JSON") }
+            .callback(queue: queue) {
+                try await $0.request(request, as: User.self)
+            } completion: {
+                users.add($0)
+            }
         #expect(try await users.first().networkingError?.kind == .decoding)
     }
 
@@ -84,7 +152,11 @@ struct CallbackTests {
     @Test func cancelPassesCancellationErrorOnce() async throws {
         let transport = MockTransport { _ in .never }
         let outcomes = Outcomes<HTTPResponseData>()
-        let call = transport.data(request, queue: queue) { outcomes.add($0) }
+        let call = transport.callback(queue: queue) {
+            try await $0.data(request)
+        } completion: {
+            outcomes.add($0)
+        }
         try await transport.waitForRequests(1)
         call.cancel()
         call.cancel()
@@ -98,7 +170,11 @@ struct CallbackTests {
         let transport = MockTransport { _ in .text("Hello") }
         let outcomes = Outcomes<HTTPResponseData>()
         queue.suspend()
-        let call = transport.data(request, queue: queue) { outcomes.add($0) }
+        let call = transport.callback(queue: queue) {
+            try await $0.data(request)
+        } completion: {
+            outcomes.add($0)
+        }
         try await transport.waitForEnds(1)
         call.cancel()
         queue.resume()
@@ -109,7 +185,12 @@ struct CallbackTests {
 
     @Test func cancelAfterTheCompletionDoesNothing() async throws {
         let outcomes = Outcomes<HTTPResponseData>()
-        let call = MockTransport { _ in .ok() }.data(request, queue: queue) { outcomes.add($0) }
+        let call = MockTransport { _ in .ok() }
+            .callback(queue: queue) {
+                try await $0.data(request)
+            } completion: {
+                outcomes.add($0)
+            }
         #expect(try await outcomes.first().get().status == .ok)
         call.cancel()
         await queue.drain()
@@ -121,7 +202,9 @@ struct CallbackTests {
         let transport = MockTransport { _ in .held(by: held) }
         let call = Locked<CallHandle?>(nil)
         let outcomes = Outcomes<HTTPResponseData>()
-        let handle = transport.data(request, queue: queue) { _ in
+        let handle = transport.callback(queue: queue) {
+            try await $0.data(request, progress: $1)
+        } progress: { _ in
             call.value?.cancel()
         } completion: { result in
             call.value?.cancel()
@@ -139,7 +222,11 @@ struct CallbackTests {
         let transport = MockTransport { _ in .never }
         for _ in 0..<50 {
             let outcomes = Outcomes<HTTPResponseData>()
-            let call = transport.data(request, queue: .global()) { outcomes.add($0) }
+            let call = transport.callback(queue: .global()) {
+                try await $0.data(request)
+            } completion: {
+                outcomes.add($0)
+            }
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 {
                     group.addTask { call.cancel() }
@@ -157,7 +244,11 @@ struct CallbackTests {
         let held = HeldResponse()
         let transport = MockTransport { _ in .held(by: held) }
         let outcomes = Outcomes<HTTPResponseData>()
-        transport.data(request, queue: queue) { outcomes.add($0) }
+        transport.callback(queue: queue) {
+            try await $0.data(request)
+        } completion: {
+            outcomes.add($0)
+        }
         try await held.waitForRequests()
         held.respond(with: .text("Hello"))
         #expect(try await outcomes.first().get().text == "Hello")
@@ -185,7 +276,11 @@ struct CallbackTests {
     ) {
         let owner = Owner()
         objects.watch(owner)
-        network.data(request, queue: queue) { [weak owner] _ in completion(owner != nil) }
+        network.callback(queue: queue) {
+            try await $0.data(request)
+        } completion: { [weak owner] _ in
+            completion(owner != nil)
+        }
     }
 
     @Test func closuresAreReleasedWhileTheHandleAndTheResponseAreKept() async throws {
@@ -206,7 +301,9 @@ struct CallbackTests {
     ) -> CallHandle {
         let owner = Owner()
         objects.watch(owner)
-        return network.data(request, queue: queue) { _ in
+        return network.callback(queue: queue) {
+            try await $0.data(request, progress: $1)
+        } progress: { _ in
             withExtendedLifetime(owner) {}
         } completion: { result in
             withExtendedLifetime(owner) { outcomes.add(result) }
@@ -219,7 +316,9 @@ struct CallbackTests {
         let transport = MockTransport { _ in .text("Hello World").inSteps(5) }
         let order = Locked<[String]>([])
         queue.suspend()
-        transport.data(request, queue: queue) { progress in
+        transport.callback(queue: queue) {
+            try await $0.data(request, progress: $1)
+        } progress: { progress in
             order.withLock { $0.append("\(progress.received.count)") }
         } completion: { _ in
             order.withLock { $0.append("end") }
@@ -239,7 +338,9 @@ struct CallbackTests {
         }
         for _ in 0..<100 {
             let outcomes = Outcomes<HTTPResponseData>()
-            transport.data(request, queue: .global()) { _ in
+            transport.callback(queue: .global()) {
+                try await $0.data(request, progress: $1)
+            } progress: { _ in
                 note()
             } completion: { result in
                 note()
@@ -279,7 +380,9 @@ struct CallbackTests {
         }
         _ = try await responses.first()
         let users = Outcomes<User>()
-        transport.value(Request<User>(request), on: .main) { result in
+        transport.callback(on: .main) {
+            try await $0.value(Request<User>(request))
+        } completion: { result in
             if case .success(let value) = result {
                 label.text += value.body.name
             }
@@ -287,10 +390,14 @@ struct CallbackTests {
         }
         _ = try await users.first()
         let others = Outcomes<User>()
-        transport.value(request, as: User.self, on: .main) { result in others.add(result.map { $0.body }) }
+        transport.callback(on: .main) {
+            try await $0.value(request, as: User.self)
+        } completion: { result in
+            others.add(result.map { $0.body })
+        }
         #expect(try await others.first().get().name == "Emily")
         let bodies = Outcomes<User>()
-        transport.request(request, as: User.self, on: .main) { bodies.add($0) }
+        transport.request(Request<User>(request), on: .main) { bodies.add($0) }
         #expect(try await bodies.first().get().name == "Emily")
         #expect(label.text == "200Emily")
     }
@@ -301,7 +408,9 @@ struct CallbackTests {
         let transport = MockTransport { _ in .json(User(name: "Emily")) }
         let sent = Locked<BytesSent?>(nil)
         let responses = Outcomes<HTTPResponseData>()
-        transport.upload(.data(Data(count: 7)), to: request, queue: queue) { progress in
+        transport.callback(queue: queue) {
+            try await $0.upload(.data(Data(count: 7)), to: request, progress: $1)
+        } progress: { progress in
             sent.withLock { $0 = progress.sent }
         } completion: { result in
             responses.add(result)
@@ -310,7 +419,9 @@ struct CallbackTests {
         #expect(sent.value == BytesSent(count: 7, expected: 7))
         #expect(transport.requests.first?.method == .post)
         let users = Outcomes<User>()
-        transport.upload(.data(Data()), to: Request<User>(request), queue: queue) { result in
+        transport.callback(queue: queue) {
+            try await $0.upload(.data(Data()), to: Request<User>(request))
+        } completion: { result in
             users.add(result.map { $0.body })
         }
         #expect(try await users.first().get().name == "Emily")
@@ -319,7 +430,12 @@ struct CallbackTests {
     @Test func missingFileFailsTheUpload() async throws {
         let outcomes = Outcomes<HTTPResponseData>()
         let file = FileManager.default.temporaryDirectory.appending(path: "missing-\(UUID())")
-        MockTransport { _ in .ok() }.upload(.file(file), to: request, queue: queue) { outcomes.add($0) }
+        MockTransport { _ in .ok() }
+            .callback(queue: queue) {
+                try await $0.upload(.file(file), to: request)
+            } completion: {
+                outcomes.add($0)
+            }
         #expect(try await outcomes.first().networkingError?.kind == .storage)
     }
 
@@ -328,12 +444,20 @@ struct CallbackTests {
             let place = directory.appending(path: "film")
             let transport = MockTransport { _ in .text("Hello") }
             let files = Outcomes<DownloadedFile>()
-            transport.download(request, to: place, queue: queue) { files.add($0) }
+            transport.callback(queue: queue) {
+                try await $0.download(request, to: place)
+            } completion: {
+                files.add($0)
+            }
             #expect(try await files.first().get().byteCount == 5)
             #expect(try Data(contentsOf: place) == Data("Hello".utf8))
             // Nothing may exist at the destination.
             let refused = Outcomes<DownloadedFile>()
-            transport.download(request, to: .file(place), queue: queue) { refused.add($0) }
+            transport.callback(queue: queue) {
+                try await $0.download(request, to: .file(place))
+            } completion: {
+                refused.add($0)
+            }
             #expect(try await refused.first().networkingError?.kind == .storage)
         }
     }
@@ -343,25 +467,33 @@ struct CallbackTests {
         let label = Label()
         try await withTemporaryDirectory { directory in
             let files = Outcomes<DownloadedFile>()
-            transport.download(request, to: directory.appending(path: "one"), on: .main) { result in
+            transport.callback(on: .main) {
+                try await $0.download(request, to: directory.appending(path: "one"))
+            } completion: { result in
                 label.text += "1"
                 files.add(result)
             }
             _ = try await files.first().get()
             let others = Outcomes<DownloadedFile>()
-            transport.download(request, to: .file(directory.appending(path: "two")), on: .main) { result in
+            transport.callback(on: .main) {
+                try await $0.download(request, to: .file(directory.appending(path: "two")))
+            } completion: { result in
                 label.text += "2"
                 others.add(result)
             }
             _ = try await others.first().get()
             let responses = Outcomes<HTTPResponseData>()
-            transport.upload(.data(Data()), to: request, on: .main) { result in
+            transport.callback(on: .main) {
+                try await $0.upload(.data(Data()), to: request)
+            } completion: { result in
                 label.text += "3"
                 responses.add(result)
             }
             _ = try await responses.first().get()
             let users = Outcomes<User>()
-            transport.upload(.data(Data()), to: Request<User>(request), on: .main) { result in
+            transport.callback(on: .main) {
+                try await $0.upload(.data(Data()), to: Request<User>(request))
+            } completion: { result in
                 label.text += "4"
                 users.add(result.map { $0.body })
             }
@@ -375,10 +507,18 @@ struct CallbackTests {
     @Test func performPassesAnErrorForAStatusThatIsNotAccepted() async throws {
         let transport = MockTransport([.status(.noContent), .status(.notFound)])
         let responses = Outcomes<HTTPResponseData>()
-        transport.perform(request, queue: queue) { responses.add($0) }
+        transport.callback(queue: queue) {
+            try await $0.perform(request)
+        } completion: {
+            responses.add($0)
+        }
         #expect(try await responses.first().get().status == .noContent)
         let failures = Outcomes<HTTPResponseData>()
-        transport.perform(request, queue: queue) { failures.add($0) }
+        transport.callback(queue: queue) {
+            try await $0.perform(request)
+        } completion: {
+            failures.add($0)
+        }
         #expect(try await failures.first().networkingError?.kind == .status)
     }
 
@@ -386,7 +526,9 @@ struct CallbackTests {
         let label = Label()
         let responses = Outcomes<HTTPResponseData>()
         MockTransport { _ in .text("Hello") }
-            .perform(request, on: .main) { progress in
+            .callback(on: .main) {
+                try await $0.data(request, progress: $1).checkedStatus()
+            } progress: { progress in
                 label.fraction = progress.received.fractionCompleted ?? 0
             } completion: { result in
                 label.text = (try? result.get().text) ?? ""

@@ -24,34 +24,32 @@ struct StreamCallbackTests {
     }
 
     /// Starts a stream, and returns a text of each element and the outcome.
-    private func received<Element: Sendable>(
-        _ text: any KeyPath<Element, String> & Sendable,
-        _ start: (
-            _ add: @escaping @Sendable (Element) -> Void,
-            _ complete: @escaping @Sendable (Result<HTTPResponseData, any Error>) -> Void
-        ) -> CallHandle
-    ) async throws -> (texts: [String], outcome: Result<HTTPResponseData, any Error>) {
+    private func received<Elements: AsyncSequence & Sendable>(
+        _ text: any KeyPath<Elements.Element, String> & Sendable,
+        from transport: MockTransport,
+        _ open: @escaping @Sendable (MockTransport) async throws -> Elements
+    ) async throws -> (texts: [String], outcome: Result<Elements, any Error>) where Elements.Element: Sendable {
         let texts = Locked<[String]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        _ = start({ element in texts.withLock { $0.append(element[keyPath: text]) } }, { outcomes.add($0) })
+        let outcomes = Outcomes<Elements>()
+        transport.callback(queue: queue, open) { element in
+            texts.withLock { $0.append(element[keyPath: text]) }
+        } completion: { result in
+            outcomes.add(result)
+        }
         let outcome = try await outcomes.first()
         return (texts.value, outcome)
     }
 
     @Test func passesEachLineAndThenTheResponse() async throws {
         let transport = MockTransport([.chunks(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
-        let received = try await received(\String.self) { add, complete in
-            transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
-        }
-        #expect(try received.outcome.get().headerFields[.contentType] == "text/plain")
+        let received = try await received(\String.self, from: transport) { try await $0.lines(.lawful) }
+        #expect(try received.outcome.get().response.headerFields[.contentType] == "text/plain")
         #expect(received.texts == ["one", "two", "three"])
     }
 
     @Test func refusedStatusIsAnErrorWithoutLines() async throws {
         let transport = MockTransport([MockResponse(status: .notFound, data: Data("one\n".utf8))])
-        let received = try await received(\String.self) { add, complete in
-            transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
-        }
+        let received = try await received(\String.self, from: transport) { try await $0.lines(.lawful) }
         #expect(received.outcome.networkingError?.kind == .status)
         #expect(received.texts.isEmpty)
     }
@@ -59,9 +57,7 @@ struct StreamCallbackTests {
     @Test func lostConnectionEndsTheStreamWithItsError() async throws {
         let failure = NetworkingError(.connectionLost, request: .lawful)
         let transport = MockTransport([.chunks(["one\n", .failure(failure)])])
-        let received = try await received(\String.self) { add, complete in
-            transport.lines(.lawful, queue: queue, onLine: add, completion: complete)
-        }
+        let received = try await received(\String.self, from: transport) { try await $0.lines(.lawful) }
         #expect(received.outcome.networkingError?.kind == .connectionLost)
         #expect(received.texts == ["one"])
     }
@@ -71,8 +67,10 @@ struct StreamCallbackTests {
         let transport = MockTransport([.chunks([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
         let lines = Locked<[String]>([])
         let call = Locked<CallHandle?>(nil)
-        let outcomes = Outcomes<HTTPResponseData>()
-        let handle = transport.lines(.lawful, queue: queue) { line in
+        let outcomes = Outcomes<ResponseLines>()
+        let handle = transport.callback(queue: queue) {
+            try await $0.lines(.lawful)
+        } onElement: { line in
             lines.withLock { $0.append(line) }
             call.value?.cancel()
         } completion: { result in
@@ -89,10 +87,12 @@ struct StreamCallbackTests {
 
     @Test func cancelEndsTheTransferWhileTheQueueIsBlocked() async throws {
         let transport = MockTransport([.chunks(["one\n", .hang])])
-        let outcomes = Outcomes<HTTPResponseData>()
+        let outcomes = Outcomes<ResponseLines>()
         let lines = Locked<[String]>([])
         queue.suspend()
-        let call = transport.lines(.lawful, queue: queue) { line in
+        let call = transport.callback(queue: queue) {
+            try await $0.lines(.lawful)
+        } onElement: { line in
             lines.withLock { $0.append(line) }
         } completion: { result in
             outcomes.add(result)
@@ -109,9 +109,14 @@ struct StreamCallbackTests {
     @Test func nextElementIsReadAfterTheClosureHasReturned() async throws {
         let chunks = (0..<10).map { MockResponse.Chunk.text("\($0)\n") }
         let transport = MockTransport([.chunks(chunks)])
-        let outcomes = Outcomes<HTTPResponseData>()
+        let outcomes = Outcomes<ResponseLines>()
         queue.suspend()
-        transport.lines(.lawful, queue: queue, onLine: { _ in }, completion: { outcomes.add($0) })
+        transport.callback(queue: queue) {
+            try await $0.lines(.lawful)
+        } onElement: { _ in
+        } completion: {
+            outcomes.add($0)
+        }
         try await transport.waitForChunks(1)
         #expect(transport.deliveredChunks < 10)
         #expect(transport.ended == 0)
@@ -121,8 +126,8 @@ struct StreamCallbackTests {
 
     @Test func passesEventsUpToTheTerminator() async throws {
         let transport = MockTransport { _ in .events("id: 1\ndata: a\n\n", "data: b\n\ndata: [DONE]\n\n") }
-        let received = try await received(\ServerSentEvent.data) { add, complete in
-            transport.events(.lawful, until: "[DONE]", queue: queue, onEvent: add, completion: complete)
+        let received = try await received(\ServerSentEvent.data, from: transport) {
+            try await $0.events(.lawful, until: "[DONE]")
         }
         #expect(received.outcome.error == nil)
         #expect(received.texts == ["a", "b"])
@@ -130,27 +135,23 @@ struct StreamCallbackTests {
 
     @Test func decodesEvents() async throws {
         let transport = MockTransport { _ in Self.tokens("a", "b") }
-        let received = try await received(\Token.text) { add, complete in
-            transport.events(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
-        }
+        let received = try await received(\Token.text, from: transport) { try await $0.events(.lawful, as: Token.self) }
         #expect(received.outcome.error == nil)
         #expect(received.texts == ["a", "b"])
     }
 
     @Test func eventThatCannotBeDecodedEndsTheStreamUnlessItIsSkipped() async throws {
         let transport = MockTransport { _ in .events("data: x\n\ndata: {\"text\":\"a\"}\n\ndata: [DONE]\n\n") }
-        let failed = Outcomes<HTTPResponseData>()
-        transport.events(.lawful, as: Token.self, queue: queue, onValue: { _ in }, completion: { failed.add($0) })
+        let failed = Outcomes<DecodedEvents<Token>>()
+        transport.callback(queue: queue) {
+            try await $0.events(.lawful, as: Token.self)
+        } onElement: { _ in
+        } completion: {
+            failed.add($0)
+        }
         #expect(try await failed.first().networkingError?.kind == .decoding)
-        let received = try await received(\Token.text) { add, complete in
-            transport.events(
-                .lawful,
-                as: Token.self,
-                onDecodingFailure: .skip,
-                queue: queue,
-                onValue: add,
-                completion: complete
-            )
+        let received = try await received(\Token.text, from: transport) {
+            try await $0.events(.lawful, as: Token.self, onDecodingFailure: .skip)
         }
         #expect(received.outcome.error == nil)
         #expect(received.texts == ["a"])
@@ -158,41 +159,47 @@ struct StreamCallbackTests {
 
     @Test func decodesTheDocumentsOfABody() async throws {
         let transport = MockTransport { _ in .chunks([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
-        let received = try await received(\Token.text) { add, complete in
-            transport.values(.lawful, as: Token.self, queue: queue, onValue: add, completion: complete)
-        }
+        let received = try await received(\Token.text, from: transport) { try await $0.values(.lawful, as: Token.self) }
         #expect(received.outcome.error == nil)
         #expect(received.texts == ["a", "b"])
     }
 
     @Test @MainActor func streamsHaveAFormForTheMainActor() async throws {
         let label = Label()
-        let lines = Outcomes<HTTPResponseData>()
+        let lines = Outcomes<ResponseLines>()
         MockTransport { _ in .text("1\n2\n") }
-            .lines(.lawful, on: .main) { line in
+            .callback(on: .main) {
+                try await $0.lines(.lawful)
+            } onElement: { line in
                 label.text += line
             } completion: { result in
                 lines.add(result)
             }
         _ = try await lines.first().get()
-        let events = Outcomes<HTTPResponseData>()
+        let events = Outcomes<EventStream>()
         let stream = MockTransport { _ in Self.tokens("3") }
-        stream.events(.lawful, until: "[DONE]", on: .main) { event in
+        stream.callback(on: .main) {
+            try await $0.events(.lawful, until: "[DONE]")
+        } onElement: { event in
             label.text += "\(event.data.count)"
         } completion: { result in
             events.add(result)
         }
         _ = try await events.first().get()
-        let decoded = Outcomes<HTTPResponseData>()
-        stream.events(.lawful, as: Token.self, on: .main) { token in
+        let decoded = Outcomes<DecodedEvents<Token>>()
+        stream.callback(on: .main) {
+            try await $0.events(.lawful, as: Token.self)
+        } onElement: { token in
             label.text += token.text
         } completion: { result in
             decoded.add(result)
         }
         _ = try await decoded.first().get()
-        let values = Outcomes<HTTPResponseData>()
+        let values = Outcomes<JSONStream<Token>>()
         MockTransport { _ in .json(Token(text: "4")) }
-            .values(.lawful, as: Token.self, on: .main) { token in
+            .callback(on: .main) {
+                try await $0.values(.lawful, as: Token.self)
+            } onElement: { token in
                 label.text += token.text
             } completion: { result in
                 values.add(result)
@@ -201,24 +208,44 @@ struct StreamCallbackTests {
         #expect(label.text == "121234")
     }
 
+    @Test func anySequenceIsPassedElementByElement() async throws {
+        let transport = MockTransport { request in .json([request.path ?? ""]) }
+        let pages = Locked<[[String]]>([])
+        let outcomes = Outcomes<PageSequence<[String]>>()
+        transport.server(authority: "a.example")
+            .callback(queue: queue) { network in
+                network.pages(Request<[String]>.get("names"), next: .link)
+            } onElement: { page in
+                pages.withLock { $0.append(page) }
+            } completion: { result in
+                outcomes.add(result)
+            }
+        #expect(try await outcomes.first().error == nil)
+        #expect(pages.value == [["/names"]])
+    }
+
     @Test func passesEachChunkAndThenTheResponse() async throws {
         let transport = MockTransport([.chunks(["one", "two"], headerFields: [.contentType: "audio/aac"])])
         let chunks = Locked<[Data]>([])
-        let outcomes = Outcomes<HTTPResponseData>()
-        transport.stream(.lawful, queue: queue) { chunk in
+        let outcomes = Outcomes<ResponseStream>()
+        transport.callback(queue: queue) {
+            try await $0.stream(.lawful)
+        } onElement: { chunk in
             chunks.withLock { $0.append(chunk) }
         } completion: { result in
             outcomes.add(result)
         }
-        #expect(try await outcomes.first().get().headerFields[.contentType] == "audio/aac")
+        #expect(try await outcomes.first().get().response.headerFields[.contentType] == "audio/aac")
         #expect(chunks.value == [Data("one".utf8), Data("two".utf8)])
     }
 
     @Test func cancelledStreamPassesNoFurtherChunk() async throws {
         let transport = MockTransport([.chunks(["one", .hang])])
         let chunks = Locked(0)
-        let outcomes = Outcomes<HTTPResponseData>()
-        let call = transport.stream(.lawful, queue: queue) { _ in
+        let outcomes = Outcomes<ResponseStream>()
+        let call = transport.callback(queue: queue) {
+            try await $0.stream(.lawful)
+        } onElement: { _ in
             chunks.withLock { $0 += 1 }
         } completion: { result in
             outcomes.add(result)
@@ -232,9 +259,11 @@ struct StreamCallbackTests {
 
     @Test @MainActor func chunksReachTheMainActor() async throws {
         let label = Label()
-        let outcomes = Outcomes<HTTPResponseData>()
+        let outcomes = Outcomes<ResponseStream>()
         MockTransport { _ in .text("Hello") }
-            .stream(.lawful, on: .main) { chunk in
+            .callback(on: .main) {
+                try await $0.stream(.lawful)
+            } onElement: { chunk in
                 label.text += String(decoding: chunk, as: UTF8.self)
             } completion: { result in
                 outcomes.add(result)

@@ -38,56 +38,91 @@ struct EndpointStylesTests {
 
     @Test func closuresOnAQueue() async throws {
         let users = Outcomes<User>()
-        network.request(GetUser(), queue: queue) { users.add($0) }
+        network.callback(queue: queue) {
+            try await $0.request(GetUser())
+        } completion: {
+            users.add($0)
+        }
         #expect(try await users.first().get() == User())
         let values = Outcomes<User>()
-        network.value(GetUser(), queue: queue) { values.add($0.map(\.body)) }
+        network.callback(queue: queue) {
+            try await $0.value(GetUser())
+        } completion: {
+            values.add($0.map(\.body))
+        }
         #expect(try await values.first().get() == User())
         let typed = Outcomes<User>()
-        network.request(AnyUser(), as: User.self, queue: queue) { typed.add($0) }
+        network.callback(queue: queue) {
+            try await $0.request(AnyUser(), as: User.self)
+        } completion: {
+            typed.add($0)
+        }
         #expect(try await typed.first().get() == User())
         let responses = Outcomes<HTTPResponseData>()
-        network.data(GetUser(), queue: queue) { responses.add($0) }
+        network.callback(queue: queue) {
+            try await $0.data(GetUser())
+        } completion: {
+            responses.add($0)
+        }
         #expect(try await responses.first().get().status == .ok)
         let performed = Outcomes<HTTPResponseData>()
-        network.perform(GetUser(), queue: queue) { performed.add($0) }
+        network.callback(queue: queue) {
+            try await $0.perform(GetUser())
+        } completion: {
+            performed.add($0)
+        }
         #expect(try await performed.first().get().status == .ok)
         #expect(paths == Array(repeating: "GET /users/42", count: 5))
     }
 
     @Test @MainActor func closuresOnTheMainActor() async throws {
         let users = Outcomes<User>()
-        network.request(GetUser(), on: .main) { users.add($0) }
+        network.request(Request(GetUser()), on: .main) { users.add($0) }
         #expect(try await users.first().get() == User())
         let values = Outcomes<User>()
-        network.value(GetUser(), on: .main) { values.add($0.map(\.body)) }
+        network.callback(on: .main) {
+            try await $0.value(GetUser())
+        } completion: {
+            values.add($0.map(\.body))
+        }
         #expect(try await values.first().get() == User())
         let typed = Outcomes<User>()
-        network.request(AnyUser(), as: User.self, on: .main) { typed.add($0) }
+        network.request(AnyUser().request(as: User.self), on: .main) { typed.add($0) }
         #expect(try await typed.first().get() == User())
         let responses = Outcomes<HTTPResponseData>()
-        network.data(GetUser(), on: .main) { responses.add($0) }
+        network.callback {
+            try await $0.data(GetUser())
+        } completion: {
+            responses.add($0)
+        }
         #expect(try await responses.first().get().status == .ok)
         let performed = Outcomes<HTTPResponseData>()
-        network.perform(GetUser(), on: .main) { performed.add($0) }
+        network.callback(on: .main) {
+            try await $0.perform(GetUser())
+        } completion: {
+            performed.add($0)
+        }
         #expect(try await performed.first().get().status == .ok)
         #expect(paths.count == 5)
     }
 
     @Test func chainsAndTransfers() async throws {
-        #expect(try await network.prepare(GetUser()).value == User())
-        #expect(try await network.prepare(AnyUser()).decode(as: User.self).value == User())
-        #expect(try await network.transfer(GetUser()).value.body == User())
-        #expect(try await network.upload(.data(Data([1])), to: GetUser()).body == User())
-        #expect(try await network.transfer(uploading: .data(Data([1])), to: GetUser()).value.body == User())
+        #expect(try await network.prepare(Request(GetUser())).value == User())
+        #expect(try await network.prepare(Request(AnyUser())).decode(as: User.self).value == User())
+        #expect(try await network.transfer(Request(GetUser())).value.body == User())
+        #expect(try await network.upload(.data(Data([1])), to: Request(GetUser())).body == User())
+        #expect(try await network.transfer(uploading: .data(Data([1])), to: Request(GetUser())).value.body == User())
         #expect(paths == Array(repeating: "GET /users/42", count: 3) + Array(repeating: "POST /users/42", count: 2))
     }
 
     @Test func downloads() async throws {
         try await withTemporaryDirectory { directory in
-            let first = try await network.download(AnyUser(), to: .file(directory.appending(path: "1")))
-            let second = try await network.transfer(downloading: AnyUser(), to: .file(directory.appending(path: "2")))
-                .value
+            let first = try await network.download(
+                HTTPRequestData(AnyUser()),
+                to: .file(directory.appending(path: "1"))
+            )
+            let place = directory.appending(path: "2")
+            let second = try await network.transfer(downloading: HTTPRequestData(AnyUser()), to: .file(place)).value
             #expect(try Data(contentsOf: first.url) == Data(contentsOf: second.url))
         }
     }

@@ -206,7 +206,7 @@ struct EndpointTests {
         let network = transport.server(authority: "api.example.com")
 
         #expect(try await network.request(Shop.user(42), as: User.self) == User())
-        let (names, response) = try await network.value(Shop.names, as: [String].self)
+        let (names, response) = try await network.value(Shop.names.request(as: [String].self))
         #expect(names == ["Emily"])
         #expect(response.request.path == "/names")
         #expect(try await network.request(Shop.names).json(as: [String].self) == ["Emily"])
@@ -218,7 +218,7 @@ struct EndpointTests {
         let decoder = JSONDecoder.json(keys: .convertFromSnakeCase)
 
         #expect(try await network.request(Shop.user(7), as: User.self, decoder: decoder).userName == "Ada")
-        #expect(try await network.value(Shop.user(7), as: User.self, decoder: decoder).body.userName == "Ada")
+        #expect(try await network.value(Shop.user(7).request(as: User.self, decoder: decoder)).body.userName == "Ada")
     }
 
     // MARK: Errors
@@ -252,13 +252,15 @@ struct EndpointTests {
     }
 
     @Test func resultNamesTheTypeOfTheBody() async throws {
-        #expect(try await network.result(of: Shop.user(42), as: User.self).get() == User())
+        #expect(try await network.result(of: Shop.user(42).request(as: User.self)).get() == User())
         let decoder = JSONDecoder.json(keys: .convertFromSnakeCase)
         let transport = MockTransport([.json(text: #"{"id": 7, "user_name": "Ada"}"#), .status(.notFound), .text("{")])
         let network = transport.server(authority: "api.example.com")
-        #expect(try await network.result(of: Shop.user(7), as: User.self, decoder: decoder).get().userName == "Ada")
-        #expect(await network.result(of: Shop.user(7), as: User.self).networkingError?.kind == .status)
-        #expect(await network.result(of: Shop.user(7), as: User.self).networkingError?.kind == .decoding)
+        #expect(
+            try await network.result(of: Shop.user(7).request(as: User.self, decoder: decoder)).get().userName == "Ada"
+        )
+        #expect(await network.result(of: Shop.user(7).request(as: User.self)).networkingError?.kind == .status)
+        #expect(await network.result(of: Shop.user(7).request(as: User.self)).networkingError?.kind == .decoding)
     }
 
     @Test func customDecodingMayThrowCustomErrors() async throws {

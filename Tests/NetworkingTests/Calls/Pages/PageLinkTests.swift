@@ -30,7 +30,7 @@ struct PageLinkTests {
         next rule: PageRule<[Int]> = .link
     ) async throws -> [[Int]] {
         var pages: [[Int]] = []
-        for try await page in network.pages(first, as: [Int].self, next: rule) {
+        for try await page in network.pages(Request<[Int]>(first), next: rule) {
             pages.append(page)
         }
         return pages
@@ -223,7 +223,7 @@ struct PageLinkTests {
         let request = HTTPRequestData(path: "items").with { $0.headerFields["X-Auth-Token"] = "app-secret" }
         var items: [[Int]] = []
 
-        for try await page in network.pages(request, as: Items.self, next: .url { $0.next }) {
+        for try await page in network.pages(Request<Items>(request), next: .url { $0.next }) {
             items.append(page.items)
         }
 
@@ -270,7 +270,7 @@ struct PageLinkTests {
     @Test(arguments: ["ftp://api.example.com/items", "mailto:a@b.example", "https:///items", "http://", "javascript:x"])
     func targetThatIsNoHTTPURLIsAnError(target: String) async throws {
         transport.enqueue(try page([1], "<\(target)>; rel=next"))
-        var iterator = network.pages(HTTPRequestData(path: "items"), as: [Int].self, next: .link).makeAsyncIterator()
+        var iterator = network.pages(Request<[Int]>.get("items"), next: .link).makeAsyncIterator()
 
         // The page itself is complete.
         #expect(try await iterator.next() == [1])
@@ -307,7 +307,7 @@ struct PageLinkTests {
     func pageThatLinksToItselfIsAnError(target: String) async throws {
         let response = try page([1], "<\(target)>; rel=next")
         transport.on(.any, response)
-        var iterator = network.pages(HTTPRequestData(path: "items"), as: [Int].self, next: .link).makeAsyncIterator()
+        var iterator = network.pages(Request<[Int]>.get("items"), next: .link).makeAsyncIterator()
 
         #expect(try await iterator.next() == [1])
         let error = await #expect(throws: NetworkingError.self) { try await iterator.next() }

@@ -75,16 +75,16 @@ struct PageSequenceTests {
         let network = self.network(transport)
         let request = HTTPRequestData(path: "items")
 
-        #expect(try await collect(network.pages(Items(), next: cursor)).count == 3)
-        #expect(try await collect(network.pages(request, as: Page.self, next: cursor)).count == 3)
-        #expect(try await collect(network.pages(.get("items"), as: Page.self, next: cursor)).count == 3)
+        #expect(try await collect(network.pages(Request(Items()), next: cursor)).count == 3)
+        #expect(try await collect(network.pages(Request<Page>(request), next: cursor)).count == 3)
+        #expect(try await collect(network.pages(Request<Page>.get("items"), next: cursor)).count == 3)
         #expect(try await collect(network.elements(.items(), next: cursor, of: \.items)) == [1, 2, 3])
-        #expect(try await collect(network.elements(Items(), next: cursor, of: \.items)) == [1, 2, 3])
+        #expect(try await collect(network.elements(Request(Items()), next: cursor, of: \.items)) == [1, 2, 3])
         #expect(try await collect(network.elements(.items(), next: cursor) { $0.items }) == [1, 2, 3])
-        #expect(try await collect(network.pages(UntypedItems(), as: Page.self, next: cursor)).count == 3)
-        let untyped = network.elements(UntypedItems(), as: Page.self, next: cursor, of: \.items)
+        #expect(try await collect(network.pages(UntypedItems().request(as: Page.self), next: cursor)).count == 3)
+        let untyped = network.elements(UntypedItems().request(as: Page.self), next: cursor, of: \.items)
         #expect(try await collect(untyped) == [1, 2, 3])
-        let named = network.elements(.get("items"), as: Page.self, next: cursor, of: \.items)
+        let named = network.elements(Request<Page>.get("items"), next: cursor, of: \.items)
         #expect(try await collect(named) == [1, 2, 3])
     }
 
@@ -144,7 +144,7 @@ struct PageSequenceTests {
         let transport = MockTransport([.json([1]), .json([2]), .json([Int]())])
         let request = HTTPRequestData(path: "items").with { $0.query["page"] = first }
 
-        let pages = network(transport).pages(request, as: [Int].self, next: .number { $0.isEmpty })
+        let pages = network(transport).pages(Request<[Int]>(request), next: .number { $0.isEmpty })
 
         #expect(try await collect(pages) == [[1], [2], []])
         #expect(transport.requests.map { $0.query["page"] } == expected)
@@ -154,7 +154,7 @@ struct PageSequenceTests {
         let transport = MockTransport([.json([1]), .json([Int]())])
         let rule = PageRule<[Int]>.number(query: "p", startingAt: 0) { $0.isEmpty }
 
-        _ = try await collect(network(transport).pages(.get("items"), as: [Int].self, next: rule))
+        _ = try await collect(network(transport).pages(Request<[Int]>.get("items"), next: rule))
 
         #expect(transport.requests.map { $0.query["p"] } == [nil, "1"])
     }
@@ -163,7 +163,7 @@ struct PageSequenceTests {
         let transport = MockTransport([.json([1, 2]), .json([3]), .json([Int]())])
         let rule = PageRule<[Int]>.offset(query: "skip", startingAt: 10) { $0.count }
 
-        let pages = network(transport).pages(.get("items"), as: [Int].self, next: rule)
+        let pages = network(transport).pages(Request<[Int]>.get("items"), next: rule)
 
         #expect(try await collect(pages) == [[1, 2], [3], []])
         #expect(transport.requests.map { $0.query["skip"] } == [nil, "12", "13"])
@@ -173,7 +173,7 @@ struct PageSequenceTests {
     func offsetEndsWithoutElements(count: Int) async throws {
         let transport = MockTransport { _ in .json([1]) }
 
-        let pages = network(transport).pages(.get("items"), as: [Int].self, next: .offset { _ in count })
+        let pages = network(transport).pages(Request<[Int]>.get("items"), next: .offset { _ in count })
 
         #expect(try await collect(pages).count == 1)
     }
@@ -182,7 +182,7 @@ struct PageSequenceTests {
     func numberThatCannotBeIncreasedIsAnError(first: String) async throws {
         let transport = MockTransport { _ in .json([1]) }
         let request = HTTPRequestData(path: "items").with { $0.query["page"] = first }
-        var pages = network(transport).pages(request, as: [Int].self, next: .number { _ in false })
+        var pages = network(transport).pages(Request<[Int]>(request), next: .number { _ in false })
             .makeAsyncIterator()
 
         #expect(try await pages.next() == [1])
@@ -202,7 +202,7 @@ struct PageSequenceTests {
                 return response.headerFields[next].map { request.with(\.path, $0) }
             }
 
-        let pages = network(transport).pages(.get("items"), as: [String].self, next: rule)
+        let pages = network(transport).pages(Request<[String]>.get("items"), next: rule)
 
         #expect(try await collect(pages) == [["/items"], ["/more"]])
     }
@@ -224,7 +224,7 @@ struct PageSequenceTests {
                 page == [1] ? request.with(\.body, .json(["after": "x"])) : nil
             }
 
-        let pages = network(transport).pages(.post("search"), as: [Int].self, next: rule)
+        let pages = network(transport).pages(Request<[Int]>.post("search"), next: rule)
 
         #expect(try await collect(pages) == [[1], [2]])
         #expect(transport.requests.last?.body?.data == Data(#"{"after":"x"}"#.utf8))

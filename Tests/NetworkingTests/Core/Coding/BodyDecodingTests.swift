@@ -36,7 +36,7 @@ struct BodyDecodingTests {
         #expect(try await transport.request(Request<Data>(request)) == body)
         #expect(try await transport.request(request, as: Data.self) == body)
         #expect(try await transport.value(request, as: Data.self, decoder: PropertyListDecoder()).body == body)
-        #expect(try await transport.upload(.data(Data([1])), to: request, as: Data.self).body == body)
+        #expect(try await transport.upload(.data(Data([1])), to: Request<Data>(request)).body == body)
         let counted = Request<Int>(request, as: Data.self) { $0.count }
         #expect(try await transport.request(counted) == body.count)
     }

@@ -45,7 +45,11 @@ struct ResolveOnceTests {
         },
         Verb(name: "callback") { network in
             let _: HTTPResponseData = try await withCheckedThrowingContinuation { continuation in
-                _ = network.data(request, queue: .global()) { continuation.resume(with: $0) }
+                _ = network.callback(queue: .global()) {
+                    try await $0.data(request)
+                } completion: {
+                    continuation.resume(with: $0)
+                }
             }
         },
         Verb(name: "pages", sent: 2, resolved: 2) { network in

@@ -37,13 +37,13 @@ struct RequestMethodsTests {
             .patch(url, query: ["q": 1], headers: ["X-Id": "1"], body: body),
         ]
         let typed: [Request<User>] = [.get(url), .delete(url), .post(url), .put(url), .patch(url)]
-        let unread: [Request<Void>] = [.get(url), .head(url), .delete(url), .post(url), .put(url), .patch(url)]
+        let unread: [Request<Void>] = [.get(url), .delete(url), .post(url), .put(url), .patch(url)]
         #expect(requests.map(\.method) == [.get, .head, .delete, .post, .put, .patch])
         #expect(requests.allSatisfy { $0.url?.absoluteString == "https://other.example/a?p=0&q=1" })
         #expect(requests.allSatisfy { $0.headerFields["X-Id"] == "1" })
         #expect(requests.map { $0.body == body } == [false, false, false, true, true, true])
         #expect(typed.map(\.http.method) == [.get, .delete, .post, .put, .patch])
-        #expect(unread.map(\.http.method) == [.get, .head, .delete, .post, .put, .patch])
+        #expect(unread.map(\.http.method) == [.get, .delete, .post, .put, .patch])
         #expect((typed.map(\.http.url) + unread.map(\.http.url)).allSatisfy { $0 == url })
     }
 
@@ -63,16 +63,35 @@ struct RequestMethodsTests {
         }
         let unread: [Request<Void>] = [
             .get("a", query: ["q": 1], headers: ["X-Id": "1"]),
-            .head("a", query: ["q": 1], headers: ["X-Id": "1"]),
             .delete("a", query: ["q": 1], headers: ["X-Id": "1"]),
             .post("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
             .put("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
             .patch("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
         ]
-        #expect(unread.map(\.http.method) == [.get, .head, .delete, .post, .put, .patch])
+        #expect(unread.map(\.http.method) == [.get, .delete, .post, .put, .patch])
         for request in unread {
             try await network.request(request)
         }
+    }
+
+    @Test func methodWithoutAPropertyHasTheSameForms() throws {
+        let url = try #require(URL(string: "https://other.example/files"))
+        let method = try #require(HTTPRequest.Method("PROPFIND"))
+        let body = RequestBody.data(Data([1]))
+        let plain = RequestFactory<HTTPRequestData>(method)
+        let typed = RequestFactory<Request<User>>(method)
+        let unread = RequestFactory<Request<Void>>(method)
+        let requests = [
+            plain("files", query: ["q": 1], headers: ["Depth": "1"], body: body),
+            typed("files", query: ["q": 1], headers: ["Depth": "1"], body: body).http,
+            unread("files", query: ["q": 1], headers: ["Depth": "1"], body: body).http,
+            plain(url, query: ["q": 1], headers: ["Depth": "1"], body: body),
+            typed(url, query: ["q": 1], headers: ["Depth": "1"], body: body).http,
+            unread(url, query: ["q": 1], headers: ["Depth": "1"], body: body).http,
+        ]
+        #expect(requests.allSatisfy { $0.method == method && $0.body == body && $0.headerFields["Depth"] == "1" })
+        #expect(requests.map(\.requestTarget) == Array(repeating: "/files?q=1", count: 6))
+        #expect(requests.map { $0.authority == "other.example" } == [false, false, false, true, true, true])
     }
 
     @Test func voidIsTheOnlyResponseWithoutAValue() async throws {

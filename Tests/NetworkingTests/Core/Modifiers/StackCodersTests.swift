@@ -44,10 +44,10 @@ struct StackCodersTests {
         #expect(try await network.data(.get("users/1")).json() == user)
         let mapped = Request(.get("users/1"), as: User.self) { $0.firstName }
         #expect(try await network.request(mapped) == "Emily")
-        let own = Request<String>(http: .get("users/1")) { try $0.json(as: User.self).firstName }
+        let own = Request<String>(.get("users/1")) { try $0.json(as: User.self).firstName }
         #expect(try await network.request(own) == "Emily")
-        #expect(try await network.request(Request<User>(http: .get("users/1"))) == user)
-        let named = Request(http: .get("users/1"), as: User.self) { $0.firstName }
+        #expect(try await network.request(Request<User>(.get("users/1"))) == user)
+        let named = Request(.get("users/1"), as: User.self) { $0.firstName }
         #expect(try await network.request(named) == "Emily")
     }
 

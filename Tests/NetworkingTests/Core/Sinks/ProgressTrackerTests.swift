@@ -81,6 +81,17 @@ struct ProgressTrackerTests {
         #expect(tracker.progress.fraction == 1)
     }
 
+    @Test func trackedCallReportsToItsOwnHandlerToo() async throws {
+        let tracker = ProgressTracker()
+        let reported = Mutex(0)
+        let network = MockTransport { _ in .text("Hello") }
+        try await network.data(.lawful, trackedBy: tracker) { progress in
+            reported.withLock { $0 = Int(progress.received.count) }
+        }
+        #expect(reported.withLock { $0 } == 5)
+        #expect(tracker.progress.received.count == 5)
+    }
+
     @Test func lateReportDoesNotRestoreAFinishedCall() async throws {
         struct Broken: Error {}
         let tracker = ProgressTracker()

@@ -62,9 +62,7 @@ struct TransferTests {
         let network = MockTransport { _ in .json(["user_id": 7]) }.server(authority: "example.com")
         let transfer = network.transfer(
             uploading: .data(Data()),
-            to: HTTPRequestData(method: .put, path: "photos"),
-            as: Owner.self,
-            decoder: .json(keys: .convertFromSnakeCase)
+            to: Request<Owner>(.put("photos"), decoder: .json(keys: .convertFromSnakeCase))
         )
         #expect(try await transfer.value.body.userId == 7)
     }

@@ -34,7 +34,7 @@ struct UploadTests {
 
     @Test func decodesTheResponse() async throws {
         let network = MockTransport { _ in .json(Photo(id: 7)) }.server(authority: "example.com")
-        let (photo, response) = try await network.upload(.data(Data()), to: photos, as: Photo.self)
+        let (photo, response) = try await network.upload(.data(Data()), to: Request<Photo>(photos))
         #expect(photo == Photo(id: 7))
         #expect(response.status == .ok)
         let request = Request<Photo>(photos)
