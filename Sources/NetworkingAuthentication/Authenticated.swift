@@ -192,9 +192,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         guard request.authenticationMethod.map({ $0 == method }) ?? true else { return false }
         // A request has one Authorization field, and the outermost credentials use it. An API key in another field can
         // be added.
-        let isTaken =
-            Credentials.scheme != nil && (request.isHandled(.authorization) || request.headerFields.contains(.authorization))
-        return !isTaken && !store.isRenewing && isExempt?(request) != true
+        let hasField = request.isHandled(.authorization) || request.headerFields.contains(.authorization)
+        return !(Credentials.scheme != nil && hasField) && !store.isRenewing && isExempt?(request) != true
     }
 
     /// Returns the request with its Authorization field marked as used, for components further in.

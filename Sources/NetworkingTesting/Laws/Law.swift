@@ -12,11 +12,6 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     case oneResolve
     /// A question about a stack gets the answer of the upstream, too: its modifiers, the options that it reads, the
     /// diagnostics of its transport, and its shortage of connections.
-<<<<<<< HEAD
-=======
-    ///
-    /// A `ForwardingComponent` also ends at a time limit if its upstream does.
->>>>>>> 71bdee690551caf97afbd6395d27aab843000d5d
     case questions
     /// The principal of the upstream is visible, and a modifier that adds a credential when it sends a request names a
     /// principal.
