@@ -77,7 +77,7 @@ private final class HoldingTransport: NetworkingComponent {
     }
 
     // swift-format-ignore: NoLeadingUnderscores
-    static var _endsAtLimit: Bool {
+    var _endsAtLimit: Bool {
         true
     }
 

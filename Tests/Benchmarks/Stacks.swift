@@ -40,7 +40,7 @@ struct LimitingTransport: NetworkingComponent {
     }
 
     // swift-format-ignore: NoLeadingUnderscores
-    static var _endsAtLimit: Bool {
+    var _endsAtLimit: Bool {
         true
     }
 }

@@ -27,7 +27,9 @@ struct PassedTimeLimitTests {
     private static let sharing = ["deduplicated(methods:)"]
 
     private static func isLimited(_ modifier: LawfulModifier) -> Bool {
-        modifier.wrap(AnyNetworkingComponent(SilentTransport())).modifiers.allSatisfy { $0 is any UpstreamLimited }
+        let stack = modifier.wrap(AnyNetworkingComponent(SilentTransport()))
+        let components = sequence(first: stack as any NetworkingComponent) { $0.upstream as? any NetworkingComponent }
+        return components.allSatisfy(\._endsAtLimit) && stack.modifiers.allSatisfy(\._endsAtLimit)
     }
 
     @Test func allButAFewModifiersPassTimeLimitsOn() {

@@ -43,7 +43,7 @@ extension ForwardingComponent {
 // swift-format-ignore: NoLeadingUnderscores
 extension ForwardingComponent {
     /// `true`, because the component waits for nothing but its upstream.
-    public static var _endsAtLimit: Bool {
+    public var _endsAtLimit: Bool {
         true
     }
 }

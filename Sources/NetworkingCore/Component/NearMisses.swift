@@ -28,12 +28,12 @@ public protocol _ComponentDeclarations {
     var upstream: _Upstream { get }
 
     /// Whether the component ends at the time limit of a request, or runs in a task what does not.
-    static var _endsAtLimit: Bool { get }
+    var _endsAtLimit: Bool { get }
 }
 
 extension _ComponentDeclarations {
     /// `false`, because a component may wait for anything.
-    public static var _endsAtLimit: Bool {
+    public var _endsAtLimit: Bool {
         false
     }
 
@@ -116,12 +116,12 @@ public protocol _ModifierDeclarations {
     static var _principal: Void { get }
 
     /// Whether the modifier ends at the time limit of a request if its upstream does.
-    static var _endsAtLimit: Bool { get }
+    var _endsAtLimit: Bool { get }
 }
 
 extension _ModifierDeclarations {
     /// `false`, because a modifier may wait for anything.
-    public static var _endsAtLimit: Bool {
+    public var _endsAtLimit: Bool {
         false
     }
 

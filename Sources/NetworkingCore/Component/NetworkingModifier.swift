@@ -115,7 +115,7 @@ public protocol UpstreamLimited: NetworkingModifier {}
 // swift-format-ignore: NoLeadingUnderscores
 extension UpstreamLimited {
     /// `true`.
-    public static var _endsAtLimit: Bool {
+    public var _endsAtLimit: Bool {
         true
     }
 }
@@ -154,7 +154,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
             // Inline, because a separate function would be one more async call.
             let number = request.enter(Modifier.self)
             defer { request.leave(number) }
-            guard request.exchangeLimit == nil || Modifier._endsAtLimit && Upstream._endsAtLimit else {
+            guard request.exchangeLimit == nil || modifier._endsAtLimit && upstream._endsAtLimit else {
                 return try await sendInTask(request)
             }
             return try await modifier.send(request, upstream: upstream)
@@ -170,7 +170,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     }
 
     // swift-format-ignore: NoLeadingUnderscores
-    @inlinable static var _endsAtLimit: Bool {
+    @inlinable var _endsAtLimit: Bool {
         true
     }
 
@@ -232,9 +232,9 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
 
 // swift-format-ignore: NoLeadingUnderscores
 extension Optional where Wrapped: NetworkingModifier {
-    /// Whether the modifier ends at a time limit if its upstream does.
-    public static var _endsAtLimit: Bool {
-        Wrapped._endsAtLimit
+    /// Whether the modifier, if there is one, ends at a time limit if its upstream does.
+    public var _endsAtLimit: Bool {
+        self?._endsAtLimit ?? true
     }
 }
 

@@ -44,6 +44,11 @@ public final class ExchangeLimit: Sendable {
         phaseDeadline?().map { min($0, deadline) } ?? deadline
     }
 
+    /// The time until then.
+    package var timeLeft: Duration {
+        deadlineOfPhase - clock.now
+    }
+
     /// Whether the limit may end before its deadline.
     package var mayEndEarly: Bool {
         alarms != nil
@@ -160,7 +165,7 @@ private final class EndingAlarms: AlarmOwner {
 extension NetworkingComponent {
     /// Sends a request with a time limit, in a task if this component does not end at it.
     package func sendWithinLimit(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        guard request.exchangeLimit == nil || Self._endsAtLimit else {
+        guard request.exchangeLimit == nil || _endsAtLimit else {
             return try await request.enforcingLimit { try await send($0) }
         }
         return try await send(request)

@@ -28,7 +28,7 @@ extension NetworkingComponent {
         on clock: NetworkClock,
         timeIsUp: (_ error: (any Error)?) -> any Error
     ) async throws -> HTTPResponseData {
-        guard Self._endsAtLimit, request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
+        guard _endsAtLimit, request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
             return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
                 try await send(request)
             }

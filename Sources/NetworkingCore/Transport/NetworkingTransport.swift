@@ -63,7 +63,7 @@ extension NetworkingTransport {
     }
 
     /// `true`, because an exchange that does not end at a limit runs in a task.
-    public static var _endsAtLimit: Bool {
+    public var _endsAtLimit: Bool {
         true
     }
 }

@@ -37,8 +37,11 @@ final class PhaseWatch: Sendable {
     func limit(for request: HTTPRequestData) -> ExchangeLimit {
         // The reader of a body may take any time.
         let whole = request.sink?.isReaderPaced == true ? nil : state.withLock { $0.wholeDeadline }
-        return ExchangeLimit(endingUntil: whole ?? .unlimited, on: clock) { [self] in
-            state.withLock { $0.phase?.deadline }
+        let outer = request.exchangeLimit
+        let deadlines = [whole, outer.map { [clock] in clock.now + ($0.deadline - $0.clock.now) }]
+        return ExchangeLimit(endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited, on: clock) { [self] in
+            let ends = [state.withLock { $0.phase?.deadline }, outer.map { [clock] in clock.now + $0.timeLeft }]
+            return ends.compactMap { $0 }.min()
         }
     }
 
@@ -67,9 +70,10 @@ final class PhaseWatch: Sendable {
         state.withLock { $0.expired }
     }
 
-    /// The limit that would be exceeded first.
-    var nearest: TimeLimits.Name? {
-        state.withLock { $0.next?.name }
+    /// The limit that would be exceeded first, and the time until then.
+    var next: (name: TimeLimits.Name, timeLeft: Duration)? {
+        let now = clock.now
+        return state.withLock { $0.next }.map { ($0.name, $0.deadline - now) }
     }
 
     private func received(_ progress: TransferProgress) {

@@ -107,14 +107,23 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         do {
             return try await upstream.sendWithinLimit(watched)
         } catch {
-            // A transport may have ended the exchange at the moment of the limit, before the watch noticed it.
-            let isOfOuter = request.exchangeLimit?.isReached == true
-            guard let limit = watch.expired ?? (limit.isReached && !isOfOuter ? watch.nearest : nil),
-                !Task.isCancelled
+            guard let limit = watch.expired ?? reached(limit, of: watch, in: request.exchangeLimit), !Task.isCancelled
             else { throw error }
             let underlying = error is CancellationError ? nil : error
             throw timeIsUp(limit, for: request, over: upstream, underlying: underlying)
         }
+    }
+
+    /// Returns the limit that the client of a transport has reached before the watch noticed it.
+    private func reached(
+        _ limit: ExchangeLimit,
+        of watch: PhaseWatch,
+        in outer: ExchangeLimit?
+    ) -> TimeLimits.Name? {
+        guard limit.isReached, outer?.isReached != true, let next = watch.next else { return nil }
+        guard let outer, outer.timeLeft < next.timeLeft else { return next.name }
+        outer.reach()
+        return nil
     }
 
     private func timeIsUp(

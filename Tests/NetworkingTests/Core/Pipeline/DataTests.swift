@@ -83,7 +83,7 @@ struct DataTests {
         environment.clock = .manual(clock)
         try await withEnvironment(environment) {
             let call = Task { try await network.data(request, timeout: .seconds(2)) }
-            try await clock.waitForSleepers(2)
+            try await clock.waitForSleepers(1)
             clock.advance(by: .seconds(2))
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .timeout)
@@ -97,7 +97,7 @@ struct DataTests {
         environment.clock = .manual(clock)
         try await withEnvironment(environment) {
             async let response = network.data(request, timeout: .seconds(60))
-            try await clock.advance(by: .seconds(5), afterSleepers: 3)
+            try await clock.advance(by: .seconds(5), afterSleepers: 2)
             #expect(try await response.data == Data("Hello".utf8))
         }
     }
