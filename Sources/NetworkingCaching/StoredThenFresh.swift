@@ -27,7 +27,7 @@ extension NetworkingComponent {
     /// - Returns: One or two responses, whatever their status codes.
     public func storedThenFresh(_ request: HTTPRequestData) -> StoredThenFresh<HTTPResponseData> {
         StoredThenFresh(
-            note: { notingUsers(of: request) },
+            note: { resolved(notingUsers(of: request)) },
             stored: { first in try await withoutRetries { try await storedResponse(to: first) } },
             fresh: { first in try await begin(validating(first), by: request) },
             response: { $0 }
@@ -52,7 +52,7 @@ extension NetworkingComponent {
         _ request: Request<Response>
     ) -> StoredThenFresh<(body: Response, response: HTTPResponseData)> {
         StoredThenFresh(
-            note: { notingUsers(of: request.http) },
+            note: { resolved(notingUsers(of: request.http)) },
             stored: { first in try await withoutRetries { try await storedValue(of: request.sending(first)) } },
             fresh: { first in try await value(request.sending(validating(first))) },
             response: { $0.response }
@@ -108,7 +108,7 @@ extension NetworkingComponent {
 
 /// The stored response to a request, and then the server's response if it differs.
 public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
-    /// Notes the user for whom both responses are.
+    /// Returns the request that asks for both responses: for the same user, server and credentials.
     fileprivate let note: @Sendable () -> HTTPRequestData
     fileprivate let stored: @Sendable (HTTPRequestData) async throws -> Element?
     fileprivate let fresh: @Sendable (HTTPRequestData) async throws -> Element
