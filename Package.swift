@@ -246,6 +246,7 @@ let package = Package(
         .target(
             name: "NetworkingInspector",
             dependencies: [
+                "CLibraryForNetworking",
                 "FoundationForNetworking",
                 "NetworkingCore",
                 "NetworkingHAR",
