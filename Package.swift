@@ -84,7 +84,7 @@ let extras: [Module] = [
     Module("NetworkingHAR", uses: base, products: http),
     Module(
         "NetworkingInspector",
-        uses: base + ["NetworkingHAR", "NetworkingObservability", "NetworkingResilience"],
+        uses: platform + ["NetworkingHAR", "NetworkingObservability", "NetworkingResilience"],
         products: http + ["DequeModule"],
         traits: ["Inspector": ["FlyingFox"]]
     ),

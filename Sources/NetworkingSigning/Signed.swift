@@ -129,6 +129,10 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         var request = request
         // The transport would describe the body later, and thereby change the signed fields.
         request.describeBody()
+        // Signers read the length of the body, which would otherwise wait for the disk on the caller's thread.
+        if let body = request.body, body.isOnDisk {
+            request.body = try await body.measured(within: request.exchangeLimit)
+        }
         let unsigned = request
         try await cancellable { try await signer.sign(&request) }
         request.recordCredentials(of: own, since: unsigned)

@@ -43,6 +43,19 @@ extension Loopback {
             }
         }
 
+        @Test(arguments: Client.allCases)
+        func sendsNoFragmentOfALocation(client: Client) async throws {
+            try await withTestServer { server in
+                server.route("/a") { _ in .redirect(to: "/b?c#part") }
+                server.route("/b") { _ in .text("there") }
+                let response = try await client.transport.server(baseURL: server.url).data(HTTPRequestData(path: "a"))
+                #expect(response.text == "there")
+                #expect(server.requests.map(\.target) == ["/a", "/b?c"])
+                #expect(response.url?.fragment() == nil)
+                #expect(response.redirects.map { $0.response.headerFields[.location] } == ["/b?c#part"])
+            }
+        }
+
         @Test func clientOfTheAppSendsTheTargetOrFails() async throws {
             try await withTestServer { server in
                 server.route("/*") { _ in .ok }

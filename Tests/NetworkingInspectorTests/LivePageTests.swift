@@ -84,6 +84,44 @@ struct LivePageTests {
         #expect(try await page.handleRequest(request).statusCode == .badRequest)
     }
 
+    /// Heads as they arrive, with the status of the response.
+    @Test(
+        arguments: [
+            (["Host: 127.0.0.1:4321"], 200), (["host:localhost:4321\t"], 200),
+            (["Host: 127.0.0.1:4321", "A: b", "A: c"], 200),
+            (["Host: 127.0.0.1:4321", "Host: 127.0.0.1:4321"], 400),
+            (["Host: evil.example", "Host: 127.0.0.1:4321"], 400),
+            (["Host: 127.0.0.1:4321", "hOST: evil.example"], 400), (["Host: 127.0.0.1:4321, evil.example"], 403),
+            (["Host: evil.example, 127.0.0.1:4321"], 403), (["Host: user@127.0.0.1:4321"], 403), (["Host:"], 403),
+            ([], 403),
+            (["Host : 127.0.0.1:4321"], 400), (["Host: 127.0.0.1:4321", " folded"], 400), (["Host"], 400),
+            (["Host: 127.0.0.1:4321\nHost: evil.example"], 400), (["Host: 127.0.0.1:4321\rHost: a"], 400),
+            (["A: b\0", "Host: 127.0.0.1:4321"], 400), (["Host: 127.0.0.1:4321", ": b"], 400),
+            (["Host: 127.0.0.1:4321", "Origin: http://127.0.0.1:4321", "Origin: https://evil.example"], 403),
+            (["Host: 127.0.0.1:4321", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"], 403),
+        ] as [([String], Int)]
+    )
+    func readsAllLinesOfAHead(lines: [String], status: Int) async throws {
+        let head = (["GET \(path)/ HTTP/1.1"] + lines).joined(separator: "\r\n")
+        let response = try await page.response(toHead: Array(head.utf8)[...])
+        #expect(response.statusCode.code == status)
+        #expect(response.headers[HTTPHeader("X-Frame-Options")] == "DENY")
+    }
+
+    @Test(arguments: [
+        "", "GET", "GET /", "GET  / HTTP/1.1", "GET / HTTP/1.1 ", "GET / HTTP/2", "GET http://127.0.0.1:4321/ HTTP/1.1",
+        "GET * HTTP/1.1", " GET / HTTP/1.1", "\r\nGET / HTTP/1.1",
+    ])
+    func malformedRequestLineIsABadRequest(line: String) async throws {
+        let response = try await page.response(toHead: Array("\(line)\r\nHost: 127.0.0.1:4321".utf8)[...])
+        #expect(response.statusCode == .badRequest)
+    }
+
+    @Test func headThatIsTooLongOrNoTextIsABadRequest() async throws {
+        #expect(try await page.response(toHead: nil).statusCode == .badRequest)
+        #expect(try await page.response(toHead: [0xFF, 0xFE]).statusCode == .badRequest)
+    }
+
     @Test func rejectsRequestsFromOtherOrigins() async throws {
         try await call()
         for origin in ["https://evil.example", "http://localhost:4321", "null", "http://127.0.0.1:4322"] {

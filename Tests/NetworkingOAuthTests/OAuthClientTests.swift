@@ -267,6 +267,23 @@ struct OAuthClientTests: ProviderSuite {
         #expect(pages.entries.count == 2)
     }
 
+    /// The user has asked for the page, so it may be shown for the next request, too.
+    @Test func pageIsShownAgainAfterAnExplicitSignIn() async throws {
+        struct Failure: Error {}
+        let pages = Journal()
+        let agent = ScriptedAgent { _ in
+            pages.note("shown")
+            guard pages.entries.count == 2 else { throw OAuthError.denied }
+            throw Failure()
+        }
+        let client = OAuthClient(ScriptedProvider.system(), grant: .authorizationCode(agent))
+        let network = provider.network(client, over: transport, clock)
+        await #expect(throws: NetworkingError.self) { try await get(network) }
+        await #expect(throws: Failure.self) { try await network.oauth(client).signIn() }
+        await #expect(throws: NetworkingError.self) { try await get(network) }
+        #expect(pages.entries.count == 3)
+    }
+
     /// The next user has not closed a page.
     @Test func pageIsShownAgainAfterASignOut() async throws {
         let pages = Journal()

@@ -27,6 +27,26 @@ struct SignedTests {
         #expect(response.request == request)
     }
 
+    /// Reading the length of a file may wait for the disk, which a signer must not do on the thread of the caller.
+    @Test(arguments: [false, true])
+    func signerGetsTheLengthOfAFileWithoutReadingTheDisk(isPart: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "file")
+            try Data(count: 5).write(to: file)
+            let body = isPart ? RequestBody.multipart([.file(file, name: "a")]) : .file(file)
+            let length = try #require(body.length)
+            let lengths = Mutex<[Int64?]>([])
+            let signer = NumberingSigner(before: { request in
+                try FileManager.default.removeItem(at: file)
+                lengths.withLock { $0.append(request.body?.length) }
+                try Data(count: 5).write(to: file)
+            })
+            let network = transport.signed(with: signer).server(baseURL: URL(string: "https://api.example.com/v1")!)
+            try await network.data(HTTPRequestData(method: .put, path: "file", body: body))
+            #expect(lengths.withLock { $0 } == [length])
+        }
+    }
+
     /// The key of a signer may belong to the user who is signed in.
     @Test(arguments: ["while it waits", "while it is signed", "not at all"])
     func requestIsNotSignedWithTheKeyOfAnotherUser(change: String) async throws {

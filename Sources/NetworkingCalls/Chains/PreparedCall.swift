@@ -36,7 +36,7 @@ extension NetworkingComponent {
         let exchange = CallExchange(
             request.http,
             endingIn: outcome,
-            resolve: { resolved(request.http) },
+            resolve: { resolved(first) },
             send: { http in
                 var observed = request
                 observed.http = http.keepingUsers(of: first)

@@ -34,9 +34,9 @@ extension NetworkingComponent {
 /// ```
 ///
 /// The base URL is read once, when a call starts. A call that has started before a change stays with its server for all
-/// of its attempts. Once the scheme or the authority has changed, the stack adds no credentials to further attempts of
-/// such a call, because they could be those of the new server. `retry` does not send a request that has lost its
-/// credentials. Change the server first, and then sign in to it.
+/// of its attempts, and a list, a stream or a transfer for all of its requests. Once the scheme or the authority has
+/// changed, the stack adds no credentials to them, because they could be those of the new server. `retry` does not send
+/// a request that has lost its credentials. Change the server first, and then sign in to it.
 public final class SwitchableServer: Sendable {
     private let state: Mutex<State>
 
@@ -133,7 +133,7 @@ private struct SwitchedServer: UpstreamLimited, StackDescribing, CustomStringCon
     let server: SwitchableServer
 
     func resolve(_ request: inout HTTPRequestData) {
-        server.modifier.resolve(&request)
+        request.server(of: server, current: server.modifier).resolve(&request)
     }
 
     var stackPart: StackPart {

@@ -88,11 +88,9 @@ private struct OutboxDelivery {
             }
             // Noted before the comparison, so that a user who signs in at any moment after it is noticed. The request
             // is sent as it is resolved here, so that a server that the app switches meanwhile does not receive it.
-            let resolved = outbox.network.routed(entry.request, keepingUsers: true)
+            let resolved = resolved(entry)
             let lane = Lane(principal: entry.principal?.withoutCookies, authority: resolved.authorityKey)
-            guard !blocked.contains(lane), entry.isFor(serverOf: resolved),
-                outbox.network.principal(for: resolved).isSame(as: entry.principal)
-            else {
+            guard !blocked.contains(lane), entry.isFor(serverOf: resolved), isForUser(of: entry, resolved) else {
                 wait(lifetime)
                 continue
             }
@@ -112,6 +110,16 @@ private struct OutboxDelivery {
             }
         }
         return next
+    }
+
+    /// Returns the request of an entry as the stack sends it now, for the users who are signed in now.
+    private func resolved(_ entry: OutboxEntry) -> HTTPRequestData {
+        outbox.network.routed(entry.request, keepingUsers: true)
+    }
+
+    /// Whether a request that was resolved for an entry is for the entry's user.
+    private func isForUser(of entry: OutboxEntry, _ resolved: HTTPRequestData) -> Bool {
+        outbox.network.principal(for: resolved).isSame(as: entry.principal)
     }
 
     /// A group of entries that are sent in order: those of one principal to one server.
@@ -175,7 +183,11 @@ private struct OutboxDelivery {
             try await outbox.store.update(entry.progress, of: id)
             throw error
         }
-        guard let outcome, outcome.isDelivered || !isCancelled(id) else { return nil }
+        guard var outcome, outcome.isDelivered || !isCancelled(id) else { return nil }
+        if case .transient = outcome, !isForUser(of: entry, resolved(entry)) {
+            // The user has left, which may be the reason for the failure, whatever error the stack throws for it.
+            outcome = .ofAnotherUser
+        }
         switch outcome {
         case .delivered(let response):
             if try await outbox.store.remove(id) {

@@ -6,7 +6,8 @@ import NetworkingCore
 public struct OutboxPolicy: Sendable, Hashable {
     /// The maximum number of attempts for an entry.
     ///
-    /// The default is 20. An attempt that failed because there is no network does not count.
+    /// The default is 20. An attempt does not count if it failed because there is no network, or if it failed after its
+    /// user had signed out or another user had signed in.
     public var maximumAttempts = 20 {
         didSet {
             precondition(maximumAttempts > 0, "maximumAttempts must be greater than zero (is \(maximumAttempts))")
@@ -69,7 +70,8 @@ enum OutboxOutcome {
     case transient(String, retryAfter: Duration?)
     /// There was no network, so nothing was sent.
     case offline
-    /// Another user had signed in, so nothing was sent.
+    /// The user of the entry has signed out, or another user has signed in, so that the failure says nothing about the
+    /// entry.
     case ofAnotherUser
     /// No later attempt can succeed.
     case refused(String)

@@ -150,7 +150,7 @@ public struct RequestBody: Sendable {
     }
 
     /// Returns the body itself if it has a length from the start of an exchange, and otherwise a measured one.
-    func measuredOnce() async throws -> RequestBody {
+    package func measuredOnce() async throws -> RequestBody {
         storage.measured == nil ? try await measured() : self
     }
 

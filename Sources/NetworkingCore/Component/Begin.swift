@@ -44,14 +44,20 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - request: The request of the caller. If a stack has already rewritten it, only its server is recognized.
-    ///   - keepsUsers: Whether all requests of the work belong to the users who are signed in now.
+    ///   - keepsUsers: Whether all requests of the work belong to the users who are signed in now, and go to the
+    ///     servers that are in use now.
     /// - Returns: The request, not checked yet.
     package func routed(_ request: HTTPRequestData, keepingUsers keepsUsers: Bool = false) -> HTTPRequestData {
         var routed = request
-        route(&routed)
-        if keepsUsers {
-            routed.content.value.users.areKept = true
+        guard keepsUsers, !routed.content.value.users.areKept else {
+            route(&routed)
+            return routed
         }
+        routed.content.value.users = NotedUsers()
+        routed.content.value.users.notesServers = true
+        route(&routed)
+        routed.content.value.users.notesServers = false
+        routed.content.value.users.areKept = true
         return routed
     }
 

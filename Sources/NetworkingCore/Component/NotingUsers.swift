@@ -1,8 +1,11 @@
 extension NetworkingComponent {
     /// Returns a request that belongs to the users who are signed in now, whenever it is sent.
     ///
-    /// A call notes its users itself. Use this method for work that sends several requests or waits before it sends
-    /// one, such as a list of pages or a queue:
+    /// It also goes to the servers that are in use now: if the app changes a `SwitchableServer`, the request still goes
+    /// to the former server, and the stack adds no credentials to it.
+    ///
+    /// A call notes both itself. Use this method for work that sends several requests or waits before it sends one,
+    /// such as a list of pages or a queue:
     ///
     /// ```swift
     /// let first = network.notingUsers(of: .get("items"))
@@ -17,9 +20,11 @@ extension NetworkingComponent {
         guard !request.content.value.users.areKept else { return request }
         var (request, probe) = (request, request)
         probe.content.value.users = NotedUsers()
+        probe.content.value.users.notesServers = true
         probe.destination.stage = .resolving(isRelative: false)
         resolve(&probe)
         request.content.value.users = probe.content.value.users
+        request.content.value.users.notesServers = false
         request.content.value.users.areKept = true
         return request
     }

@@ -11,12 +11,14 @@ extension NetworkingError {
     ///   - request: The request of the stream.
     ///   - type: The type to decode.
     ///   - error: The error of the decoder.
+    ///   - canBeSkipped: Whether the policy for failures applies to the element.
     /// - Returns: The error.
     package static func undecodableElement(
         _ element: Data,
         of request: HTTPRequestData,
         as type: Any.Type,
-        _ error: any Error
+        _ error: any Error,
+        canBeSkipped: Bool = true
     ) -> NetworkingError {
         let response = HTTPResponseData(request: request, http: HTTPResponse(status: .ok), body: .collected(element))
         let fault = (error as? DecodingError).map { DecodingFault(response).text(of: $0) }
@@ -25,8 +27,8 @@ extension NetworkingError {
             request: request,
             underlying: error,
             reason: "An element of the stream does not decode to \(type)"
-                + "\(fault.map { ": \($0)" } ?? ". The underlying error has the details.") "
-                + "To skip such elements, use onDecodingFailure."
+                + "\(fault.map { ": \($0)" } ?? ". The underlying error has the details.")"
+                + (canBeSkipped ? " To skip such elements, use onDecodingFailure." : "")
         )
     }
 

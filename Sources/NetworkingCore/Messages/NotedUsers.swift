@@ -2,7 +2,8 @@ import Synchronization
 
 // The user of a request is noted when its work begins, and compared where credentials are added. The work of a call
 // begins when the outermost part of the stack receives it. A list, a stream or a transfer notes its users once, and
-// each of its requests keeps them.
+// each of its requests keeps them. With the users, it notes the servers that the app can change, so that all of its
+// requests go to the servers at which it began.
 
 extension HTTPRequestData {
     /// Notes the user that a store of credentials has signed in, unless the request belongs to an earlier user.
@@ -65,7 +66,24 @@ extension HTTPRequestData {
         content.value.users.signIn(of: store)
     }
 
-    /// Returns the request as part of the work of another one: it belongs to the same users.
+    /// Returns the server for which a request is resolved, of a server that the app can change.
+    ///
+    /// It is the one in use when the work of the request began, or the current one for work of a single call.
+    ///
+    /// - Parameters:
+    ///   - object: The object that the app changes, which several stacks may share.
+    ///   - current: The server that is in use now.
+    /// - Returns: The server.
+    package mutating func server<Value: Sendable>(of object: some AnyObject & Sendable, current: Value) -> Value {
+        if let noted = content.value.users.server(of: object), let server = noted as? Value { return server }
+        if content.value.users.notesServers {
+            content.value.users.add(current, of: object)
+        }
+        return current
+    }
+
+    /// Returns the request as part of the work of another one: it belongs to the same users, and goes to the same
+    /// server if the app changes the server of the stack.
     ///
     /// - Parameter other: A request that ``NetworkingComponent/notingUsers(of:)`` has returned.
     /// - Returns: The request.
@@ -120,9 +138,17 @@ struct NotedUsers: Sendable {
         let first: FirstUser?
     }
 
+    private struct ServerNote: Sendable {
+        let object: any AnyObject & Sendable
+        let server: any Sendable
+    }
+
     private var notes: [Note] = []
+    private var servers: [ServerNote] = []
     /// Whether the users stay the same when the request is sent again.
     var areKept = false
+    /// Whether the request is resolved to note the users and servers of longer work.
+    var notesServers = false
 
     var isEmpty: Bool {
         notes.isEmpty && !areKept
@@ -155,6 +181,14 @@ struct NotedUsers: Sendable {
             return signIn != nil && known.signIn == signIn || known.principal == principal
         }
         return signIn != nil && notes[index].signIn == signIn || notes[index].principal == principal
+    }
+
+    func server(of object: some AnyObject & Sendable) -> (any Sendable)? {
+        servers.isEmpty ? nil : servers.first { $0.object === object }?.server
+    }
+
+    mutating func add(_ server: any Sendable, of object: any AnyObject & Sendable) {
+        servers.append(ServerNote(object: object, server: server))
     }
 
     // By index, because copying a note takes as long as all the rest.

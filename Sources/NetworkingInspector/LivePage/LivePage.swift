@@ -5,8 +5,8 @@ import NetworkingHAR
 import NetworkingCore
 import Synchronization
 
-/// The server of the page that shows calls as they happen.
-final class LivePage: HTTPHandler {
+/// The responses of the page that shows calls as they happen.
+final class LivePage: Sendable {
     // HTTPTypes has types with these names too.
     typealias HTTPRequest = FlyingFox.HTTPRequest
     typealias HTTPResponse = FlyingFox.HTTPResponse
@@ -15,13 +15,11 @@ final class LivePage: HTTPHandler {
     private static let maximumWait = Duration.seconds(20)
     /// The time that such a request waits for further changes after the first one.
     private static let minimumWait = Duration.milliseconds(100)
-    /// The time limit of the server for a response, in seconds; well above the maximum wait.
-    static let maximumResponseTime = 60.0
     /// The maximum number of calls in a response, so that a page that is opened late fills up gradually.
     private static let maximumCalls = 200
 
     private let inspector: NetworkInspector
-    private let clock: NetworkClock
+    let clock: NetworkClock
     private let token = RandomToken.make()
     /// The authorities that the page is served at; empty until they are known.
     private let authorities = Mutex<[String]>([])
@@ -40,8 +38,29 @@ final class LivePage: HTTPHandler {
         return url
     }
 
+    /// Returns the response to the head of a request, without its empty line.
+    ///
+    /// - Parameter head: The head; `nil` if it is too long.
+    /// - Returns: The response.
+    /// - Throws: `CancellationError` if the page ends.
+    func response(toHead head: ArraySlice<UInt8>?) async throws -> HTTPResponse {
+        guard let head, let request = HTTPRequest(head: head) else {
+            return protected(Self.text(.badRequest, "The request is malformed, or too long."))
+        }
+        do {
+            return try await handleRequest(request)
+        } catch {
+            try Task.checkCancellation()
+            return protected(Self.text(.internalServerError, "The response could not be created."))
+        }
+    }
+
     func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var response = try await self.response(to: request)
+        protected(try await response(to: request))
+    }
+
+    private func protected(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
         let fields: [(HTTPHeader, String)] = [
             // Another user could find the page in a browser's cache.
             (HTTPHeader("Cache-Control"), "no-store"),

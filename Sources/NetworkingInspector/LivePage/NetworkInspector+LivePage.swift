@@ -1,5 +1,4 @@
 #if Inspector
-import FlyingFox
 import FlyingSocks
 public import Foundation
 import NetworkingCore
@@ -53,25 +52,18 @@ extension NetworkInspector {
         port: UInt16 = 0,
         _ operation: (URL) async throws -> Result
     ) async throws -> Result {
+        try Task.checkCancellation()
         let page = LivePage(of: self, on: NetworkEnvironment.current.clock)
-        let server = try HTTPServer(
-            address: .inet(ip4: "127.0.0.1", port: port),
-            timeout: LivePage.maximumResponseTime,
-            logger: .disabled,
-            handler: page
-        )
+        let server: LivePageServer
+        do {
+            server = try await LivePageServer(port: port)
+        } catch let error as SocketError {
+            throw LivePageError(error, port: port)
+        }
         return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await server.run() }
-            group.addTask { try await server.waitUntilListening() }
-            do {
-                try await group.next()
-            } catch let error as SocketError {
-                throw LivePageError(error, port: port)
-            }
-            guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
-            let result = try await operation(try page.open(at: port))
-            group.cancelAll()
-            return result
+            group.addTask { try await server.run(page) }
+            defer { group.cancelAll() }
+            return try await operation(try page.open(at: server.port))
         }
     }
 }

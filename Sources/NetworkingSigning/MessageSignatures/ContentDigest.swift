@@ -77,6 +77,13 @@ extension SignableMessage {
         }
     }
 
+    /// Returns the message with the length that its body has now, so that reading it does not wait for the disk.
+    func measured() async throws -> SignableMessage {
+        guard case .request(var request) = self, let body = request.body, body.isOnDisk else { return self }
+        request.body = try await body.measuredOnce()
+        return .request(request)
+    }
+
     /// Compares the body with each digest of a supported algorithm; at least one is required.
     func checkContentDigest() async throws {
         let lines = lines(of: .contentDigest)

@@ -84,7 +84,7 @@ public struct MessageSigner: RequestSigner {
         if components.contains(where: { $0.name == "content-digest" }), !request.headerFields.contains(.contentDigest) {
             try await request.setContentDigest(digest)
         }
-        let message = SignableMessage.request(request)
+        let message = try await SignableMessage.request(request).measured()
         var fields = try SignatureFields(of: message)
         let signature = try MessageSignature(
             label: fields.label(label, for: keyID),

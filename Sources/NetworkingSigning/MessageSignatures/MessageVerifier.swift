@@ -125,6 +125,7 @@ public struct MessageVerifier: Sendable {
 
     @concurrent
     private func firstGood(in message: SignableMessage, label: String?) async throws -> MessageSignature {
+        let message = try await message.measured()
         let fields = try SignatureFields(of: message)
         let candidates = fields.labels.filter { label == nil || $0 == label }
         guard candidates.count <= Self.maximumSignatures else {

@@ -159,7 +159,7 @@ public struct EventStream: AsyncSequence, Sendable {
                     if let event = try readEvent() {
                         fruitless = 0
                         guard event.data != terminator else { break }
-                        return event
+                        return source.attached(event)
                     }
                     guard try await read() else { break }
                 }
@@ -280,6 +280,7 @@ struct EventSource: Sendable {
     /// The environment of the waits between two connections.
     private let environment: NetworkEnvironment
     private let deadline = SpanningDeadline()
+    private let stream: ServerSentEvent.Stream
     private let send: @Sendable (HTTPRequestData) async throws -> ResponseStream
 
     init(
@@ -301,7 +302,15 @@ struct EventSource: Sendable {
         var resolved = resolve(request)
         resolved.spanningDeadline = deadline
         self.resolved = resolved
+        stream = ServerSentEvent.Stream(request, resolved.decoder)
         self.send = send
+    }
+
+    /// Returns an event of the stream, which decodes its data with the decoder of the stack.
+    func attached(_ event: ServerSentEvent) -> ServerSentEvent {
+        var event = event
+        event.stream = stream
+        return event
     }
 
     /// Whether the stream may connect again after a connection has ended.

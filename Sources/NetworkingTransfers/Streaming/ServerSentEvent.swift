@@ -11,6 +11,9 @@ public struct ServerSentEvent: Sendable, Hashable {
     /// The last id that the server has sent, with this event or before; empty if there was none.
     public var id: String
 
+    /// The stream that has returned the event; `nil` for an event that was created otherwise.
+    var stream: Stream?
+
     /// Creates an event.
     ///
     /// - Parameters:
@@ -21,6 +24,57 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.type = type
         self.data = data
         self.id = id
+    }
+
+    /// Decodes the data.
+    ///
+    /// ```swift
+    /// for try await event in try await network.events(.get("news")) where event.type == "numbers" {
+    ///     print(try event.json(as: [Int].self))
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The value.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/decoding``.
+    public func json<Value: Decodable>(
+        as type: Value.Type = Value.self,
+        decoder: (any BodyDecoder)? = nil
+    ) throws(NetworkingError) -> Value {
+        let bytes = Data(data.utf8)
+        do {
+            return try (decoder ?? stream?.decoder ?? JSONDecoder()).decode(type, from: bytes)
+        } catch {
+            let request = stream?.request ?? HTTPRequestData()
+            throw NetworkingError.undecodableElement(bytes, of: request, as: type, error, canBeSkipped: false)
+        }
+    }
+
+    /// The part of a stream that its events need to decode their data.
+    final class Stream: Sendable {
+        let request: HTTPRequestData
+        let decoder: (any BodyDecoder)?
+
+        init(_ request: HTTPRequestData, _ decoder: (any BodyDecoder)?) {
+            self.request = request
+            self.decoder = decoder
+        }
+    }
+}
+
+extension ServerSentEvent {
+    /// Whether two events have the same type, data and id.
+    public static func == (lhs: ServerSentEvent, rhs: ServerSentEvent) -> Bool {
+        lhs.type == rhs.type && lhs.data == rhs.data && lhs.id == rhs.id
+    }
+
+    /// Hashes the type, the data and the id.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(type)
+        hasher.combine(data)
+        hasher.combine(id)
     }
 }
 

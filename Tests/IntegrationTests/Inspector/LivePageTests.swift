@@ -128,6 +128,45 @@ extension Loopback {
             }
         }
 
+        #if LoopbackRedirect
+        /// Requests of several programs, byte by byte.
+        @Test func everyLineOfARequestCounts() async throws {
+            try await inspector.withLivePage { url in
+                let port = try #require(url.port)
+                func status(_ lines: [String], _ rest: String = "") async throws -> String {
+                    let head = ["GET \(url.path()) HTTP/1.1"] + lines + ["", rest]
+                    let text = try await RawConnection.send(head.joined(separator: "\r\n"), port: port)
+                    return String(text.prefix(12))
+                }
+                let host = "Host: 127.0.0.1:\(port)"
+                #expect(try await status([host]) == "HTTP/1.1 200")
+                #expect(try await status([host], "more than the head") == "HTTP/1.1 200")
+                #expect(try await status([host, host]) == "HTTP/1.1 400")
+                #expect(try await status(["Host: evil.example", host]) == "HTTP/1.1 400")
+                #expect(try await status([host, "Host: evil.example"]) == "HTTP/1.1 400")
+                #expect(try await status(["\(host), evil.example"]) == "HTTP/1.1 403")
+                #expect(try await status([host, "A: \(String(repeating: "a", count: 40_000))"]) == "HTTP/1.1 400")
+            }
+        }
+        #endif
+
+        /// Connections that browsers open ahead of time do not hold back requests, and end with the page.
+        @Test func idleConnectionsDoNotHoldBackRequests() async throws {
+            let session = URLSession(configuration: .ephemeral)
+            try await inspector.withLivePage { url in
+                #if LoopbackRedirect
+                let port = try #require(url.port)
+                let idle = try (0..<8).map { _ in try RawConnection(port: port) }
+                defer { withExtendedLifetime(idle) {} }
+                #endif
+                for _ in 0..<3 {
+                    let (_, response) = try await session.data(for: URLRequest(url: url))
+                    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+                }
+            }
+            session.invalidateAndCancel()
+        }
+
         @Test func reportsAPortInUse() async throws {
             try await inspector.withLivePage { url in
                 let port = try #require(url.port.map(UInt16.init))

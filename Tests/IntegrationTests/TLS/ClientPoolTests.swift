@@ -65,6 +65,25 @@ extension Loopback {
         }
 
         /// Any group that is not NIO's own, as that of Network.framework on Apple's platforms.
+        /// A server may be replaced by one without HTTP/2.
+        @Test func protocolOfTheLastResponseDecidesWhetherUsersShareAConnection() {
+            let servers = MultiplexedServers()
+            let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/")
+            #expect(!servers.contains(request))
+            servers.record(isMultiplexed: true, of: request)
+            #expect(servers.contains(request))
+            #expect(servers.contains(request.with(\.authority, "API.example.com:443")))
+            #expect(!servers.contains(request.with(\.authority, "api.example.com:8443")))
+            #expect(!servers.contains(request.with(\.scheme, "http")))
+            servers.record(isMultiplexed: false, of: request.with(\.authority, "other.example.com"))
+            #expect(servers.contains(request))
+            servers.record(isMultiplexed: false, of: request)
+            #expect(!servers.contains(request))
+            servers.record(isMultiplexed: true, of: request.with(\.scheme, "http"))
+            #expect(!servers.contains(request.with(\.scheme, "http")))
+            #expect(!servers.contains(request))
+        }
+
         @Test func eventLoopsThatDoNotShowCertificatesAreRefused() {
             let error = #expect(throws: ServerTrustError.self) {
                 try AsyncHTTPClientTransport(trust: ServerTrust(), eventLoopGroup: ForeignGroup())

@@ -202,6 +202,41 @@ struct NotedUserTests {
         #expect(try await network.data(request).status == .ok)
     }
 
+    /// The session of the next user has expired, too.
+    @Test func nothingIsRefreshedForTheNextUser() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Networking.Session>(refreshing: [
+            .success(Networking.Session(userID: "bob", accessToken: "fresh"))
+        ])
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"), delegate: delegate)
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.authenticated(with: store, at: ["api.example.com"])
+            .modified(
+                Sending { request, upstream in
+                    let expired = Networking.Session(userID: "bob", accessToken: "old", expirationDate: .distantPast)
+                    store.set(expired)
+                    return try await upstream.send(request)
+                }
+            )
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(transport.requests.isEmpty)
+        #expect(delegate.calls.isEmpty)
+    }
+
+    /// A signer has no part that notes the user before it waits for the store.
+    @Test func credentialsThatAreAwaitedAreThoseOfTheUserWhoWaits() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Networking.Session>(refreshing: [
+            .success(Networking.Session(userID: "bob", accessToken: "bob"))
+        ])
+        let expired = Networking.Session(userID: "alice", accessToken: "old", expirationDate: .distantPast)
+        let store = TokenStore(expired, delegate: delegate)
+        let error = await #expect(throws: NetworkingError.self) {
+            try await store.grant(for: request, over: MockTransport { _ in .ok() })
+        }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(delegate.calls.count == 1)
+    }
+
     @Test func firstUserOfWorkThatBeganSignedOutIsItsUser() async throws {
         let delegate = ScriptedAuthenticationDelegate<Networking.Session>(authorizing: [
             .success(Networking.Session(userID: "alice", accessToken: "alice"))

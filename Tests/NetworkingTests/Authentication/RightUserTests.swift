@@ -454,6 +454,29 @@ struct Work: Sendable, CustomTestStringConvertible {
                 )
             try await scene.sendFromAnOutbox(over: network, with: ManualConnectivity())
         },
+        Work("Outbox, a 401 after the change", fails: false) { scene in
+            let network = scene.network { number, _ in
+                guard number == 1 else { return .ok() }
+                scene.changeUser()
+                return .status(.unauthorized)
+            }
+            try await scene.sendFromAnOutbox(over: network, with: ManualConnectivity())
+        },
+        Work("Outbox, an error of the app after the change", fails: false) { scene in
+            struct NotSignedIn: Error {}
+            let network = scene.network()
+                .modified(
+                    Sending { request, upstream in
+                        scene.changeUser()
+                        do {
+                            return try await upstream.send(request)
+                        } catch is NetworkingError {
+                            throw NotSignedIn()
+                        }
+                    }
+                )
+            try await scene.sendFromAnOutbox(over: network, with: ManualConnectivity())
+        },
         Work("Outbox, during the check of the network", fails: false) { scene in
             try await scene.sendFromAnOutbox(over: scene.network(), with: ChangingConnectivity(scene: scene))
         },
@@ -504,11 +527,12 @@ extension Scene {
             _ = try await outbox.flush()
         }
         let entries = try await outbox.entries()
-        if tokens.isEmpty {
+        if tokens.count == countAtChange {
             // The entry waits for its user.
             #expect(entries.map(\.progress.isDead) == [false])
-            // The attempt for another user does not count.
-            #expect(change != .anotherUser || entries.map(\.progress.attempts) == [0])
+            // The attempt says nothing about the entry.
+            #expect(entries.map(\.progress.attempts) == [0])
+            #expect(entries.map(\.progress.lastFailure) == [nil])
         } else {
             #expect(entries.isEmpty)
         }

@@ -264,6 +264,53 @@ struct SlowCacheStoreTests {
         #expect(store.memory.count == CacheWrites.maximumCount)
     }
 
+    /// The store works again, so that a response waits for its entry.
+    @Test func responsesWaitForTheirWritesAgainAfterASlowOne() async throws {
+        let writes = CacheWrites()
+        let gates = [MockGate(), MockGate()]
+        @Sendable func change(_ number: Int) async -> CacheBypass? {
+            guard let place = writes.place(for: "/\(number)") else { return .store }
+            return await writes.run(place, isInline: false) {
+                try? await gates[number].wait()
+                return .size
+            }
+        }
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        try await withEnvironment(environment) {
+            let slow = Task { await change(0) }
+            try await clock.advance(by: CacheWrites.patience, afterSleepers: 1)
+            #expect(await slow.value == nil)
+            gates[0].open()
+            try await writes.flush()
+            let later = Task { await change(1) }
+            try await eventually("the response waits") { clock.sleepers == 1 }
+            gates[1].open()
+            #expect(await later.value == .size)
+        }
+    }
+
+    /// Each change makes room for another one.
+    @Test func changesThatHaveEndedDoNotCount() async throws {
+        let network = server().cached(in: ResponseCache(in: store)).environment(\.clock, .manual(clock))
+        for number in 1...CacheWrites.maximumCount + 10 {
+            _ = try await text(network) { $0.target = "/\(number)" }
+            #expect(store.memory.count == number)
+        }
+    }
+
+    /// A change of one URL does not hold back reads of another one.
+    @Test func readsOfOtherURLsDoNotWaitForASlowWrite() async throws {
+        let cache = ResponseCache(in: store)
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
+        _ = try await text(network) { $0.target = "/stored" }
+        store.hold(.write)
+        _ = try await text(network, past: CacheWrites.patience, of: .write) { $0.target = "/slow" }
+        #expect(try await network.data(.lawful.with { $0.target = "/stored" }).isCached)
+        store.release()
+        try await cache.flush()
+    }
+
     /// All callers of a shared exchange receive the same response.
     @Test(arguments: [true, false]) func sharedResponseIsStoredOnce(isInMemory: Bool) async throws {
         let (gate, events) = (MockGate(), EventRecorder())

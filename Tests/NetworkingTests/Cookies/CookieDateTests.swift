@@ -35,4 +35,22 @@ struct CookieDateTests {
     func rejectsTextThatIsNoDate(text: String) {
         #expect(Date(cookieDate: text) == nil)
     }
+
+    /// Every byte that separates tokens, and bytes next to them that do not.
+    @Test(arguments: 0x01...0x7F as ClosedRange<UInt8>)
+    func separatesTokensAtDelimitersOnly(byte: UInt8) {
+        let ranges: [ClosedRange<UInt8>] = [0x09...0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E]
+        let text = ["06", "Nov", "1994", "08:49:37"].joined(separator: String(UnicodeScalar(byte)))
+        #expect((Date(cookieDate: text) != nil) == ranges.contains { $0.contains(byte) })
+    }
+
+    @Test(arguments: [
+        ("Wed", "09 Jun 2100 10:18:14 GMT", true), ("Wed", "Thu", true), ("09 Jun 2100", "10:18:14", true),
+        ("09 Jun 2100 10:18:14", "Wed", false), ("09 Jun 2100 10:18:14", "5", false), ("09 Jun 2100", "b", false),
+        ("09 Jun 2100", "GMT", false), ("09 Jun 10:18:14", "2100", true), ("Jun 2100 10:18:14", "9", true),
+    ])
+    func textAddsTheMissingPartsOnly(text: String, more: String, adds: Bool) {
+        var date = CookieDate(text[...])
+        #expect(date.add(more[...]) == adds)
+    }
 }

@@ -102,6 +102,144 @@ struct SwitchableServerTests {
         #expect(urls.isSubset(of: ["https://a.example/v1/users", "https://b.example/v2/users"]))
     }
 
+    // MARK: Lists, streams and transfers
+
+    /// Work that sends several requests, or waits before it sends one, and changes the server meanwhile.
+    struct Work: Sendable, CustomTestStringConvertible {
+        typealias Run =
+            @Sendable (AnyNetworkingComponent, _ changeServer: @Sendable () throws -> Void) async throws -> Void
+
+        let testDescription: String
+        let paths: [String]
+        let run: Run
+
+        init(_ name: String, _ paths: [String], _ run: @escaping Run) {
+            testDescription = name
+            self.paths = paths
+            self.run = run
+        }
+
+        private static let items = HTTPRequestData(path: "items")
+
+        private static func pages(_ name: String, _ rule: PageRule<[Int]>) -> Work {
+            Work("pages(_:), \(name)", ["/v1/items", "/v1/items?page=2"]) { network, changeServer in
+                let pages = network.pages(items, as: [Int].self, next: rule)
+                for try await page in pages.responses {
+                    guard page.number == 1 else { break }
+                    try changeServer()
+                }
+            }
+        }
+
+        static let all = [
+            pages("of a changed request", .number { $0.isEmpty }),
+            pages("of a new request", .custom { _, _, _ in HTTPRequestData(path: "items?page=2") }),
+            pages("of a link", .link),
+            pages("of a relative URL", .url { _ in "?page=2" }),
+            Work("elements(_:)", ["/v1/items", "/v1/items?page=2"]) { network, changeServer in
+                let pages = network.pages(items, as: [Int].self, next: .number { $0.isEmpty })
+                var isFirst = true
+                for try await _ in pages.elements({ $0 }) {
+                    guard isFirst else { break }
+                    isFirst = false
+                    try changeServer()
+                }
+            },
+            Work("events(_:)", ["/v1/events", "/v1/events"]) { network, changeServer in
+                for try await _ in try await network.events(HTTPRequestData(path: "events")) {
+                    try changeServer()
+                }
+            },
+            Work("storedThenFresh(_:)", ["/v1/items", "/v1/items"]) { network, changeServer in
+                try await network.data(items)
+                for try await response in network.storedThenFresh(items) where response.isCached {
+                    try changeServer()
+                }
+            },
+            Work("storedThenFresh(_:), typed", ["/v1/items", "/v1/items"]) { network, changeServer in
+                try await network.data(items)
+                for try await (_, response) in network.storedThenFresh(Request<[Int]>(items)) where response.isCached {
+                    try changeServer()
+                }
+            },
+            Work("transfer(downloading:), after a pause", ["/v1/slow", "/v1/slow"]) { network, changeServer in
+                try await withTemporaryDirectory { directory in
+                    let file = directory.appending(path: "file")
+                    let requests = RequestRecorder()
+                    let transfer = network.recorded(by: requests)
+                        .transfer(downloading: HTTPRequestData(path: "slow"), to: file)
+                    try await eventually("the request is sent") { !requests.requests.isEmpty }
+                    await transfer.pause()
+                    try changeServer()
+                    transfer.resume()
+                    _ = try await transfer.value
+                }
+            },
+            Work("a list of the app", ["/v1/items", "/v1/items/2"]) { network, changeServer in
+                let first = network.notingUsers(of: items)
+                try await network.data(first)
+                try changeServer()
+                try await network.data(HTTPRequestData(path: "items/2").keepingUsers(of: first))
+            },
+        ]
+
+        /// Work that begins when it is created, and sends its request later.
+        static let handles = [
+            Work("prepare(_:)", ["/v1/items"]) { network, changeServer in
+                let call = network.prepare(items)
+                try changeServer()
+                _ = try await call.value
+            },
+            Work("notingUsers(of:)", ["/v1/items"]) { network, changeServer in
+                let request = network.notingUsers(of: items)
+                try changeServer()
+                try await network.data(request)
+            },
+        ]
+    }
+
+    /// The next page of the other server would be one of another list.
+    @Test(arguments: Work.all + Work.handles)
+    func workStaysAtTheServerWhereItBegan(work: Work) async throws {
+        let countAtChange = Locked(0)
+        let isHeld = Locked(true)
+        let gate = MockGate()
+        let transport = MockTransport { request in
+            switch request.path {
+            case "/v1/events": return countAtChange.value == 0 ? .events("id: 7\ndata: a\n\n") : .status(.noContent)
+            case "/v1/slow":
+                let isFirst = isHeld.withLock { isHeld in
+                    defer { isHeld = false }
+                    return isHeld
+                }
+                return isFirst ? .chunks(["01234", .wait(for: gate), "56789"]) : .ok(Data("0123456789".utf8))
+            default:
+                return .json(text: "[1]")
+                    .headerFields([
+                        .cacheControl: "max-age=60", .init("Link")!: #"<?page=2>; rel="next""#,
+                    ])
+            }
+        }
+        let network = AnyNetworkingComponent(
+            transport.authenticated(with: BearerCredentials(token: "secret")).cached()
+                .environment(\.clock, .immediate()).server(baseURL: server)
+        )
+        try await work.run(network) { [server, serverB] in
+            countAtChange.withLock { $0 = transport.requests.count }
+            try server.change(to: serverB)
+        }
+        gate.open()
+        #expect(Set(transport.requests.map(\.authority)) == ["a.example"])
+        #expect(transport.requests.map { $0.target?.replacing("?page=1", with: "") } == work.paths)
+        // The credentials may be those of the new server by now.
+        let isAuthorized = transport.requests.map { $0.headerFields[.authorization] != nil }
+        #expect(isAuthorized == work.paths.indices.map { $0 < countAtChange.value })
+
+        try await network.data(HTTPRequestData(path: "later"))
+        #expect(transport.requests.last?.url?.absoluteString == "https://b.example/v2/later")
+        #expect(transport.requests.last?.headerFields[.authorization] == "Bearer secret")
+    }
+
     // MARK: Credentials
 
     @Test func tokenIsSentToTheCurrentServerOnly() async throws {

@@ -195,6 +195,71 @@ struct SideRequestTests {
         #expect(handled.withLock { $0 } == [false])
     }
 
+    // MARK: Requests of responses and errors
+
+    /// Returns the request of a response, as a stack has sent it.
+    private func sentRequest(of network: some NetworkingComponent) async throws -> HTTPRequestData {
+        try await network.data(request()).sentRequest
+    }
+
+    /// The outermost part of a stack delivers a body in memory to the sink.
+    @Test func sentRequestBeginsANewCall() async throws {
+        let stored = Sending { request, _ in
+            HTTPResponseData(request: request, http: HTTPResponse(status: .ok), body: .collected(Data("body".utf8)))
+        }
+        let network = MockTransport().modified(stored)
+        var again = try await sentRequest(of: network)
+        let sink = CollectingSink()
+        again.sink = sink
+        _ = try await network.send(again)
+        #expect(sink.data == Data("body".utf8))
+    }
+
+    /// The clock of the former call does not measure another one.
+    @Test func sentRequestIsNotMeasuredWithItsFormerCall() async throws {
+        func stack(_ clock: ManualClock) -> some NetworkingComponent {
+            MockTransport { _ in
+                clock.advance(by: .seconds(1))
+                return .ok()
+            }
+            .instrument().environment(\.clock, .manual(clock))
+        }
+        let again = try await sentRequest(of: stack(ManualClock()))
+        let metrics = try #require(try await stack(ManualClock()).data(again).metrics)
+        #expect(metrics.attempts == 1)
+        #expect(metrics.duration == .seconds(1))
+    }
+
+    @Test func sentRequestHasATraceOfItsOwn() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let again = try await sentRequest(of: transport.traced())
+        _ = try await transport.traced().data(again)
+        let traces = transport.requests.compactMap { $0.traceContext?.parent.traceID }
+        #expect(traces.count == 2)
+        #expect(Set(traces).count == 2)
+    }
+
+    @Test func sentRequestHasNotTheTimeLimitOfItsFormerCall() async throws {
+        /// A transport that ends its exchanges at the limit itself.
+        struct LimitedTransport: NetworkingTransport {
+            let limits = Journal()
+
+            func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                limits.note(request.exchangeLimit == nil ? "none" : "limited")
+                return HTTPResponseData(request: request)
+            }
+
+            func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+                true
+            }
+        }
+
+        let transport = LimitedTransport()
+        let again = try await sentRequest(of: transport.timeout(.seconds(10)))
+        try await transport.data(again)
+        #expect(transport.limits.entries == ["limited", "none"])
+    }
+
     @Test(arguments: ways)
     func requestIsRefreshedRedirectedAndLimited(side: Side, method: Method) async throws {
         let witness = Witness(at: side)

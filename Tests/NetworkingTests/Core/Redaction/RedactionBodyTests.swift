@@ -176,6 +176,10 @@ struct RedactionBodyTests {
         ("Authorization: Bearer hunter2\nAccept: a", #"Authorization: <redacted>\nAccept: a"#),
         ("user: emily\n  password: hunter2\n", #"user: emily\n  password: <redacted>\n"#),
         ("password: |\n  hunter2\n", "password: <redacted>"),
+        ("- password: hunter2\n- a: b\n", #"- password: <redacted>\n- a: b\n"#),
+        (#"password="a\"hunter2" x"#, #"password="<redacted>" x"#),
+        (#"password=\"hunter2\" x"#, #"password=\"<redacted>" x"#),
+        (#"password='a\'hunter2' x=1"#, "password='<redacted>' x=1"),
         ("the code = 7 and the key: value of a monkey", "the code = <redacted>"),
         ("max_tokens=5, monkey=7, secretary: x", "max_tokens=5, monkey=7, secretary: x"),
         ("no names: a < b, c = d, e : f", "no names: a < b, c = d, e : f"),
@@ -197,6 +201,8 @@ struct RedactionBodyTests {
         (#"<input name="password" value="hunter2"><p>x</p>"#, #"<input name="<redacted>" value="<redacted>"><p>x</p>"#),
         ("<input name='pin' value=hunter2><p>x", "<input name='<redacted>' value=<redacted>><p>x"),
         ("<entry key='api_key'>hunter2</entry>", "<entry key='<redacted>'><redacted></entry>"),
+        ("<INPUT NAME='pin' VALUE='hunter2'>x<b>y</b>", "<INPUT NAME='<redacted>' VALUE='<redacted>'>x<b>y</b>"),
+        ("<KEY>password</KEY><string>hunter2</string>", "<KEY>password</KEY><string><redacted></string>"),
         (
             "<dict><key>password</key><string>hunter2</string><key>a</key><string>b</string></dict>",
             "<dict><key>password</key><string><redacted></string><key>a</key><string>b</string></dict>"

@@ -23,6 +23,18 @@ struct RedirectedTests {
         #expect(outside.requests.map(\.path) == ["/a"])
     }
 
+    /// A fragment belongs to the app that shows the response (RFC 9110 section 10.2.2).
+    @Test(arguments: ["/b#part", "https://example.com/b#part", "//example.com/b?#part", "/b#a#b?c"])
+    func fragmentOfALocationIsNotSentAndStaysInIt(location: String) async throws {
+        let transport = MockTransport([.redirect(to: location).headerFields([.setCookie: "a=1"]), .text("there")])
+        let request = HTTPRequestData(url: try #require(URL(string: "https://example.com/a#own")))
+        let response = try await transport.redirected().data(request)
+        #expect(transport.requests.allSatisfy { $0.target?.contains("#") == false })
+        #expect(response.data == Data("there".utf8))
+        #expect(response.url?.fragment() == nil)
+        #expect(response.redirects.map { $0.response.headerFields[.location] } == [location])
+    }
+
     @Test func transportFollowsWithoutTheModifier() async throws {
         let recorder = RequestRecorder()
         let transport = MockTransport([.redirect(to: "/b"), .text("there")])

@@ -121,6 +121,27 @@ struct DeduplicatedKeyTests {
         #expect(try await exchanges(shared, shared.timeout(.seconds(300))) == 2)
     }
 
+    /// The exchange would end with the time limit of the request that started it.
+    @Test(arguments: ["head", "connect", "idle", "whole"])
+    func requestWithAnotherTimeLimitDoesNotShareAnExchange(limit: String) async throws {
+        let transport = MockTransport { [held] _ in .held(by: held) }
+        let network = transport.timeout(.seconds(60)).deduplicated(sharing: inFlight)
+        let limited = HTTPRequestData.lawful.with { request in
+            switch limit {
+            case "head": request.headTimeout = .seconds(90)
+            case "connect": request.connectTimeout = .seconds(90)
+            case "idle": request.idleTimeout = .seconds(90)
+            default: request.timeout = .seconds(90)
+            }
+        }
+        let first = Task { try await network.data(.lawful) }
+        try await held.waitForRequests()
+        let second = Task { try await network.data(limited) }
+        try await eventually("both requests are sent") { held.requests.count == 2 }
+        held.respond()
+        _ = try await (first.value, second.value)
+    }
+
     // MARK: Work of outer parts
 
     @Test func requestWhoseRedirectsAreFollowedFurtherOutDoesNotShareAnExchange() async throws {

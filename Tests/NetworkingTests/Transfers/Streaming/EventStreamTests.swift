@@ -383,6 +383,83 @@ struct EventStreamTests {
     }
 }
 
+extension EventStreamTests {
+    // MARK: Events of several types
+
+    private struct Order: Decodable, Sendable, Equatable {
+        let orderID: Int
+    }
+
+    private var snakeCase: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .custom { path in
+            path.last?.stringValue == "order_id" ? AnyKey("orderID") : path.last ?? AnyKey("")
+        }
+        return decoder
+    }
+
+    private struct AnyKey: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ stringValue: String) {
+            self.stringValue = stringValue
+        }
+
+        init(stringValue: String) {
+            self.init(stringValue)
+        }
+
+        init?(intValue: Int) {
+            nil
+        }
+    }
+
+    private func events() -> MockTransport {
+        MockTransport { _ in
+            .events(.text("event: order\ndata: {\"order_id\":\ndata: 7}\n\nevent: note\ndata: hunter2\n\n"), .hang)
+        }
+    }
+
+    @Test(arguments: ["stack", "request", "argument"])
+    func eventDecodesItsDataWithTheDecoderOfTheStack(place: String) async throws {
+        let network = AnyNetworkingComponent(
+            place == "stack" ? AnyNetworkingComponent(events().decoder(snakeCase)) : AnyNetworkingComponent(events())
+        )
+        let request = HTTPRequestData.lawful.with { request in
+            if place == "request" { request.decoder = snakeCase }
+        }
+        var iterator = try await network.events(request).makeAsyncIterator()
+        let event = try #require(try await iterator.next())
+        let decoder = place == "argument" ? snakeCase : nil
+        #expect(try event.json(as: Order.self, decoder: decoder) == Order(orderID: 7))
+        let order: Order = try event.json(decoder: decoder)
+        #expect(order.orderID == 7)
+        // The decoder is no part of the event.
+        #expect(event == ServerSentEvent(type: "order", data: "{\"order_id\":\n7}"))
+        #expect(Set([event, ServerSentEvent(type: "order", data: "{\"order_id\":\n7}")]).count == 1)
+    }
+
+    @Test func errorOfAnEventNamesItsFaultWithoutItsData() async throws {
+        var iterator = try await events().events(.lawful).makeAsyncIterator()
+        let event = try #require(try await iterator.next())
+        let error = #expect(throws: NetworkingError.self) { try event.json(as: Order.self) }
+        #expect(error?.kind == .decoding)
+        #expect(error?.request.path == HTTPRequestData.lawful.path)
+        #expect(error?.reason.contains("the key \"orderID\" is missing") == true)
+        #expect(error?.reason.contains("onDecodingFailure") == false)
+        let note = try #require(try await iterator.next())
+        let failure = #expect(throws: NetworkingError.self) { try note.json(as: Order.self) }
+        #expect(failure.map { "\($0)".contains("hunter2") } == false)
+    }
+
+    /// An event that the app has created, for example in a test.
+    @Test func eventWithoutAStreamUsesAPlainDecoder() throws {
+        #expect(try ServerSentEvent(data: "[1]").json(as: [Int].self) == [1])
+        #expect(throws: NetworkingError.self) { try ServerSentEvent(data: "[").json(as: [Int].self) }
+    }
+}
+
 extension HTTPRequestData {
     fileprivate var lastEventID: String? {
         headerFields.first { $0.name.canonicalName == "last-event-id" }?.value

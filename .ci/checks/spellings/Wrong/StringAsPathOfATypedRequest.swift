@@ -1,0 +1,6 @@
+// error: Write RequestPath(path), or interpolate its values into a literal.
+import Networking
+
+func wrong(path: String) -> Request<[Int]> {
+    .delete("users/" + path)
+}
