@@ -209,13 +209,8 @@ extension HTTPRequestData {
     /// The fields and query items with credentials that parts of the stack have set on the way, in addition to an
     /// Authorization field of a request that ``isAuthorized``.
     private var credentialsOfWay: [CredentialServers.Owner] {
-        get { self[option: CredentialsOfWay.self] }
-        set { self[option: CredentialsOfWay.self] = newValue }
-    }
-
-    private enum CredentialsOfWay: RequestOption {
-        static let defaultValue: [CredentialServers.Owner] = []
-        static let isSetByStack = true
+        get { self[.credentialsOfWay] }
+        set { self[.credentialsOfWay] = newValue }
     }
 
     // MARK: Through redirects
@@ -230,4 +225,13 @@ extension HTTPRequestData {
             settings.custom.removeCredentials()
         }
     }
+}
+
+extension RequestOptionKey {
+    fileprivate static let credentialsOfWay = RequestOption<[CredentialServers.Owner]>(
+        "credentialsOfWay",
+        default: [],
+        affects: .nothing,
+        isSetByStack: true
+    )
 }

@@ -226,12 +226,12 @@ extension String {
 
 extension HTTPRequestData: Hashable {
     /// Compares method, URL, header fields, body, and the options that affect responses
-    /// (``RequestOption/identity(of:)``).
+    /// (``RequestOption/Effect/responses``).
     ///
     /// Identifiers, sinks, progress handlers and the other options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.line == rhs.line && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
-            && lhs.settings.custom.identities.affectingResponses == rhs.settings.custom.identities.affectingResponses
+            && lhs.settings.identities.affectingResponses == rhs.settings.identities.affectingResponses
     }
 
     /// Hashes the parts that equality compares.
