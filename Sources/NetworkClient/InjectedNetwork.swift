@@ -29,19 +29,19 @@ public struct InjectedNetwork: ForwardingComponent {
 
     /// Rewrites a request as the current client's network does.
     public func resolve(_ request: inout HTTPRequestData) {
-        request[option: ClientOption.self] = NetworkClient.current.id
+        request[.client] = NetworkClient.current.id
         upstream.resolve(&request)
     }
 }
 
-/// The client that a request is sent through, so that no request gets the response of another client.
-private enum ClientOption: RequestOption {
-    static let defaultValue: NetworkClient.ID? = nil
-    static let isSetByStack = true
-
-    static func identity(of value: NetworkClient.ID?) -> (any Hashable & Sendable)? {
-        value
-    }
+extension RequestOptionKey {
+    /// The client that a request is sent through, so that no request gets the response of another client.
+    fileprivate static let client = RequestOption<NetworkClient.ID?>(
+        "client",
+        default: nil,
+        affects: .responses,
+        isSetByStack: true
+    )
 }
 
 extension InjectedNetwork: CustomStringConvertible {

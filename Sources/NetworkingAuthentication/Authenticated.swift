@@ -366,17 +366,21 @@ extension HTTPRequestData {
 
     /// The schemes, in lower case, of the credentials that wait for a challenge, outermost first.
     private var offeredSchemes: [String] {
-        get { self[option: OfferedSchemes.self] }
-        set { self[option: OfferedSchemes.self] = newValue }
-    }
-
-    private enum OfferedSchemes: SendingOption {
-        static let defaultValue: [String] = []
-        static let isSetByStack = true
+        get { self[.offeredSchemes] }
+        set { self[.offeredSchemes] = newValue }
     }
 
     /// Whether the body and the sink can both be used again.
     package func canBeSentAgain(_ sinkUse: SinkUse?) -> Bool {
         body?.isReplayable ?? true && sinkUse?.canStartOver ?? true
     }
+}
+
+extension RequestOptionKey {
+    fileprivate static let offeredSchemes = RequestOption<[String]>(
+        "offeredSchemes",
+        default: [],
+        affects: .sending,
+        isSetByStack: true
+    )
 }

@@ -52,19 +52,14 @@ public enum CacheMode: Sendable, Hashable {
 }
 
 extension HTTPRequestData {
-    fileprivate enum CacheModeOption: SendingOption {
-        static let defaultValue = CacheMode.standard
-        static let name = "cacheMode"
-    }
-
     /// The policy that the stack's `cached` applies to the request; ``CacheMode/standard`` by default.
     public var cacheMode: CacheMode {
-        get { self[option: CacheModeOption.self] }
-        set { self[option: CacheModeOption.self] = newValue }
+        get { self[.cacheMode] }
+        set { self[.cacheMode] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/cacheMode``.
-    public static let cacheMode = RequestOptionKey(HTTPRequestData.CacheModeOption.self)
+    public static let cacheMode = RequestOption("cacheMode", default: CacheMode.standard, affects: .sending)
 }

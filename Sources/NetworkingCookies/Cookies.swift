@@ -39,23 +39,14 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// Whether `cookies(in:)` adds cookies to this request and stores those of its response; `true` by default.
     public var usesCookieJar: Bool {
-        get { self[option: UsesCookieJarOption.self] }
-        set { self[option: UsesCookieJarOption.self] = newValue }
-    }
-
-    fileprivate enum UsesCookieJarOption: RequestOption {
-        static let name = "usesCookieJar"
-        static let defaultValue = true
-
-        static func identity(of value: Bool) -> (any Hashable & Sendable)? {
-            value
-        }
+        get { self[.usesCookieJar] }
+        set { self[.usesCookieJar] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/usesCookieJar``.
-    public static let usesCookieJar = RequestOptionKey(HTTPRequestData.UsesCookieJarOption.self)
+    public static let usesCookieJar = RequestOption("usesCookieJar", default: true, affects: .responses)
 }
 
 extension StackRole {

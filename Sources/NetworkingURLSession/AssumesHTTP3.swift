@@ -6,17 +6,12 @@ extension HTTPRequestData {
     /// `false` by default. URLSession on Apple's platforms reads it (`URLRequest.assumesHTTP3Capable`) and falls back
     /// to HTTP/2. Other transports do not speak HTTP/3, and the stack's diagnostics report the option.
     public var assumesHTTP3: Bool {
-        get { self[option: AssumesHTTP3.self] }
-        set { self[option: AssumesHTTP3.self] = newValue }
-    }
-
-    fileprivate enum AssumesHTTP3: SendingOption {
-        static let name = "assumesHTTP3"
-        static let defaultValue = false
+        get { self[.assumesHTTP3] }
+        set { self[.assumesHTTP3] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/assumesHTTP3``.
-    public static let assumesHTTP3 = RequestOptionKey(HTTPRequestData.AssumesHTTP3.self)
+    public static let assumesHTTP3 = RequestOption("assumesHTTP3", default: false, affects: .sending)
 }

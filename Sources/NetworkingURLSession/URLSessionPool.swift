@@ -144,7 +144,7 @@ extension HTTPRequestData {
     /// is needed.
     fileprivate var needsOwnConnection: Bool {
         #if canImport(FoundationNetworking)
-        box?.value.isResentByTransport == false || !mayBeSentTwice && (body == nil || body?.length == 0)
+        forbidsResending || !mayBeSentTwice && (body == nil || body?.length == 0)
         #else
         false
         #endif

@@ -121,10 +121,6 @@ struct TokenResponse: Decodable {
     let refreshToken: String
 }
 
-enum Urgency: RequestOption {
-    static let defaultValue = 0
-}
-
 struct GetUser: Endpoint {
     typealias Response = User
     let id: Int

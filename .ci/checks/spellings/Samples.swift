@@ -78,8 +78,11 @@ struct Console: LogDestination {
 
     func write(_ record: LogRecord) {}
 }
-enum X: RequestOption, ResponseMetadata {
+enum X: ResponseMetadata {
     static let defaultValue = 0
+}
+extension RequestOptionKey {
+    static let x = RequestOption("x", default: 0, affects: .nothing)
 }
 struct Browser: OAuthUserAgent {
     func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {

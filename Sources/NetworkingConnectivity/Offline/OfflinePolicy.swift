@@ -37,18 +37,13 @@ extension HTTPRequestData {
     ///
     /// It needs a `whenOffline` modifier in the stack.
     public var offlinePolicy: OfflinePolicy? {
-        get { self[option: OfflinePolicyOption.self] }
-        set { self[option: OfflinePolicyOption.self] = newValue }
-    }
-
-    // A request that waits for the network must not share the failure of one that does not.
-    fileprivate enum OfflinePolicyOption: SendingOption {
-        static let name = "offlinePolicy"
-        static let defaultValue: OfflinePolicy? = nil
+        get { self[.offlinePolicy] }
+        set { self[.offlinePolicy] = newValue }
     }
 }
 
 extension RequestOptionKey {
+    // A request that waits for the network must not share the failure of one that does not.
     /// ``HTTPRequestData/offlinePolicy``.
-    public static let offlinePolicy = RequestOptionKey(HTTPRequestData.OfflinePolicyOption.self)
+    public static let offlinePolicy = RequestOption<OfflinePolicy?>("offlinePolicy", default: nil, affects: .sending)
 }

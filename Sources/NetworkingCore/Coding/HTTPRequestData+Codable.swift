@@ -4,8 +4,7 @@ import HTTPTypes
 extension HTTPRequestData: Codable {
     /// Writes the request without credentials, for a store that sends it later.
     ///
-    /// Writes the message and the options `timeout`, `deadline`, `priority`, `route`, `isIdempotent`,
-    /// `authenticationMethod`, `allowsCellularAccess`, `allowsExpensiveAccess` and `allowsConstrainedAccess`. All other
+    /// Writes the message and each option whose declaration says so (``RequestOption/Storage/always``). All other
     /// options, sinks, handlers, listeners and the identifier are left out.
     ///
     /// These parts of the message are left out too, so that the stack adds them when the request is sent:
@@ -20,22 +19,23 @@ extension HTTPRequestData: Codable {
     /// - Parameter encoder: The encoder.
     /// - Throws: ``NetworkingError/Kind/bodyNotReplayable`` for a body that is a stream or has parts that are files,
     ///   ``NetworkingError/Kind/unencodableBody`` for a body that could not be encoded, and
-    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or path, or a marked text in the URL or
-    ///   the body.
+    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or path, an option that could not be
+    ///   encoded, or a marked text in the URL, the body or an option.
     public func encode(to encoder: any Encoder) throws {
         try StoredRequest(self).encode(to: encoder)
     }
 
     /// Reads a request.
     ///
-    /// It gets a new identifier.
+    /// It gets a new identifier. An option is decoded when it is read; a value that its type does not accept is
+    /// replaced by the default.
     ///
     /// - Important: Decode requests only from a source that you trust, such as a file that only the app can write. A
     ///   request names its server, and its body may be any file that the app can read.
     ///
     /// - Parameter decoder: The decoder.
-    /// - Throws: `DecodingError` if the method, the scheme, the authority, the target, a header field, the body or the
-    ///   priority is not valid.
+    /// - Throws: `DecodingError` if the method, the scheme, the authority, the target, a header field, the body or an
+    ///   option is not valid.
     public init(from decoder: any Decoder) throws {
         self = try StoredRequest(from: decoder).request(codingPath: decoder.codingPath)
     }
@@ -60,13 +60,15 @@ private struct StoredRequest: Codable {
     var target: String?
     var fields: [Field] = []
     var body: Body?
-    var timeout: Duration?
-    var deadline: Duration?
-    var priority: Int?
-    var route: String?
-    var isIdempotent: Bool?
-    var authenticationMethod: String?
-    var networkAccess: NetworkAccess?
+    var options: [String: StoredOption]?
+    // Earlier versions wrote these options here.
+    private(set) var timeout: Duration?
+    private(set) var deadline: Duration?
+    private(set) var priority: RequestPriority?
+    private(set) var route: String?
+    private(set) var isIdempotent: Bool?
+    private(set) var authenticationMethod: AuthenticationMethod?
+    private(set) var networkAccess: NetworkAccess?
 
     init(_ request: HTTPRequestData) throws {
         func refusal(_ kind: NetworkingError.Kind, _ reason: String) -> NetworkingError {
@@ -110,13 +112,13 @@ private struct StoredRequest: Codable {
             }
             self.body = Body(data: body.data, file: body.fileURL?.path, type: body.contentType)
         }
-        timeout = request.timeout
-        deadline = request.deadline
-        priority = request.priority == .normal ? nil : request.priority.rawValue
-        route = request.route
-        isIdempotent = request.isIdempotent
-        authenticationMethod = request.authenticationMethod?.rawValue
-        networkAccess = request.networkAccess == NetworkAccess() ? nil : request.networkAccess
+        guard let options = try? request.settings.storedOptions else {
+            throw refusal(.invalidRequest, "An option could not be encoded.")
+        }
+        guard options.values.allSatisfy({ secrets.redacted(in: $0.value) == $0.value }) else {
+            throw refusal(.invalidRequest, "An option contains a text that is marked as a secret.")
+        }
+        self.options = options.isEmpty ? nil : options
     }
 
     /// Returns why a request cannot have these parts, by the rules that it is checked with before it is sent.
@@ -152,16 +154,12 @@ private struct StoredRequest: Codable {
         }
         if let timeout { request.timeout = timeout }
         if let deadline { request.deadline = deadline }
-        if let priority {
-            guard let priority = RequestPriority(rawValue: priority) else { throw damage("The priority is not valid.") }
-            request.priority = priority
-        }
+        if let priority { request.priority = priority }
         if let route { request.route = route }
         if let isIdempotent { request.isIdempotent = isIdempotent }
-        if let authenticationMethod {
-            request.authenticationMethod = AuthenticationMethod(rawValue: authenticationMethod)
-        }
+        if let authenticationMethod { request.authenticationMethod = authenticationMethod }
         if let networkAccess { request.networkAccess = networkAccess }
+        if let options, !options.isEmpty { request.settings.unread = options }
         return request
     }
 }

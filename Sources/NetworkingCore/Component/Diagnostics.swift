@@ -19,7 +19,9 @@ extension NetworkingComponent {
     public func diagnostics(for request: HTTPRequestData) -> [StackDiagnostic] {
         let settings = resolved(request).settings
         let read = settings.observers.all.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
-        return settings.changedOptions.filter { !read.contains($0) }.map { StackDiagnostic(unread: $0) }
+        return settings.custom.options
+            .filter { $0.option.isReported && !$0.traits.contains(.forbidsResending) && !read.contains($0.option) }
+            .map { StackDiagnostic(unread: $0.option) }
     }
 }
 

@@ -11,8 +11,8 @@ extension HTTPResponseData {
     /// let isForOneUser = response.principal == nil && response.hasCredentials(notIn: request)
     /// ```
     ///
-    /// Header fields, query items and options (``RequestOption/isCredential``) count, also of a request that was
-    /// redirected. A query item of a redirect's location is not a credential that the stack added.
+    /// Header fields, query items and options that are credentials count, also of a request that was redirected. A
+    /// query item of a redirect's location is not a credential that the stack added.
     ///
     /// - Parameter request: The request, as the part has received it.
     /// - Returns: `true` if the request was sent with a credential that it does not have, or with another value of one.

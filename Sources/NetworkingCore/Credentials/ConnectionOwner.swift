@@ -86,12 +86,16 @@ extension HTTPRequestData {
     /// The identity of the cookies of the request, which stays the same when their values change; `nil` if no jar has
     /// set them.
     package var cookieSession: String? {
-        get { self[option: CookieSessionOption.self] }
-        set { self[option: CookieSessionOption.self] = newValue }
+        get { self[.cookieSession] }
+        set { self[.cookieSession] = newValue }
     }
+}
 
-    private enum CookieSessionOption: RequestOption {
-        static let defaultValue: String? = nil
-        static let isSetByStack = true
-    }
+extension RequestOptionKey {
+    fileprivate static let cookieSession = RequestOption<String?>(
+        "cookieSession",
+        default: nil,
+        affects: .nothing,
+        isSetByStack: true
+    )
 }

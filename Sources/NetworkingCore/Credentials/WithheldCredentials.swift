@@ -41,12 +41,16 @@ extension WithheldCredentials: CustomStringConvertible {
 extension HTTPRequestData {
     /// The names of the credentials that the stack did not send, because they belong to another server.
     var withheldCredentials: [String] {
-        get { self[option: WithheldCredentialsOption.self] }
-        set { self[option: WithheldCredentialsOption.self] = newValue }
+        get { self[.withheldCredentials] }
+        set { self[.withheldCredentials] = newValue }
     }
+}
 
-    private enum WithheldCredentialsOption: RequestOption {
-        static let defaultValue: [String] = []
-        static let isSetByStack = true
-    }
+extension RequestOptionKey {
+    fileprivate static let withheldCredentials = RequestOption<[String]>(
+        "withheldCredentials",
+        default: [],
+        affects: .nothing,
+        isSetByStack: true
+    )
 }

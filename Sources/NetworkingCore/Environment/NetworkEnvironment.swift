@@ -110,14 +110,14 @@ public struct NetworkEnvironment: Sendable {
     ///
     /// - Parameter key: The type that declares the value.
     public subscript<Key: NetworkEnvironmentKey>(key: Key.Type) -> Key.Value {
-        @inlinable get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
+        @inlinable get { box?.value.custom.value(for: ObjectIdentifier(key), as: Key.Value.self) ?? key.defaultValue }
         set {
+            let traits: ValueTraits = key.affectsResponses ? .affectsResponses : []
             values.custom.set(
                 newValue,
-                for: key,
+                for: .type(key),
                 identity: key.comparison(of: newValue),
-                affectsResponses: key.affectsResponses,
-                isTemporary: key.isOfOneCall
+                traits: key.isOfOneCall ? traits.union(.isTemporary) : traits
             )
         }
     }
@@ -130,7 +130,7 @@ public struct NetworkEnvironment: Sendable {
         guard let box else { return ValueIdentities() }
         var identities = box.value.custom.identities
         if box.value.isThrottled == false {
-            identities.add(Identity(false), of: Throttling.self, affectsResponses: false)
+            identities.add(Identity(false), of: .type(Throttling.self), affectsResponses: false)
         }
         return identities
     }
@@ -270,16 +270,7 @@ extension NetworkEnvironmentKey {
 
     /// Returns the representation of a value in comparisons; `nil` for the default and for a value of one call.
     fileprivate static func comparison(of value: Value) -> Identity? {
-        guard !isOfOneCall else { return nil }
-        guard let identity = identity(of: value) else {
-            return isNil(value) && isNil(defaultValue) ? nil : Identity(instanceOf: value)
-        }
-        let own = Identity(identity)
-        return self.identity(of: defaultValue).map { Identity($0) } == own ? nil : own
-    }
-
-    private static func isNil(_ value: Value) -> Bool {
-        (value as? any OptionalValue).map { $0.wrapped == nil } ?? false
+        isOfOneCall ? nil : Identity(of: value, unless: defaultValue) { identity(of: $0) }
     }
 }
 

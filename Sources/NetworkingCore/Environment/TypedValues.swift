@@ -1,4 +1,4 @@
-/// Values of any type, each stored under a key type, for request options, response metadata and the environment.
+/// Values of any type, each stored under a key, for request options, response metadata and the environment.
 @usableFromInline
 package struct TypedValues: Sendable {
     // An array, because a request rarely has more than a few values, and a linear search of those is faster than
@@ -7,82 +7,58 @@ package struct TypedValues: Sendable {
 
     @usableFromInline
     struct Entry: Sendable {
-        @usableFromInline let key: Any.Type
+        // Beside the key, because comparing it takes less time.
+        @usableFromInline let identifier: ObjectIdentifier
+        let key: ValueKey
         @usableFromInline let box: any ValueBox
         let identity: Identity?
-        let affectsResponses: Bool
-        let isCredential: Bool
-        let isTemporary: Bool
+        let traits: ValueTraits
 
         @usableFromInline
         init(
-            key: Any.Type,
+            _ identifier: ObjectIdentifier,
+            _ key: ValueKey,
             box: any ValueBox,
             identity: Identity?,
-            affectsResponses: Bool,
-            isCredential: Bool,
-            isTemporary: Bool
+            traits: ValueTraits
         ) {
+            self.identifier = identifier
             self.key = key
             self.box = box
             self.identity = identity
-            self.affectsResponses = affectsResponses
-            self.isCredential = isCredential
-            self.isTemporary = isTemporary
-        }
-
-        @inlinable var identifier: ObjectIdentifier {
-            ObjectIdentifier(key)
+            self.traits = traits
         }
     }
 
     // Inlinable, so that reading a value from another module costs no more than from this one.
     @inlinable
-    package func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
-        let key = ObjectIdentifier(key)
+    package func value<Value: Sendable>(for key: ObjectIdentifier, as type: Value.Type) -> Value? {
         // By index, because copying an entry takes as long as all the rest.
         for index in entries.indices where entries[index].identifier == key {
-            // The key type fixes the value type, and `set` is the only writer. A checked cast has the same result, but
-            // takes 421 ns for an existential.
+            // The key fixes the value type, and `set` is the only writer. A checked cast has the same result, but takes
+            // 421 ns for an existential.
             return unsafeDowncast(entries[index].box, to: Box<Value>.self).value
         }
         return nil
     }
 
-    /// Stores a value, or removes it.
+    /// Stores a value.
     ///
     /// - Parameters:
-    ///   - value: The value; `nil` removes the existing one.
-    ///   - key: The key type.
+    ///   - value: The value.
+    ///   - key: The key.
     ///   - identity: The representation of the value in comparisons; `nil` leaves the value out of them.
-    ///   - affectsResponses: Whether the value affects responses, and not only how requests are sent.
-    ///   - isCredential: Whether the value is a credential.
-    ///   - isTemporary: Whether ``removeTemporaryValues()`` removes the value.
+    ///   - traits: The properties of the value.
     @inlinable
     mutating func set<Value: Sendable>(
-        _ value: Value?,
-        for key: Any.Type,
+        _ value: Value,
+        for key: ValueKey,
         identity: Identity? = nil,
-        affectsResponses: Bool = true,
-        isCredential: Bool = false,
-        isTemporary: Bool = false
+        traits: ValueTraits = .affectsResponses
     ) {
-        let index = entries.indices.first { entries[$0].identifier == ObjectIdentifier(key) }
-        guard let value else {
-            if let index {
-                entries.remove(at: index)
-            }
-            return
-        }
-        let entry = Entry(
-            key: key,
-            box: Box(value),
-            identity: identity,
-            affectsResponses: affectsResponses,
-            isCredential: isCredential,
-            isTemporary: isTemporary
-        )
-        if let index {
+        let identifier = key.identifier
+        let entry = Entry(identifier, key, box: Box(value), identity: identity, traits: traits)
+        if let index = entries.indices.first(where: { entries[$0].identifier == identifier }) {
             entries[index] = entry
         } else {
             entries.append(entry)
@@ -102,36 +78,38 @@ package struct TypedValues: Sendable {
 
     /// Removes the values that are credentials.
     mutating func removeCredentials() {
-        entries.removeAll(where: \.isCredential)
+        entries.removeAll { $0.traits.contains(.isCredential) }
     }
 
     /// Removes the values that belong to one call.
     mutating func removeTemporaryValues() {
         // Often nothing is left, and an empty array needs no allocation.
-        entries = entries.allSatisfy(\.isTemporary) ? [] : entries.filter { !$0.isTemporary }
+        entries =
+            entries.allSatisfy { $0.traits.contains(.isTemporary) }
+            ? [] : entries.filter { !$0.traits.contains(.isTemporary) }
     }
 
     var hasTemporaryValues: Bool {
-        entries.contains(where: \.isTemporary)
+        entries.contains { $0.traits.contains(.isTemporary) }
+    }
+
+    /// Whether a value keeps a transport from sending a request again.
+    var forbidsResending: Bool {
+        entries.contains { $0.traits.contains(.forbidsResending) }
     }
 
     /// Whether a value is a credential that cannot be compared.
     var hasAnonymousCredentials: Bool {
-        entries.contains { $0.isCredential && $0.identity == nil }
+        entries.contains { $0.traits.contains(.isCredential) && $0.identity == nil }
     }
 
     /// Whether one of the values is a credential that other values do not contain.
     func hasCredentials(notIn other: TypedValues?) -> Bool {
         entries.contains { entry in
-            guard entry.isCredential, !entry.box.isNil else { return false }
+            guard entry.traits.contains(.isCredential), !entry.box.isNil else { return false }
             guard let own = other?.entries.first(where: { $0.identifier == entry.identifier }) else { return true }
             return own.box !== entry.box && (own.identity == nil || own.identity != entry.identity)
         }
-    }
-
-    /// The key types of the stored values, without values of `nil`.
-    var keys: [Any.Type] {
-        entries.filter { !$0.box.isNil }.map(\.key)
     }
 
     /// The values that take part in comparisons.
@@ -144,9 +122,70 @@ package struct TypedValues: Sendable {
     func addIdentities(to identities: inout ValueIdentities) {
         for index in entries.indices {
             guard let identity = entries[index].identity else { continue }
-            identities.add(identity, of: entries[index].key, affectsResponses: entries[index].affectsResponses)
+            let affectsResponses = entries[index].traits.contains(.affectsResponses)
+            identities.add(identity, of: entries[index].key, affectsResponses: affectsResponses)
         }
     }
+}
+
+/// The key of a value.
+@usableFromInline
+enum ValueKey: Sendable, Hashable {
+    /// The type that declares a value of the environment or of a response.
+    case type(Any.Type)
+    /// The object that declares an option of a request.
+    case object(any ValueDeclaration)
+    /// The name of an option with a value that was read from a store.
+    case unread(String)
+
+    /// The identity of the declaration.
+    @usableFromInline var identifier: ObjectIdentifier {
+        switch self {
+        case .type(let type): ObjectIdentifier(type)
+        case .object(let object): ObjectIdentifier(object)
+        case .unread: ObjectIdentifier(TypedValues.self)
+        }
+    }
+
+    @usableFromInline
+    static func == (lhs: Self, rhs: Self) -> Bool {
+        guard case .unread(let name) = lhs, case .unread(let other) = rhs else {
+            return lhs.identifier == rhs.identifier
+        }
+        return name == other
+    }
+
+    @usableFromInline
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(identifier)
+    }
+}
+
+/// The declaration of a value.
+@usableFromInline
+protocol ValueDeclaration: AnyObject, Sendable {
+    var name: String { get }
+    /// The file of the declaration, which distinguishes declarations with the same name.
+    var file: StaticString { get }
+}
+
+/// The properties of a value that its key declares.
+@usableFromInline
+struct ValueTraits: OptionSet, Sendable {
+    @usableFromInline let rawValue: UInt8
+
+    @usableFromInline
+    init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The value affects responses, and not only how requests are sent.
+    @usableFromInline static let affectsResponses = ValueTraits(rawValue: 1)
+    static let isCredential = ValueTraits(rawValue: 2)
+    /// The value belongs to one call, or to one way of a request through a stack.
+    static let isTemporary = ValueTraits(rawValue: 4)
+    /// The value keeps a transport from sending the request again.
+    static let forbidsResending = ValueTraits(rawValue: 8)
 }
 
 @usableFromInline

@@ -17,7 +17,7 @@ public struct ValueIdentities: Sendable {
     private var values: [Value] = []
 
     private struct Value: Sendable, Hashable {
-        let key: Any.Type
+        let key: ValueKey
         let identity: Identity
         let affectsResponses: Bool
 
@@ -26,14 +26,14 @@ public struct ValueIdentities: Sendable {
         }
 
         func hash(into hasher: inout Hasher) {
-            hasher.combine(ObjectIdentifier(key))
+            hasher.combine(key)
             hasher.combine(identity)
         }
     }
 
     package init() {}
 
-    mutating func add(_ identity: Identity, of key: Any.Type, affectsResponses: Bool) {
+    mutating func add(_ identity: Identity, of key: ValueKey, affectsResponses: Bool) {
         values.append(Value(key: key, identity: identity, affectsResponses: affectsResponses))
     }
 
@@ -63,15 +63,15 @@ public struct ValueIdentities: Sendable {
 
     /// A text that is the same in each process for equal values, and differs for different ones.
     ///
-    /// `nil` if a value has no such text, or if the type of a value or of its key is private. These values have one: a
-    /// `LosslessStringConvertible` value such as a string or a number, a `UUID`, a `URL`, a `RawRepresentable` value
-    /// with such a raw value, and an optional of these.
+    /// `nil` if a value has no such text, or if its type or the key of an environment value is private. These values
+    /// have one: a `LosslessStringConvertible` value such as a string or a number, a `UUID`, a `URL`, a
+    /// `RawRepresentable` value with such a raw value, and an optional of these.
     ///
     /// The text may contain secrets, so store only a digest of it.
     public var stableText: String? {
         var texts: [String] = []
         for value in values {
-            guard let name = StableText.name(of: value.key), let text = value.identity.stableText else { return nil }
+            guard let name = value.key.stableText, let text = value.identity.stableText else { return nil }
             texts.append(StableText.joined(name, text))
         }
         return texts.sorted().joined()
@@ -109,6 +109,30 @@ struct Identity: Sendable, Hashable {
 
     init(_ value: some Hashable & Sendable) {
         self.value = value
+    }
+
+    /// Creates the identity of a value; `nil` if it equals that of the default.
+    init?<Value: Sendable>(
+        of value: Value,
+        unless defaultValue: Value,
+        by identity: (Value) -> (any Hashable & Sendable)?
+    ) {
+        guard let own = identity(value).map({ Identity($0) }) else {
+            if Self.isNil(value), Self.isNil(defaultValue) { return nil }
+            self.init(instanceOf: value)
+            return
+        }
+        if identity(defaultValue).map({ Identity($0) }) == own { return nil }
+        self = own
+    }
+
+    /// Creates the identity of a value, which may equal that of the default.
+    init<Value: Sendable>(of value: Value, by identity: (Value) -> (any Hashable & Sendable)?) {
+        if let own = identity(value) { self.init(own) } else { self.init(instanceOf: value) }
+    }
+
+    private static func isNil(_ value: some Sendable) -> Bool {
+        (value as? any OptionalValue).map { $0.wrapped == nil } ?? false
     }
 
     /// Creates the identity of a value that cannot be compared: the object, or an identity of this one use.
@@ -156,6 +180,17 @@ protocol OptionalValue {
 extension Optional: OptionalValue {
     var wrapped: Any? {
         self
+    }
+}
+
+extension ValueKey {
+    /// A text that is the same in each process; `nil` if there is none.
+    fileprivate var stableText: String? {
+        switch self {
+        case .type(let type): StableText.name(of: type)
+        case .object(let object): StableText.joined("\(object.file)", object.name)
+        case .unread(let name): StableText.joined("", name)
+        }
     }
 }
 

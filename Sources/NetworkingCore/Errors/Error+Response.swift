@@ -33,14 +33,18 @@ extension HTTPRequestData {
 
     /// The response that a modifier further in replaces by an error of the app; `nil` if no modifier does so.
     package var refusedResponse: RefusedResponse? {
-        get { self[option: RefusedResponseOption.self] }
-        set { self[option: RefusedResponseOption.self] = newValue }
+        get { self[.refusedResponse] }
+        set { self[.refusedResponse] = newValue }
     }
+}
 
-    private enum RefusedResponseOption: LibraryRequestOption {
-        static let defaultValue: RefusedResponse? = nil
-        static let isSetByStack = true
-    }
+extension RequestOptionKey {
+    fileprivate static let refusedResponse = RequestOption<RefusedResponse?>(
+        "refusedResponse",
+        default: nil,
+        affects: .nothing,
+        isSetByStack: true
+    )
 }
 
 /// The last response of a request that was replaced by an error of the app, and that error's type.

@@ -159,8 +159,10 @@ extension NetworkingError {
     ///
     /// - Parameter metadata: The type that declares it.
     public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
-        get { self.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
-        set { self.metadata.set(newValue, for: metadata) }
+        get {
+            self.metadata.value(for: ObjectIdentifier(metadata), as: Metadata.Value.self) ?? metadata.defaultValue
+        }
+        set { self.metadata.set(newValue, for: .type(metadata)) }
     }
 
     /// The body of the response as text; `nil` if there is no response or the body is not UTF-8.

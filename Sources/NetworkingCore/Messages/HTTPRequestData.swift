@@ -213,7 +213,7 @@ extension String {
 
 extension HTTPRequestData: Hashable {
     /// Compares method, URL, header fields, body, and the options that affect responses
-    /// (``RequestOption/identity(of:)``).
+    /// (``RequestOption/Effect/responses``).
     ///
     /// Identifiers, sinks, progress handlers and the other options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {

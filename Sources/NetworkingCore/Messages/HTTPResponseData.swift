@@ -130,8 +130,11 @@ public struct HTTPResponseData: Sendable {
     ///
     /// - Parameter metadata: The type that declares it.
     public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
-        @inlinable get { content.value.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
-        @inlinable set { content.value.metadata.set(newValue, for: metadata) }
+        @inlinable get {
+            content.value.metadata.value(for: ObjectIdentifier(metadata), as: Metadata.Value.self)
+                ?? metadata.defaultValue
+        }
+        @inlinable set { content.value.metadata.set(newValue, for: .type(metadata)) }
     }
 
     /// What the reference of a response refers to.

@@ -93,6 +93,20 @@ public struct RedirectPolicy: Sendable {
     }
 }
 
+extension RedirectPolicy {
+    /// The identity of the policy, by which requests are compared; a policy with a closure equals no other.
+    var identity: Identity {
+        guard decide == nil else { return Identity(instanceOf: self) }
+        return Identity(Rules(limit: limit, allowsDowngrade: allowsDowngrade, credentials: credentials))
+    }
+
+    private struct Rules: Hashable {
+        let limit: Int?
+        let allowsDowngrade: Bool
+        let credentials: Set<String>
+    }
+}
+
 extension RedirectPolicy: CustomStringConvertible {
     /// The policy as an outline prints it: `up to 20`, `never`.
     public var description: String {

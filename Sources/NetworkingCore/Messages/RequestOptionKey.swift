@@ -16,44 +16,72 @@ extension RequestOptionReader {
     }
 }
 
-/// The identity of a request option, by which a ``RequestOptionReader`` declares the options that it reads.
+// @unchecked, because the class is not final; it has only constants.
+/// A ``RequestOption`` of any type, and the place where options are declared.
 ///
 /// ```swift
+/// extension RequestOptionKey {
+///     static let urgency = RequestOption("urgency", default: 0, affects: .nothing)
+/// }
+///
 /// struct Metered: NetworkingModifier {
-///     var requestOptions: Set<RequestOptionKey> {
-///         [RequestOptionKey(Urgency.self), .priority]
-///     }
+///     var requestOptions: Set<RequestOptionKey> { [.urgency, .priority] }
 /// }
 /// ```
 ///
-/// The options of the library's modifiers have constants. Options that the library reads without a modifier have none.
-public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
-    /// The name of the option.
+/// Two options are equal if they are the same declaration. Options that the library reads without a modifier are not
+/// public, because their properties suffice.
+public class RequestOptionKey: ValueDeclaration, @unchecked Sendable {
+    /// The name of the option, in diagnostics and in stored requests.
     public let name: String
-    private let option: ObjectIdentifier
+    @usableFromInline let file: StaticString
+    let traits: ValueTraits
+    /// Whether diagnostics report a request that sets the option if no part of the stack reads it.
+    let isReported: Bool
+    /// Whether the option belongs to the passage of a request through a stack.
+    @usableFromInline let isSetByStack: Bool
+    /// Whether a stored request keeps the option.
+    @usableFromInline let isStored: Bool
 
-    /// Creates the key of an option.
-    ///
-    /// - Parameter option: The type that declares the option.
-    public init(_ option: any RequestOption.Type) {
-        name = option.name
-        self.option = ObjectIdentifier(option)
+    init(_ name: String, file: StaticString, traits: ValueTraits, isReported: Bool, isStored: Bool) {
+        self.name = name
+        self.file = file
+        self.traits = traits
+        isSetByStack = traits.contains(.isTemporary)
+        self.isReported = isReported
+        self.isStored = isStored
+    }
+
+    /// Returns a value of the option as a stored request keeps it; `nil` if it does not.
+    func stored(_ box: any ValueBox) throws -> StoredOption? {
+        nil
+    }
+}
+
+extension TypedValues {
+    /// The options with a value other than `nil`.
+    var options: [(option: RequestOptionKey, box: any ValueBox, traits: ValueTraits)] {
+        entries.compactMap { entry in
+            guard case .object(let object) = entry.key, let option = object as? RequestOptionKey, !entry.box.isNil
+            else { return nil }
+            return (option, entry.box, entry.traits)
+        }
+    }
+}
+
+extension RequestOptionKey: Hashable, CustomStringConvertible {
+    /// Whether two keys are the same declaration.
+    public static func == (lhs: RequestOptionKey, rhs: RequestOptionKey) -> Bool {
+        lhs === rhs
+    }
+
+    /// Hashes the identity of the declaration.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(self))
     }
 
     /// The name of the option.
     public var description: String {
         name
-    }
-}
-
-extension RequestSettings {
-    /// The options that the caller set and that have an effect only if a part of the stack reads them.
-    var changedOptions: [RequestOptionKey] {
-        custom.keys
-            .compactMap { $0 as? any RequestOption.Type }
-            .filter { !$0.isSetByStack && !($0 is any LibraryRequestOption.Type) }
-            // Every transport follows a policy without retries.
-            .filter { isResentByTransport || !($0 is any ResendingOption.Type) }
-            .map { RequestOptionKey($0) }
     }
 }

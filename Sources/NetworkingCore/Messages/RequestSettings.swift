@@ -1,24 +1,17 @@
 import HTTPTypes
 
-/// The options of a request.
+/// The options of a request, and what the stack sets on it.
 ///
-/// The core and the transports read the fields for each request, because reading a field is faster than a search. All
-/// other options are in `custom`, by their types.
+/// The fields are for what a stack sets for many requests, because a field takes no allocation of its own. All options
+/// that an app sets are in ``custom``, by their declarations.
 @usableFromInline
 package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()
 
     /// The longest limit of the stack's `timeout` modifiers.
     var allowedSilence: Duration?
-    package var acceptedStatuses = StatusSet.successful
-    package var maximumResponseBytes: Int64 = 64 << 20
-    var maximumBufferedBytes: Int64 = 4 << 30
-    /// Whether a transport may send the request again by itself.
-    package var isResentByTransport = true
-    package var decompressionLimit = DecompressionLimit.standard
+    // Not an option, because `redirected` sets it for every request.
     package var redirects: RedirectPolicy?
-    var serverMutations = ServerMutations.enabled
-    package var allowsPlaintextCredentials = false
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var decoder: (any BodyDecoder)?
@@ -28,6 +21,66 @@ package struct RequestSettings: Sendable {
     /// The texts that are secret wherever they occur.
     package var secretValues = SecretValues()
     @usableFromInline package var custom = TypedValues()
+    /// The options with which the request was stored, by their names, until they are set again.
+    @usableFromInline package var unread: [String: StoredOption] = [:]
+
+    /// The values by which requests are compared before they share an exchange or a stored response.
+    var identities: ValueIdentities {
+        var identities = custom.identities
+        if let allowedSilence, allowedSilence != HTTPRequestData.defaultSilence {
+            identities.add(Identity(allowedSilence), of: .type(Duration.self), affectsResponses: false)
+        }
+        if let redirects {
+            identities.add(redirects.identity, of: .type(RedirectPolicy.self), affectsResponses: false)
+        }
+        for (name, stored) in unread where stored.affects != .nothing {
+            let affectsResponses = stored.affects == .responses
+            identities.add(Identity(stored.value), of: .unread(name), affectsResponses: affectsResponses)
+        }
+        return identities
+    }
+}
+
+extension RequestOptionKey {
+    fileprivate static let acceptedStatuses = RequestOption(
+        "acceptedStatuses",
+        default: StatusSet.successful,
+        affects: .sending,
+        isReported: false
+    )
+    fileprivate static let maximumResponseBytes = RequestOption(
+        "maximumResponseBytes",
+        default: Int64(64 << 20),
+        affects: .sending,
+        isReported: false,
+        normalized: { max(0, $0) }
+    )
+    // Only a request with a sink has a reader, and it is never shared.
+    fileprivate static let maximumBufferedBytes = RequestOption(
+        "maximumBufferedBytes",
+        default: Int64(4 << 30),
+        affects: .nothing,
+        isReported: false,
+        normalized: { max(0, $0) }
+    )
+    fileprivate static let decompressionLimit = RequestOption(
+        "decompressionLimit",
+        default: DecompressionLimit.standard,
+        affects: .sending,
+        isReported: false
+    )
+    fileprivate static let serverMutations = RequestOption(
+        "serverMutations",
+        default: ServerMutations.enabled,
+        affects: .sending,
+        isReported: false
+    )
+    fileprivate static let allowsPlaintextCredentials = RequestOption(
+        "allowsPlaintextCredentials",
+        default: false,
+        affects: .sending,
+        isReported: false
+    )
 }
 
 extension HTTPRequestData {
@@ -37,16 +90,18 @@ extension HTTPRequestData {
     /// shorter timeout raises it to this value. Otherwise it would end exchanges that the stack allows. See
     /// ``isSilenceLimited`` for a transport without a timeout.
     public package(set) var allowedSilence: Duration {
-        get { box?.value.allowedSilence ?? .seconds(60) }
+        get { box?.value.allowedSilence ?? Self.defaultSilence }
         set { settings.allowedSilence = newValue }
     }
+
+    fileprivate static let defaultSilence = Duration.seconds(60)
 
     /// The status codes that are not treated as errors when a body is decoded or saved.
     ///
     /// 200 to 299 by default.
     public var acceptedStatuses: StatusSet {
-        get { box?.value.acceptedStatuses ?? .successful }
-        set { settings.acceptedStatuses = newValue }
+        get { self[.acceptedStatuses] }
+        set { self[.acceptedStatuses] = newValue }
     }
 
     /// The maximum number of bytes of a body that is collected in memory.
@@ -56,10 +111,8 @@ extension HTTPRequestData {
     /// A longer body fails with ``NetworkingError/Kind/tooLarge``. The limit does not apply to bodies that go to a
     /// sink. A negative value is treated as zero.
     public var maximumResponseBytes: Int64 {
-        get { box?.value.maximumResponseBytes ?? RequestSettings.defaults.maximumResponseBytes }
-        set {
-            settings.maximumResponseBytes = max(0, newValue)
-        }
+        get { self[.maximumResponseBytes] }
+        set { self[.maximumResponseBytes] = newValue }
     }
 
     /// The maximum number of bytes of a body that may wait for their reader if the server cannot be slowed down.
@@ -67,14 +120,14 @@ extension HTTPRequestData {
     /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. Bytes beyond 1 MiB
     /// wait in a private file. A negative value is treated as zero.
     public var maximumBufferedBytes: Int64 {
-        get { box?.value.maximumBufferedBytes ?? RequestSettings.defaults.maximumBufferedBytes }
-        set { settings.maximumBufferedBytes = max(0, newValue) }
+        get { self[.maximumBufferedBytes] }
+        set { self[.maximumBufferedBytes] = newValue }
     }
 
     /// The limit on the decompressed length of a body: by default, 200 times its length on the wire.
     public var decompressionLimit: DecompressionLimit {
-        get { box?.value.decompressionLimit ?? .standard }
-        set { settings.decompressionLimit = newValue }
+        get { self[.decompressionLimit] }
+        set { self[.decompressionLimit] = newValue }
     }
 
     /// The policy for redirects: up to 20 are followed, unless the stack's `redirected` sets another policy.
@@ -87,8 +140,8 @@ extension HTTPRequestData {
     ///
     /// They do by default.
     public var serverMutations: ServerMutations {
-        get { box?.value.serverMutations ?? .enabled }
-        set { settings.serverMutations = newValue }
+        get { self[.serverMutations] }
+        set { self[.serverMutations] = newValue }
     }
 
     /// Whether credentials may be sent over plain http to another machine.
@@ -97,9 +150,9 @@ extension HTTPRequestData {
     ///
     /// They may always be sent to the loopback address.
     public var allowsPlaintextCredentials: Bool {
-        get { box?.value.allowsPlaintextCredentials ?? false }
+        get { self[.allowsPlaintextCredentials] }
         set {
-            settings.allowsPlaintextCredentials = newValue
+            self[.allowsPlaintextCredentials] = newValue
             state.remove(.isChecked)
         }
     }

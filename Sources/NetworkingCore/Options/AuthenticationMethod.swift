@@ -9,7 +9,7 @@
 ///
 /// request.authenticationMethod = .spotify
 /// ```
-public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
+public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable, Codable {
     /// The name of the method.
     public let rawValue: String
 
@@ -34,18 +34,18 @@ extension HTTPRequestData {
     /// The authentication method; `nil` leaves it to the stack, and `.anonymous` sends the request without
     /// authentication.
     public var authenticationMethod: AuthenticationMethod? {
-        get { self[option: AuthenticationMethodOption.self] }
-        set { self[option: AuthenticationMethodOption.self] = newValue }
-    }
-
-    // A cache compares the principal and the credentials instead.
-    fileprivate enum AuthenticationMethodOption: SendingOption {
-        static let name = "authenticationMethod"
-        static let defaultValue: AuthenticationMethod? = nil
+        get { self[.authenticationMethod] }
+        set { self[.authenticationMethod] = newValue }
     }
 }
 
 extension RequestOptionKey {
+    // A cache compares the principal and the credentials instead.
     /// ``HTTPRequestData/authenticationMethod``.
-    public static let authenticationMethod = RequestOptionKey(HTTPRequestData.AuthenticationMethodOption.self)
+    public static let authenticationMethod = RequestOption<AuthenticationMethod?>(
+        "authenticationMethod",
+        default: nil,
+        affects: .sending,
+        stored: .always
+    )
 }

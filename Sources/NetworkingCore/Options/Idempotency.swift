@@ -7,14 +7,14 @@ extension HTTPRequestData {
     ///
     /// Retries and other modifiers that repeat requests read this.
     public var isIdempotent: Bool? {
-        get { self[option: IdempotencyOption.self] }
-        set { self[option: IdempotencyOption.self] = newValue }
+        get { self[.isIdempotent] }
+        set { self[.isIdempotent] = newValue }
     }
 
     /// The number of the attempt, starting at 1; `retry` counts it.
     public package(set) var attempt: Int {
-        get { self[option: AttemptOption.self] }
-        set { self[option: AttemptOption.self] = newValue }
+        get { self[.attempt] }
+        set { self[.attempt] = newValue }
     }
 
     /// Whether the request may be sent again, according to its method, its header fields and its caller.
@@ -24,14 +24,17 @@ extension HTTPRequestData {
         if let isIdempotent { return isIdempotent }
         return method.isIdempotent || headerFields.contains(.idempotencyKey)
     }
+}
 
-    private enum IdempotencyOption: LibraryRequestOption, SendingOption {
-        static let defaultValue: Bool? = nil
-    }
-
-    private enum AttemptOption: LibraryRequestOption {
-        static let defaultValue = 1
-    }
+extension RequestOptionKey {
+    fileprivate static let isIdempotent = RequestOption<Bool?>(
+        "isIdempotent",
+        default: nil,
+        affects: .sending,
+        stored: .always,
+        isReported: false
+    )
+    fileprivate static let attempt = RequestOption("attempt", default: 1, affects: .nothing, isReported: false)
 }
 
 extension HTTPField.Name {

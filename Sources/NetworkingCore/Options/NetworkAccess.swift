@@ -26,20 +26,22 @@ extension HTTPRequestData {
 
     /// The networks that the request may use.
     package var networkAccess: NetworkAccess {
-        get { self[option: NetworkAccessOption.self] }
-        set { self[option: NetworkAccessOption.self] = newValue }
-    }
-
-    // A request that may use any network must not share the exchange of one that may not.
-    fileprivate enum NetworkAccessOption: SendingOption {
-        static let name = "networkAccess"
-        static let defaultValue = NetworkAccess()
+        get { self[.accessedNetworks] }
+        set { self[.accessedNetworks] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/allowsCellularAccess`` and the two properties like it.
-    public static let networkAccess = RequestOptionKey(HTTPRequestData.NetworkAccessOption.self)
+    public static let networkAccess: RequestOptionKey = accessedNetworks
+
+    // A request that may use any network must not share the exchange of one that may not.
+    fileprivate static let accessedNetworks = RequestOption(
+        "networkAccess",
+        default: NetworkAccess(),
+        affects: .sending,
+        stored: .always
+    )
 }
 
 /// The networks that a request may use.

@@ -1,5 +1,5 @@
 /// The priority of a request among the waiting requests.
-public enum RequestPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
+public enum RequestPriority: Int, Sendable, Hashable, Comparable, CaseIterable, Codable {
     /// Lower than all others, for example for prefetching.
     case low
     /// The default.
@@ -18,18 +18,18 @@ extension HTTPRequestData {
     ///
     /// `.normal` by default. The stack's `throttled` and `rateLimited` read it.
     public var priority: RequestPriority {
-        get { self[option: PriorityOption.self] ?? .normal }
-        set { self[option: PriorityOption.self] = newValue == .normal ? nil : newValue }
-    }
-
-    // An urgent request must not join an exchange of low priority, because other requests may overtake that.
-    fileprivate enum PriorityOption: SendingOption {
-        static let name = "priority"
-        static let defaultValue: RequestPriority? = nil
+        get { self[.priority] }
+        set { self[.priority] = newValue }
     }
 }
 
 extension RequestOptionKey {
+    // An urgent request must not join an exchange of low priority, because other requests may overtake that.
     /// ``HTTPRequestData/priority``.
-    public static let priority = RequestOptionKey(HTTPRequestData.PriorityOption.self)
+    public static let priority = RequestOption(
+        "priority",
+        default: RequestPriority.normal,
+        affects: .sending,
+        stored: .always
+    )
 }

@@ -4,17 +4,12 @@ extension HTTPRequestData {
     /// Without a template, a path with identifiers in it would count as a different route for each request. The
     /// template is not sent.
     public var route: String? {
-        get { self[option: RouteOption.self] }
-        set { self[option: RouteOption.self] = newValue }
-    }
-
-    fileprivate enum RouteOption: RequestOption {
-        static let name = "route"
-        static let defaultValue: String? = nil
+        get { self[.route] }
+        set { self[.route] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/route``.
-    public static let route = RequestOptionKey(HTTPRequestData.RouteOption.self)
+    public static let route = RequestOption<String?>("route", default: nil, affects: .nothing, stored: .always)
 }

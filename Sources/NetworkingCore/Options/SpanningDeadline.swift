@@ -35,17 +35,22 @@ extension HTTPRequestData {
     /// The deadlines that this request shares with earlier requests of the same call; `nil` for the only request of a
     /// call.
     package var spanningDeadline: SpanningDeadline? {
-        get { self[option: SpanningDeadlineOption.self] }
-        set { self[option: SpanningDeadlineOption.self] = newValue }
+        get { self[.spanningDeadline] }
+        set { self[.spanningDeadline] = newValue }
     }
 
     /// Returns the moment at which a call ends that may take a time from now on, or from its first request on.
     package func deadline(after limit: Duration, on clock: NetworkClock) -> Duration {
         spanningDeadline?.moment(of: limit, on: clock) ?? clock.now + limit
     }
+}
 
-    private enum SpanningDeadlineOption: LibraryRequestOption {
-        static let defaultValue: SpanningDeadline? = nil
-        static let isSetByStack = true
-    }
+extension RequestOptionKey {
+    // Not compared, because a shared exchange has no time limit of one caller.
+    fileprivate static let spanningDeadline = RequestOption<SpanningDeadline?>(
+        "spanningDeadline",
+        default: nil,
+        affects: .nothing,
+        isSetByStack: true
+    )
 }

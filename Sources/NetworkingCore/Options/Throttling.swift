@@ -3,8 +3,8 @@ extension HTTPRequestData {
     ///
     /// They do by default, unless ``NetworkEnvironment/isThrottled`` is `false`.
     public var isThrottled: Bool {
-        get { self[option: ThrottlingOption.self] ?? true }
-        set { self[option: ThrottlingOption.self] = newValue ? nil : false }
+        get { self[.isThrottled] }
+        set { self[.isThrottled] = newValue }
     }
 
     /// Returns whether a request needs a permit of a limiter.
@@ -21,15 +21,10 @@ extension HTTPRequestData {
         request.heldLimits = heldLimits?.adding(limiter) ?? limiter
         return request
     }
-
-    // A request that needs no permit must not wait for an exchange that waits for one.
-    fileprivate enum ThrottlingOption: SendingOption {
-        static let name = "isThrottled"
-        static let defaultValue: Bool? = nil
-    }
 }
 
 extension RequestOptionKey {
+    // A request that needs no permit must not wait for an exchange that waits for one.
     /// ``HTTPRequestData/isThrottled``.
-    public static let isThrottled = RequestOptionKey(HTTPRequestData.ThrottlingOption.self)
+    public static let isThrottled = RequestOption("isThrottled", default: true, affects: .sending)
 }

@@ -14,8 +14,8 @@ extension HTTPRequestData {
     /// limit. ``Swift/Duration/unlimited`` switches the stack's limit off. Limits of more than a century are shortened
     /// to a century.
     public var timeout: Duration? {
-        get { self[option: TimeoutOption.self] }
-        set { self[option: TimeoutOption.self] = newValue?.bounded }
+        get { self[.timeout] }
+        set { self[.timeout] = newValue }
     }
 
     /// The maximum time without progress while a body is transferred; `nil` leaves it to the stack's `timeout`.
@@ -23,8 +23,8 @@ extension HTTPRequestData {
     /// It needs a `timeout` modifier in the stack. The documentation of that modifier says whether a transport supports
     /// it.
     public var idleTimeout: Duration? {
-        get { self[option: IdleTimeoutOption.self] }
-        set { self[option: IdleTimeoutOption.self] = newValue?.bounded }
+        get { self[.idleTimeout] }
+        set { self[.idleTimeout] = newValue }
     }
 
     /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
@@ -32,31 +32,33 @@ extension HTTPRequestData {
     /// It starts when the request reaches a `deadline` modifier, and needs one in the stack. If it is zero or less, the
     /// call fails as if it had exceeded the limit. ``Swift/Duration/unlimited`` switches the stack's limit off.
     public var deadline: Duration? {
-        get { self[option: DeadlineOption.self] }
-        set { self[option: DeadlineOption.self] = newValue?.bounded }
-    }
-
-    fileprivate enum TimeoutOption: SendingOption {
-        static let name = "timeout"
-        static let defaultValue: Duration? = nil
-    }
-
-    fileprivate enum IdleTimeoutOption: SendingOption {
-        static let name = "idleTimeout"
-        static let defaultValue: Duration? = nil
-    }
-
-    fileprivate enum DeadlineOption: SendingOption {
-        static let name = "deadline"
-        static let defaultValue: Duration? = nil
+        get { self[.deadline] }
+        set { self[.deadline] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/timeout``.
-    public static let timeout = RequestOptionKey(HTTPRequestData.TimeoutOption.self)
+    public static let timeout = RequestOption<Duration?>(
+        "timeout",
+        default: nil,
+        affects: .sending,
+        stored: .always,
+        normalized: { $0?.bounded }
+    )
     /// ``HTTPRequestData/idleTimeout``.
-    public static let idleTimeout = RequestOptionKey(HTTPRequestData.IdleTimeoutOption.self)
+    public static let idleTimeout = RequestOption<Duration?>(
+        "idleTimeout",
+        default: nil,
+        affects: .sending,
+        normalized: { $0?.bounded }
+    )
     /// ``HTTPRequestData/deadline``.
-    public static let deadline = RequestOptionKey(HTTPRequestData.DeadlineOption.self)
+    public static let deadline = RequestOption<Duration?>(
+        "deadline",
+        default: nil,
+        affects: .sending,
+        stored: .always,
+        normalized: { $0?.bounded }
+    )
 }

@@ -195,7 +195,7 @@ extension HTTPRequestData {
 
     /// Whether the app has switched retries off, for the request or for the stack.
     private var hasRetriesOff: Bool {
-        box?.value.isResentByTransport == false || NetworkEnvironment.current.retries == .off
+        forbidsResending || NetworkEnvironment.current.retries == .off
     }
 }
 

@@ -43,11 +43,16 @@ extension HTTPRequestData {
     ///
     /// Empty in requests outside of a stub's or an expectation's closure.
     public internal(set) var pathParameters: [String: String] {
-        get { self[option: PathParameters.self] }
-        set { self[option: PathParameters.self] = newValue }
+        get { self[.pathParameters] }
+        set { self[.pathParameters] = newValue }
     }
+}
 
-    private enum PathParameters: LibraryRequestOption {
-        static let defaultValue: [String: String] = [:]
-    }
+extension RequestOptionKey {
+    fileprivate static let pathParameters = RequestOption<[String: String]>(
+        "pathParameters",
+        default: [:],
+        affects: .nothing,
+        isReported: false
+    )
 }

@@ -19,19 +19,14 @@ public enum LogDetail: Sendable, Hashable {
 extension HTTPRequestData {
     /// The amount of detail that `logged` writes about this request; `nil` leaves it to the stack.
     public var logDetail: LogDetail? {
-        get { self[option: LogDetailOption.self] }
-        set { self[option: LogDetailOption.self] = newValue }
-    }
-
-    fileprivate enum LogDetailOption: RequestOption {
-        static let name = "logDetail"
-        static let defaultValue: LogDetail? = nil
+        get { self[.logDetail] }
+        set { self[.logDetail] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/logDetail``.
-    public static let logDetail = RequestOptionKey(HTTPRequestData.LogDetailOption.self)
+    public static let logDetail = RequestOption<LogDetail?>("logDetail", default: nil, affects: .nothing)
 }
 
 extension LogDetail {

@@ -74,19 +74,14 @@ extension HTTPRequestData {
 
     /// Whether a trace that `traced` starts for this request is marked for recording; `nil` leaves it to the stack.
     public var isTraceSampled: Bool? {
-        get { self[option: IsTraceSampledOption.self] }
-        set { self[option: IsTraceSampledOption.self] = newValue }
-    }
-
-    fileprivate enum IsTraceSampledOption: RequestOption {
-        static let name = "isTraceSampled"
-        static let defaultValue: Bool? = nil
+        get { self[.isTraceSampled] }
+        set { self[.isTraceSampled] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/isTraceSampled``.
-    public static let isTraceSampled = RequestOptionKey(HTTPRequestData.IsTraceSampledOption.self)
+    public static let isTraceSampled = RequestOption<Bool?>("isTraceSampled", default: nil, affects: .nothing)
 }
 
 extension NetworkEnvironment {

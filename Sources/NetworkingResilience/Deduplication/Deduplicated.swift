@@ -55,19 +55,14 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// Whether `deduplicated` may share this request's exchange; `true` by default.
     public var isDeduplicated: Bool {
-        get { self[option: IsDeduplicatedOption.self] }
-        set { self[option: IsDeduplicatedOption.self] = newValue }
-    }
-
-    fileprivate enum IsDeduplicatedOption: RequestOption {
-        static let name = "isDeduplicated"
-        static let defaultValue = true
+        get { self[.isDeduplicated] }
+        set { self[.isDeduplicated] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/isDeduplicated``.
-    public static let isDeduplicated = RequestOptionKey(HTTPRequestData.IsDeduplicatedOption.self)
+    public static let isDeduplicated = RequestOption("isDeduplicated", default: true, affects: .nothing)
 }
 
 struct Deduplicated: UpstreamLimited, CustomStringConvertible {

@@ -10,7 +10,6 @@ final class DeduplicationKey: Equatable, Sendable {
     private let fields: [HTTPField]
     private let body: RequestBody?
     let principal: Principal?
-    private let settings: Settings?
     private let options: ValueIdentities
     private let environment: ValueIdentities
     private let stack: Stack?
@@ -20,7 +19,7 @@ final class DeduplicationKey: Equatable, Sendable {
     let needsEvents: Bool
     let hash: Int
 
-    /// Creates the key of a request; `nil` if the request has an option that cannot be compared.
+    /// Creates the key of a request; `nil` if the request has a credential that cannot be compared.
     init?(_ request: HTTPRequestData, principal: Principal?, excluding excluded: Set<String>) {
         method = request.method
         url = DeduplicationURL(request)
@@ -30,15 +29,8 @@ final class DeduplicationKey: Equatable, Sendable {
         body = request.body
         self.principal = principal
         needsEvents = request.progressHandler != nil || request.isObserved
-        // Closures and strategies cannot be compared, nor can credentials without an identity.
         guard let options = request.optionIdentities else { return nil }
         self.options = options
-        if request.box != nil {
-            guard request.retryPolicy == nil, let settings = Settings(request) else { return nil }
-            self.settings = settings == Settings.defaults ? nil : settings
-        } else {
-            settings = nil
-        }
         environment = NetworkEnvironment.current.identities
         stack = Stack(request)
         var hasher = Hasher()
@@ -51,38 +43,9 @@ final class DeduplicationKey: Equatable, Sendable {
     static func == (lhs: DeduplicationKey, rhs: DeduplicationKey) -> Bool {
         lhs === rhs
             || lhs.hash == rhs.hash && lhs.method == rhs.method && lhs.url == rhs.url && lhs.fields == rhs.fields
-                && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.settings == rhs.settings
-                && lhs.options == rhs.options && lhs.environment == rhs.environment && lhs.stack == rhs.stack
+                && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.options == rhs.options
+                && lhs.environment == rhs.environment && lhs.stack == rhs.stack
                 && lhs.needsEvents == rhs.needsEvents
-    }
-
-    /// The settings that parts further in read.
-    ///
-    /// Options with an own type are in ``options``.
-    private struct Settings: Equatable {
-        static let defaults = Settings()
-
-        private var allowedSilence = HTTPRequestData().allowedSilence
-        private var acceptedStatuses = RequestSettings.defaults.acceptedStatuses
-        private var maximumResponseBytes = RequestSettings.defaults.maximumResponseBytes
-        private var decompressionLimit = RequestSettings.defaults.decompressionLimit
-        private var redirects: String?
-        private var serverMutations = ServerMutations.enabled
-        private var allowsPlaintextCredentials = false
-
-        private init() {}
-
-        init?(_ request: HTTPRequestData) {
-            let redirects = request.box?.value.redirects
-            guard redirects?.decide == nil else { return nil }
-            allowedSilence = request.allowedSilence
-            acceptedStatuses = request.acceptedStatuses
-            maximumResponseBytes = request.maximumResponseBytes
-            decompressionLimit = request.decompressionLimit
-            self.redirects = redirects.map { "\($0) \($0.credentials.sorted())" }
-            serverMutations = request.serverMutations
-            allowsPlaintextCredentials = request.allowsPlaintextCredentials
-        }
     }
 
     /// The work that modifiers further out do for the request, so that the parts further in leave it out.

@@ -244,20 +244,18 @@ private struct ClosureStrategy: RetryStrategy {
 extension HTTPRequestData {
     /// The retry policy for this request; `nil` uses the policy of the stack.
     public var retryPolicy: RetryPolicy? {
-        get { self[option: RetryPolicyOption.self] }
-        set {
-            self[option: RetryPolicyOption.self] = newValue
-            settings.isResentByTransport = newValue?.maximumRetries != 0
-        }
-    }
-
-    fileprivate enum RetryPolicyOption: ResendingOption {
-        static let name = "retryPolicy"
-        static let defaultValue: RetryPolicy? = nil
+        get { self[.retryPolicy] }
+        set { self[.retryPolicy] = newValue }
     }
 }
 
 extension RequestOptionKey {
+    // Policies have closures, which cannot be compared.
     /// ``HTTPRequestData/retryPolicy``.
-    public static let retryPolicy = RequestOptionKey(HTTPRequestData.RetryPolicyOption.self)
+    public static let retryPolicy = RequestOption<RetryPolicy?>(
+        "retryPolicy",
+        default: nil,
+        affects: .sending { _ in nil },
+        forbidsResending: { $0?.maximumRetries == 0 }
+    )
 }

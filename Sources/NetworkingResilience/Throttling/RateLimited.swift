@@ -62,19 +62,19 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// The number of permits that this request takes from a rate limit; 1 by default, and the minimum.
     public var rateLimitWeight: Int {
-        get { self[option: WeightOption.self] }
-        set { self[option: WeightOption.self] = max(1, newValue) }
-    }
-
-    fileprivate enum WeightOption: RequestOption {
-        static let name = "rateLimitWeight"
-        static let defaultValue = 1
+        get { self[.rateLimitWeight] }
+        set { self[.rateLimitWeight] = newValue }
     }
 }
 
 extension RequestOptionKey {
     /// ``HTTPRequestData/rateLimitWeight``.
-    public static let rateLimitWeight = RequestOptionKey(HTTPRequestData.WeightOption.self)
+    public static let rateLimitWeight = RequestOption(
+        "rateLimitWeight",
+        default: 1,
+        affects: .nothing,
+        normalized: { max(1, $0) }
+    )
 }
 
 extension Wait {

@@ -33,7 +33,7 @@ extension AWSSigner {
         var request = request
         try await signQuery(of: &request, for: lifetime)
         // The signer does not renew this signature, so a refusal must not lead to another attempt.
-        request[option: ClockReading.self] = nil
+        request[.clockReading] = nil
         return request
     }
 }

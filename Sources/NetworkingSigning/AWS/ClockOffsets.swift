@@ -16,7 +16,7 @@ final class ClockOffsets: Sendable {
     /// Returns the time at the host of a request, and records in the request which clock was used.
     func date(_ request: inout HTTPRequestData) -> Date {
         let offset = offsets.withLock { $0[request.authorityKey] } ?? 0
-        request[option: ClockReading.self] = ClockReading(clocks: self, offset: offset)
+        request[.clockReading] = ClockReading(clocks: self, offset: offset)
         return NetworkEnvironment.current.clock.date.addingTimeInterval(offset)
     }
 
@@ -29,7 +29,7 @@ final class ClockOffsets: Sendable {
     func learn(from response: HTTPResponseData) -> Bool {
         let request = response.sentRequest
         let now = NetworkEnvironment.current.clock.date
-        guard let reading = request[option: ClockReading.self], reading.clocks === self,
+        guard let reading = request[.clockReading], reading.clocks === self,
             let offset = response.headerFields[singleton: .date].flatMap({ Date(httpDate: $0, now: now) })?
                 .timeIntervalSince(now),
             abs(offset - reading.offset) >= Self.tolerance
@@ -45,14 +45,20 @@ final class ClockOffsets: Sendable {
     }
 }
 
-/// The clock that a request was signed with; `nil` if no ``AWSSigner`` has signed it.
-struct ClockReading: LibraryRequestOption {
+/// The clock that a request was signed with.
+struct ClockReading: Sendable {
     let clocks: ClockOffsets
     /// The offset from the environment's clock.
     let offset: TimeInterval
+}
 
-    static var defaultValue: ClockReading? {
-        nil
-    }
+extension RequestOptionKey {
+    /// The clock that a request was signed with; `nil` if no ``AWSSigner`` has signed it.
+    static let clockReading = RequestOption<ClockReading?>(
+        "clockReading",
+        default: nil,
+        affects: .nothing,
+        isReported: false
+    )
 }
 #endif

@@ -5,12 +5,11 @@ extension HTTPRequestData {
     ///
     /// A request that does not allow faults takes no number.
     public var allowsFaults: Bool {
-        get { self[option: AllowsFaults.self] }
-        set { self[option: AllowsFaults.self] = newValue }
+        get { self[.allowsFaults] }
+        set { self[.allowsFaults] = newValue }
     }
 }
 
-enum AllowsFaults: SendingOption {
-    static let defaultValue = true
-    static let name = "allowsFaults"
+extension RequestOptionKey {
+    static let allowsFaults = RequestOption("allowsFaults", default: true, affects: .sending)
 }

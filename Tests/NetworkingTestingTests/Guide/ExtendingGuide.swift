@@ -221,7 +221,7 @@ extension StackRole {
 
 extension Metered {
     var roles: Set<StackRole> { [.metering] }
-    var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(Urgency.self)] }
+    var requestOptions: Set<RequestOptionKey> { [.isUrgent] }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         guard stack.isOutside(.caching) else { return [] }
@@ -231,14 +231,14 @@ extension Metered {
     }
 }
 
-enum Urgency: RequestOption {
-    static let defaultValue = false
+extension RequestOptionKey {
+    static let isUrgent = RequestOption("isUrgent", default: false, affects: .nothing)
 }
 
 extension HTTPRequestData {
     var isUrgent: Bool {
-        get { self[option: Urgency.self] }
-        set { self[option: Urgency.self] = newValue }
+        get { self[.isUrgent] }
+        set { self[.isUrgent] = newValue }
     }
 }
 
@@ -387,7 +387,7 @@ struct ExtendingGuide {
         var request = HTTPRequestData(authority: "api.example.com")
         request.isUrgent = true
         #expect(network.diagnostics(for: request).isEmpty)
-        #expect(MockTransport().diagnostics(for: request).map(\.option) == [RequestOptionKey(Urgency.self)])
+        #expect(MockTransport().diagnostics(for: request).map(\.option) == [.isUrgent])
     }
 
     @Test func reportsTheBytesOfTheDataPlan() async throws {

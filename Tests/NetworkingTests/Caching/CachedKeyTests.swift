@@ -100,11 +100,11 @@ struct CachedKeyTests {
 
     @Test func optionThatAffectsResponsesSeparatesThem() async throws {
         let transport = MockTransport { request in
-            .text(request[option: Color.self]).headerFields([.cacheControl: "max-age=100"])
+            .text(request[.color]).headerFields([.cacheControl: "max-age=100"])
         }
         let network = transport.cached(in: store).environment(\.clock, .manual(clock))
         for (color, isCached) in [("blue", false), ("red", false), ("blue", true), ("none", false)] {
-            let response = try await network.data(.lawful.with { $0[option: Color.self] = color })
+            let response = try await network.data(.lawful.with { $0[.color] = color })
             #expect(response.text == color)
             #expect(response.isCached == isCached)
         }
@@ -114,11 +114,11 @@ struct CachedKeyTests {
 
     @Test func credentialOptionThatCannotBeComparedBypassesTheCache() async throws {
         let transport = MockTransport { request in
-            .text(request[option: Pass.self] ?? "none").headerFields([.cacheControl: "max-age=100"])
+            .text(request[.pass] ?? "none").headerFields([.cacheControl: "max-age=100"])
         }
         let network = transport.cached(in: store).environment(\.clock, .manual(clock))
         for pass in ["emily", "james", nil, "emily"] {
-            let response = try await network.data(.lawful.with { $0[option: Pass.self] = pass })
+            let response = try await network.data(.lawful.with { $0[.pass] = pass })
             #expect(response.text == pass ?? "none")
         }
     }
@@ -240,17 +240,9 @@ private struct Nameless: NetworkingModifier {
     var roles: Set<StackRole> { [.authentication] }
 }
 
-private enum Color: RequestOption {
-    static let defaultValue = "none"
-
-    static func identity(of value: String) -> (any Hashable & Sendable)? {
-        value
-    }
-}
-
-private enum Pass: RequestOption {
-    static let defaultValue: String? = nil
-    static let isCredential = true
+extension RequestOptionKey {
+    fileprivate static let color = RequestOption("color", default: "none", affects: .responses)
+    fileprivate static let pass = RequestOption<String?>("pass", default: nil, affects: .nothing, isCredential: true)
 }
 
 /// A value without a text that is the same in each process.

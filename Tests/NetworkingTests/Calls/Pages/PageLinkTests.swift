@@ -4,9 +4,13 @@ import Networking
 import NetworkingTesting
 import Testing
 
-private enum Ticket: RequestOption {
-    static let defaultValue: String? = nil
-    static let isCredential = true
+extension RequestOptionKey {
+    fileprivate static let ticket = RequestOption<String?>(
+        "ticket",
+        default: nil,
+        affects: .nothing,
+        isCredential: true
+    )
 }
 
 /// Pages that are connected by `Link` header fields.
@@ -87,7 +91,7 @@ struct PageLinkTests {
                 $0.headerFields[.acceptLanguage] = "de"
                 $0.timeout = .seconds(5)
                 $0.route = "/items"
-                $0[option: Ticket.self] = "ticket"
+                $0[.ticket] = "ticket"
             }
 
         _ = try await read(request)
@@ -98,7 +102,7 @@ struct PageLinkTests {
         #expect(next.body?.data == transport.requests.first?.body?.data)
         #expect(next.timeout == .seconds(5))
         #expect(next.route == "/items")
-        #expect(next[option: Ticket.self] == "ticket")
+        #expect(next[.ticket] == "ticket")
         #expect(Set(transport.requests.map(\.id)).count == 2)
     }
 
@@ -125,7 +129,7 @@ struct PageLinkTests {
                 $0.headerFields[.cookie] = "session=app-secret"
                 $0.headerFields[.acceptLanguage] = "de"
                 $0.setCredential("app-secret", forQueryItem: "key")
-                $0[option: Ticket.self] = "ticket"
+                $0[.ticket] = "ticket"
             }
 
         #expect(try await read(request) == [[1], [2], [3], [4]])
@@ -140,7 +144,7 @@ struct PageLinkTests {
         #expect(sent.map { $0.headerFields["X-Auth-Token"] } == ["app-secret", nil, nil, nil])
         #expect(sent.map { $0.headerFields[.cookie] } == ["session=app-secret", nil, nil, nil])
         #expect(sent.map { $0.query["key"] } == ["app-secret", nil, nil, nil])
-        #expect(sent.map { $0[option: Ticket.self] } == ["ticket", nil, nil, nil])
+        #expect(sent.map { $0[.ticket] } == ["ticket", nil, nil, nil])
         #expect(sent.allSatisfy { $0.headerFields[.acceptLanguage] == "de" })
     }
 
@@ -151,7 +155,7 @@ struct PageLinkTests {
                 $0.allowsCellularAccess = false
                 $0.cacheMode = .noStore
                 $0.offlinePolicy = .wait(upTo: .seconds(5))
-                $0[option: Ticket.self] = "ticket"
+                $0[.ticket] = "ticket"
             }
 
         #expect(try await read(request) == [[1], [2]])
@@ -161,7 +165,7 @@ struct PageLinkTests {
         #expect(!next.allowsCellularAccess)
         #expect(next.cacheMode == .noStore)
         #expect(next.offlinePolicy == .wait(upTo: .seconds(5)))
-        #expect(next[option: Ticket.self] == nil)
+        #expect(next[.ticket] == nil)
     }
 
     /// Reads two pages after a redirect to another server, and checks that only the first request has the app's token.

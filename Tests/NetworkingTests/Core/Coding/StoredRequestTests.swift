@@ -56,10 +56,82 @@ struct StoredRequestTests {
             $0.allowsCellularAccess = false
         }
         let copy = try stored(request)
+        #expect(copy == request)
         #expect((copy.timeout, copy.deadline) == (.milliseconds(1_500), .seconds(60)))
         #expect((copy.priority, copy.route, copy.isIdempotent) == (.high, "/orders", true))
         #expect(copy.authenticationMethod == .anonymous)
         #expect(!copy.allowsCellularAccess && copy.allowsExpensiveAccess)
+    }
+
+    // MARK: Options
+
+    @Test func declarationDecidesWhetherAnOptionIsKept() throws {
+        let request = request.with {
+            $0[.note] = Note(text: "a/b")
+            $0[.draft] = 3
+            $0[.token] = "secret-1"
+            $0[.hop] = 1
+        }
+        #expect(try !text(request).contains("secret-1"))
+        let copy = try stored(stored(request))
+        #expect(copy[.note] == Note(text: "a/b"))
+        #expect((copy[.draft], copy[.token], copy[.hop]) == (0, nil, 0))
+        #expect(try stored(request.with { $0[.note] = nil })[.note] == nil)
+    }
+
+    private func request(_ name: String, _ value: String, affects: String = "responses") throws -> HTTPRequestData {
+        let json = """
+            {"method":"GET","fields":[],"options":{"\(name)":{"value":"\(value)","affects":"\(affects)"}}}
+            """
+        return try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8))
+    }
+
+    @Test(arguments: ["", "7", "null", "{", #"{\"text\":1}"#])
+    func damagedOptionHasItsDefault(value: String) throws {
+        #expect(try request("note", value)[.note] == nil)
+    }
+
+    @Test func optionsAreCheckedLikeOthers() throws {
+        #expect(try request("level", "99")[.level] == 10)
+        #expect(try request("timeout", "[9223372036854775807,0]").timeout == .seconds(100 * 365 * 86_400))
+        #expect(throws: DecodingError.self) { try request("level", "1", affects: "everything") }
+    }
+
+    @Test func unknownOptionIsKeptInTheNextStore() throws {
+        #expect(try text(request("unknown", "7")).contains(#""unknown":{"#))
+    }
+
+    @Test func valueThatIsSetReplacesTheStoredOne() throws {
+        var request = try request("level", "7")
+        request[.level] = 2
+        #expect(request[.level] == 2)
+        #expect(try stored(request)[.level] == 2)
+        #expect(request == HTTPRequestData().with { $0[.level] = 2 })
+    }
+
+    @Test func storedOptionsAreCompared() throws {
+        let (one, same, other) = (try request("level", "1"), try request("level", "1"), try request("level", "2"))
+        #expect(one == same)
+        #expect(one != other)
+        #expect(one != HTTPRequestData())
+        #expect(one.optionIdentities == same.optionIdentities)
+        #expect(one.optionIdentities != other.optionIdentities)
+        let sending = try request("level", "1", affects: "sending")
+        #expect(sending == HTTPRequestData())
+        #expect(sending.optionIdentities != HTTPRequestData().optionIdentities)
+        #expect(try request("level", "1", affects: "nothing").optionIdentities == HTTPRequestData().optionIdentities)
+    }
+
+    @Test func optionThatCannotBeStoredIsRefused() throws {
+        let unencodable = request.with { $0[.ratio] = .nan }
+        #expect(#expect(throws: NetworkingError.self) { try text(unencodable) }?.kind == .invalidRequest)
+        let marked = request.with {
+            $0.markSecret("secret-1")
+            $0.route = "/reset/secret-1"
+        }
+        let error = #expect(throws: NetworkingError.self) { try text(marked) }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error.map { "\($0)" }?.contains("secret-1") == false)
     }
 
     @Test func fileIsStoredByItsPath() throws {
@@ -197,4 +269,35 @@ struct StoredRequestTests {
         let json = #"{"method":"GET","fields":[]}"#
         #expect(try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) == HTTPRequestData())
     }
+}
+
+private struct Note: Codable, Hashable {
+    var text: String
+}
+
+extension RequestOptionKey {
+    fileprivate static let note = RequestOption<Note?>("note", default: nil, affects: .responses, stored: .always)
+    fileprivate static let draft = RequestOption("draft", default: 0, affects: .nothing)
+    fileprivate static let ratio = RequestOption("ratio", default: 0.0, affects: .nothing, stored: .always)
+    fileprivate static let level = RequestOption(
+        "level",
+        default: 0,
+        affects: .responses,
+        stored: .always,
+        normalized: { min(max($0, 0), 10) }
+    )
+    fileprivate static let token = RequestOption<String?>(
+        "token",
+        default: nil,
+        affects: .responses,
+        stored: .always,
+        isCredential: true
+    )
+    fileprivate static let hop = RequestOption(
+        "hop",
+        default: 0,
+        affects: .nothing,
+        stored: .always,
+        isSetByStack: true
+    )
 }

@@ -149,7 +149,7 @@ struct DiagnosticsTests {
         #expect(network.modifiers.last?.roles == [.retry])
         #expect((nil as PriorityRaised?).roles.isEmpty)
         #expect((PriorityRaised() as PriorityRaised?).roles == [.rescheduling])
-        #expect((PriorityRaised() as PriorityRaised?).requestOptions == [.priority, RequestOptionKey(Urgency.self)])
+        #expect((PriorityRaised() as PriorityRaised?).requestOptions == [.priority, .urgency])
     }
 
     @Test(arguments: [
@@ -215,8 +215,8 @@ struct DiagnosticsTests {
         OptionUse("isThrottled", MockTransport().throttled(max: 6)) { $0.isThrottled = false },
         OptionUse("priority", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.priority = .low },
         OptionUse("route", MockTransport().observed(by: UrgencyRead())) { $0.route = "/users/{id}" },
-        OptionUse("Urgency", MockTransport().observed(by: UrgencyRead())) { $0[option: Urgency.self] = true },
-        OptionUse("Urgency", MockTransport().intercepted(by: UrgencyRead())) { $0[option: Urgency.self] = true },
+        OptionUse("urgency", MockTransport().observed(by: UrgencyRead())) { $0[.urgency] = true },
+        OptionUse("urgency", MockTransport().intercepted(by: UrgencyRead())) { $0[.urgency] = true },
         OptionUse("rateLimitWeight", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.rateLimitWeight = 2 },
         OptionUse("isDeduplicated", MockTransport().deduplicated()) { $0.isDeduplicated = false },
         OptionUse("cacheMode", MockTransport().cached()) { $0.cacheMode = .noStore },
@@ -229,7 +229,7 @@ struct DiagnosticsTests {
         OptionUse("allowsFaults", MockTransport().faultInjected(by: FaultInjector(script: []))) {
             $0.allowsFaults = false
         },
-        OptionUse("Urgency", MockTransport().modified(PriorityRaised())) { $0[option: Urgency.self] = true },
+        OptionUse("urgency", MockTransport().modified(PriorityRaised())) { $0[.urgency] = true },
     ])
     fileprivate func unreadOptionIsReported(use: OptionUse) throws {
         var request = HTTPRequestData(authority: "api.example.com")
@@ -257,7 +257,7 @@ struct DiagnosticsTests {
 
     @Test func listenerOfTheRequestReadsItsOptions() {
         var request = HTTPRequestData(authority: "api.example.com")
-        request[option: Urgency.self] = true
+        request[.urgency] = true
         request.addObserver(SilentReader())
         #expect(transport.modified(SilentReader()).diagnostics(for: request).count == 1)
         request.addObserver(UrgencyRead())
@@ -295,8 +295,8 @@ struct DiagnosticsTests {
     }
 }
 
-private enum Urgency: RequestOption {
-    static let defaultValue = false
+extension RequestOptionKey {
+    fileprivate static let urgency = RequestOption("urgency", default: false, affects: .nothing)
 }
 
 extension StackRole {
@@ -305,7 +305,7 @@ extension StackRole {
 
 private struct PriorityRaised: NetworkingModifier {
     var roles: Set<StackRole> { [.rescheduling] }
-    var requestOptions: Set<RequestOptionKey> { [.priority, RequestOptionKey(Urgency.self)] }
+    var requestOptions: Set<RequestOptionKey> { [.priority, .urgency] }
 }
 
 /// An option, a stack that reads it, and a closure that sets it.
@@ -323,7 +323,7 @@ private struct OptionUse: Sendable {
 
 /// A listener and an interceptor that read an option.
 private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
-    var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(Urgency.self)] }
+    var requestOptions: Set<RequestOptionKey> { [.urgency] }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }

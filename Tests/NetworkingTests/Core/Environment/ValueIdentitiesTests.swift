@@ -66,7 +66,7 @@ struct ValueIdentitiesTests {
     }
 
     @Test func unionHasTheValuesOfBoth() throws {
-        let request = HTTPRequestData.lawful.with { $0[option: Shade.self] = 3 }
+        let request = HTTPRequestData.lawful.with { $0[.shade] = 3 }
         let options = try #require(request.optionIdentities)
         let tenant = identities { $0.tenant = "blue" }
         #expect(tenant.union(options) == options.union(tenant))
@@ -76,7 +76,7 @@ struct ValueIdentitiesTests {
 
     @Test func optionsOfACredentialThatCannotBeComparedAreNil() {
         #expect(HTTPRequestData.lawful.optionIdentities?.isEmpty == true)
-        #expect(HTTPRequestData.lawful.with { $0[option: Password.self] = "secret" }.optionIdentities == nil)
+        #expect(HTTPRequestData.lawful.with { $0[.password] = "secret" }.optionIdentities == nil)
     }
 
     @Test func textIsTheSameInEachProcess() {
@@ -84,6 +84,12 @@ struct ValueIdentitiesTests {
         #expect(text == "21:TestSupport.TenantKey21:12:Swift.String4:blue")
         #expect(identities { $0.tenant = "red" }.stableText != text)
         #expect(identities { _ in }.stableText == "")
+    }
+
+    @Test func optionHasATextWithTheFileOfItsDeclaration() throws {
+        let text = HTTPRequestData.lawful.with { $0[.shade] = 3 }.optionIdentities?.stableText
+        #expect(try #require(text).contains("NetworkingTests/ValueIdentitiesTests.swift5:shade"))
+        #expect(HTTPRequestData.lawful.with { $0[.shade] = 4 }.optionIdentities?.stableText != text)
     }
 
     @Test(arguments: [
@@ -150,15 +156,7 @@ private enum IgnoredKey: NetworkEnvironmentKey {
     }
 }
 
-private enum Shade: RequestOption {
-    static let defaultValue = 0
-
-    static func identity(of value: Int) -> (any Hashable & Sendable)? {
-        value
-    }
-}
-
-private enum Password: RequestOption {
-    static let defaultValue = ""
-    static let isCredential = true
+extension RequestOptionKey {
+    fileprivate static let shade = RequestOption("shade", default: 0, affects: .responses)
+    fileprivate static let password = RequestOption("password", default: "", affects: .nothing, isCredential: true)
 }

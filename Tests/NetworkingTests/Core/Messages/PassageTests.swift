@@ -21,10 +21,7 @@ struct PassageTests {
         func startNewTrace(_ request: inout HTTPRequestData) { request.mark(asTracedBy: Trace()) }
     }
 
-    private enum Mark: RequestOption {
-        static let defaultValue = 0
-        static let isSetByStack = true
-    }
+    private static let mark = RequestOption("mark", default: 0, affects: .nothing, isSetByStack: true)
 
     /// A request to which a stack has added everything that it can.
     private static var laden: HTTPRequestData {
@@ -38,7 +35,7 @@ struct PassageTests {
         request.mark(asTracedBy: Trace())
         request.openPassage.exchangeNumber = 7
         request.setCredential("secret", for: .cookie)
-        request[option: Mark.self] = 3
+        request[mark] = 3
         return request
     }
 
@@ -67,7 +64,7 @@ struct PassageTests {
         let request = Self.laden.outsideStack
         #expect(request.passage == nil)
         #expect(request.place == .outside)
-        #expect(request[option: Mark.self] == 0)
+        #expect(request[Self.mark] == 0)
         #expect(request.headerFields[.cookie] == "secret", "The message stays as it was sent.")
     }
 

@@ -56,21 +56,16 @@ struct RedirectPolicyTests {
     }
 
     @Test func credentialOptionsAreNotSentToAnotherServer() async throws {
-        enum Ticket: RequestOption {
-            static let defaultValue: String? = nil
-            static let isCredential = true
-        }
-        enum Color: RequestOption {
-            static let defaultValue = "none"
-        }
+        let ticket = RequestOption<String?>("ticket", default: nil, affects: .nothing, isCredential: true)
+        let color = RequestOption("color", default: "none", affects: .nothing)
         let transport = MockTransport([.redirect(to: "https://other.example/"), .ok()])
         let request = request.with {
-            $0[option: Ticket.self] = "ticket-1"
-            $0[option: Color.self] = "red"
+            $0[ticket] = "ticket-1"
+            $0[color] = "red"
         }
         try await transport.data(request)
-        #expect(transport.requests.map { $0[option: Ticket.self] } == ["ticket-1", nil])
-        #expect(transport.requests.map { $0[option: Color.self] } == ["red", "red"])
+        #expect(transport.requests.map { $0[ticket] } == ["ticket-1", nil])
+        #expect(transport.requests.map { $0[color] } == ["red", "red"])
     }
 
     // MARK: Decisions of the app

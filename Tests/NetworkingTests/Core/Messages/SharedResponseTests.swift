@@ -6,15 +6,6 @@ import Testing
 
 /// The public declarations that decide which requests share a response.
 @Suite struct SharedResponseTests {
-    private enum Importance: RequestOption {
-        static let defaultValue = 0
-        static let affectsResponses = false
-
-        static func identity(of value: Int) -> (any Hashable & Sendable)? {
-            value
-        }
-    }
-
     fileprivate enum Lane: NetworkEnvironmentKey {
         static let defaultValue = 0
         static let affectsResponses = false
@@ -27,9 +18,10 @@ import Testing
     private let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
 
     @Test func optionThatAffectsOnlySendingSharesAStoredResponse() async throws {
+        let importance = RequestOption("importance", default: 0, affects: .sending)
         let network = transport.cached()
         for value in [1, 2] {
-            try await network.data(.lawful.with { $0[option: Importance.self] = value })
+            try await network.data(.lawful.with { $0[importance] = value })
         }
         #expect(transport.requests.count == 1)
     }

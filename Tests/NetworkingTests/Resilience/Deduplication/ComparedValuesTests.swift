@@ -26,56 +26,52 @@ struct ComparedValuesTests {
 
     typealias Change = @Sendable (inout HTTPRequestData) -> Void
 
-    /// The options, by the names of their types; without a change if another module of tests has the test.
+    /// The options, by their names; without a change if another module of tests has the test.
     private static let options: [String: (effect: Effect, change: Change?)] = [
-        "AllowsFaults": (.sending, { $0.allowsFaults = false }),
-        "AssumesHTTP3": (.sending, { $0.assumesHTTP3 = true }),
-        "AttemptOption": (.none, { $0.attempt = 2 }),
-        "AuthenticationMethodOption": (.sending, { $0.authenticationMethod = .anonymous }),
-        "CacheModeOption": (.sending, { $0.cacheMode = .reload }),
-        "ClientOption": (.responses, nil),
-        "ClockReading": (.none, nil),
-        "ConnectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
-        "CookieSessionOption": (.none, { $0.cookieSession = "a" }),
-        "DeadlineOption": (.sending, { $0.deadline = .seconds(1) }),
-        "FormerOriginsOption": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
-        "HeadTimeout": (.sending, { $0.headTimeout = .seconds(1) }),
-        "IdempotencyOption": (.sending, { $0.isIdempotent = true }),
-        "IdleTimeoutOption": (.sending, { $0.idleTimeout = .seconds(1) }),
-        "IsDeduplicatedOption": (.none, { $0.isDeduplicated = false }),
-        "IsTraceSampledOption": (.none, { $0.isTraceSampled = false }),
-        "LogDetailOption": (.none, { $0.logDetail = .off }),
-        "NetworkAccessOption": (.sending, { $0.allowsCellularAccess = false }),
-        "OfferedSchemes": (.sending, { $0.offer("digest") }),
-        "OfflinePolicyOption": (.sending, { $0.offlinePolicy = .fail }),
-        "PathParameters": (.none, { $0.pathParameters = ["id": "1"] }),
-        "PriorityOption": (.sending, { $0.priority = .high }),
-        "RefusedResponseOption": (.none, nil),
-        "RetryPolicyOption": (.sending, { $0.retryPolicy = .never }),
-        "RouteOption": (.none, { $0.route = "/users/{id}" }),
-        // The shared exchange has no time limit of one caller.
-        "SpanningDeadlineOption": (.none, nil),
-        "StoredResponseOption": (.sending, { $0.requiresStoredResponse = true }),
-        "ThrottlingOption": (.sending, { $0.isThrottled = false }),
-        "TimeoutOption": (.sending, { $0.timeout = .seconds(1) }),
-        "UsesCookieJarOption": (.responses, { $0.usesCookieJar = false }),
-        "WeightOption": (.none, { $0.rateLimitWeight = 2 }),
-        "WithheldCredentialsOption": (.none, { $0.withheldCredentials = ["Cookie"] }),
+        "acceptedStatuses": (.sending, { $0.acceptedStatuses = [404] }),
+        "allowsFaults": (.sending, { $0.allowsFaults = false }),
+        "allowsPlaintextCredentials": (.sending, { $0.allowsPlaintextCredentials = true }),
+        "assumesHTTP3": (.sending, { $0.assumesHTTP3 = true }),
+        "attempt": (.none, { $0.attempt = 2 }),
+        "authenticationMethod": (.sending, { $0.authenticationMethod = .anonymous }),
+        "cacheMode": (.sending, { $0.cacheMode = .reload }),
+        "client": (.responses, nil),
+        "clockReading": (.none, nil),
+        "connectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
+        "cookieSession": (.none, { $0.cookieSession = "a" }),
+        "deadline": (.sending, { $0.deadline = .seconds(1) }),
+        "decompressionLimit": (.sending, { $0.decompressionLimit = .none }),
+        "formerOrigins": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
+        "headTimeout": (.sending, { $0.headTimeout = .seconds(1) }),
+        "idleTimeout": (.sending, { $0.idleTimeout = .seconds(1) }),
+        "isDeduplicated": (.none, { $0.isDeduplicated = false }),
+        "isIdempotent": (.sending, { $0.isIdempotent = true }),
+        "isThrottled": (.sending, { $0.isThrottled = false }),
+        "isTraceSampled": (.none, { $0.isTraceSampled = false }),
+        "logDetail": (.none, { $0.logDetail = .off }),
+        "maximumBufferedBytes": (.none, { $0.maximumBufferedBytes = 1 }),
+        "maximumResponseBytes": (.sending, { $0.maximumResponseBytes = 1 }),
+        "networkAccess": (.sending, { $0.allowsCellularAccess = false }),
+        "offeredSchemes": (.sending, { $0.offer("digest") }),
+        "offlinePolicy": (.sending, { $0.offlinePolicy = .fail }),
+        "pathParameters": (.none, { $0.pathParameters = ["id": "1"] }),
+        "priority": (.sending, { $0.priority = .high }),
+        "rateLimitWeight": (.none, { $0.rateLimitWeight = 2 }),
+        "refusedResponse": (.none, nil),
+        "requiresStoredResponse": (.sending, { $0.requiresStoredResponse = true }),
+        "retryPolicy": (.sending, { $0.retryPolicy = .never }),
+        "route": (.none, { $0.route = "/users/{id}" }),
+        "serverMutations": (.sending, { $0.serverMutations = .disabled }),
+        "spanningDeadline": (.none, nil),
+        "timeout": (.sending, { $0.timeout = .seconds(1) }),
+        "usesCookieJar": (.responses, { $0.usesCookieJar = false }),
+        "withheldCredentials": (.none, { $0.withheldCredentials = ["Cookie"] }),
     ]
 
     /// The settings, by the names of the properties.
     private static let settings: [String: (effect: Effect, change: Change)] = [
         "allowedSilence": (.sending, { $0.allowedSilence = .seconds(300) }),
-        "acceptedStatuses": (.sending, { $0.acceptedStatuses = [404] }),
-        "maximumResponseBytes": (.sending, { $0.maximumResponseBytes = 1 }),
-        // Only a request with a sink has a reader, and it is never shared.
-        "maximumBufferedBytes": (.none, { $0.maximumBufferedBytes = 1 }),
-        // Only a policy for retries sets it.
-        "isResentByTransport": (.sending, { $0.retryPolicy = .never }),
-        "decompressionLimit": (.sending, { $0.decompressionLimit = .none }),
         "redirects": (.sending, { $0.redirects = .never }),
-        "serverMutations": (.sending, { $0.serverMutations = .disabled }),
-        "allowsPlaintextCredentials": (.sending, { $0.allowsPlaintextCredentials = true }),
         "progressHandler": (.sending, { $0.progressHandler = { _ in } }),
         "sink": (.none, { $0.sink = CollectingSink() }),
         "decoder": (.none, { $0.decoder = nil }),
@@ -84,6 +80,8 @@ struct ComparedValuesTests {
         "secretValues": (.none, { $0.markSecret("secret") }),
         // The options.
         "custom": (.none, { $0.settings.custom = TypedValues() }),
+        // The options of a stored request.
+        "unread": (.responses, { $0.settings.unread["a"] = StoredOption(value: "1", affects: .responses) }),
     ]
 
     /// The states of a request's message, by their names.
@@ -149,16 +147,30 @@ struct ComparedValuesTests {
         var names: Set<String> = []
         for file in Repository.swiftFiles(in: "Sources") {
             let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-            for line in lines where !line.contains("///") {
-                names.formUnion(line.matches(of: expression).map { String($0.output.1) })
-            }
+            let code = lines.filter { !$0.contains("///") }.joined(separator: "\n")
+            names.formUnion(code.matches(of: expression).map { String($0.output.1) })
         }
         return names
     }
 
     @Test func eachOptionHasADecision() throws {
-        let pattern = #"(?:enum|struct) (\w+): [\w, ]*(?:RequestOption|SendingOption|ResendingOption)\b"#
+        let pattern = #"\bRequestOption(?:<[^(\n]*>)?\(\s*"(\w+)""#
         #expect(try Self.declarations(of: pattern) == Set(Self.options.keys))
+    }
+
+    @Test func guideNamesEachOptionThatACallerSets() throws {
+        let guide = try Repository.text(at: "Documentation/Modifiers.md")
+        let names = try Self.declarations(of: #"public static let (\w+) = RequestOption\b"#)
+        #expect(names.count > 15)
+        #expect(names.filter { !guide.contains("`request.\($0)`") && !guide.contains("`.\($0)`") }.isEmpty)
+    }
+
+    @Test func guideNamesEachOptionThatAnOutboxKeeps() throws {
+        let guide = try Repository.text(at: "Documentation/Offline.md")
+        let pattern = #""(\w+)",\s*default: [^\n]*\s*affects: \.\w+,\s*stored: \.always"#
+        let names = try Self.declarations(of: pattern).subtracting(["networkAccess"])
+        #expect(names.count > 5)
+        #expect(names.filter { !guide.contains("`\($0)`") }.isEmpty)
     }
 
     @Test func eachSettingHasADecision() {

@@ -165,7 +165,7 @@ struct DeduplicatedKeyTests {
             Way(testDescription: "marked field") { $1.setCredential($0, for: HTTPField.Name("X-User")!) },
             Way(testDescription: "marked item") { $1.setCredential($0, forQueryItem: "user") },
             Way(testDescription: "item with a name of a credential") { $1.query["api_key"] = $0 },
-            Way(testDescription: "option") { $1[option: Ticket.self] = $0 },
+            Way(testDescription: "option") { $1[.ticket] = $0 },
         ]
     }
 
@@ -180,7 +180,7 @@ struct DeduplicatedKeyTests {
                 return isFirst
             }
             if wasFirst { try await first.value() }
-            let texts = request.headerFields.map(\.value) + [request.target ?? "", request[option: Ticket.self] ?? ""]
+            let texts = request.headerFields.map(\.value) + [request.target ?? "", request[.ticket] ?? ""]
             let text = texts.first { $0.contains("emily") || $0.contains("james") } ?? "none"
             return MockResponse(status: status, data: Data(text.utf8))
         }
@@ -222,18 +222,12 @@ struct DeduplicatedKeyTests {
 
             func hash(into hasher: inout Hasher) {}
         }
-        enum CountingOption: RequestOption {
-            static let defaultValue: Counting? = nil
-
-            static func identity(of value: Counting?) -> (any Hashable & Sendable)? {
-                value
-            }
-        }
+        let counting = RequestOption<Counting?>("counting", default: nil, affects: .responses)
         let comparisons = Journal()
         let count = try await exchanges(
             shared,
             shared,
-            .lawful.with { $0[option: CountingOption.self] = Counting(inFlight: inFlight, comparisons: comparisons) }
+            .lawful.with { $0[counting] = Counting(inFlight: inFlight, comparisons: comparisons) }
         )
         #expect(count == 1)
         #expect(comparisons.entries.contains("1"))
@@ -276,13 +270,13 @@ private struct KeyFetching: AuthenticationDelegate {
     }
 }
 
-private enum Ticket: RequestOption {
-    static let defaultValue: String? = nil
-    static let isCredential = true
-
-    static func identity(of value: String?) -> (any Hashable & Sendable)? {
-        value
-    }
+extension RequestOptionKey {
+    fileprivate static let ticket = RequestOption<String?>(
+        "ticket",
+        default: nil,
+        affects: .responses,
+        isCredential: true
+    )
 }
 
 /// A value that cannot be compared.

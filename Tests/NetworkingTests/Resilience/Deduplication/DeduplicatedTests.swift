@@ -120,17 +120,11 @@ struct DeduplicatedTests {
         ]
     }
 
-    @Test func customOptionWithAnIdentityIsCompared() async throws {
-        enum Language: RequestOption {
-            static let defaultValue = "en"
-
-            static func identity(of value: String) -> (any Hashable & Sendable)? {
-                value
-            }
-        }
-        let one = try await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
-        let same = try await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
-        let other = try await join(.lawful.with { $0[option: Language.self] = "fr" }, over: network)
+    @Test func customOptionThatAffectsResponsesIsCompared() async throws {
+        let language = RequestOption("language", default: "en", affects: .responses)
+        let one = try await join(.lawful.with { $0[language] = "de" }, over: network)
+        let same = try await join(.lawful.with { $0[language] = "de" }, over: network)
+        let other = try await join(.lawful.with { $0[language] = "fr" }, over: network)
         transport.respond()
         _ = try await (one.value, same.value, other.value)
         #expect(transport.requests == 2)
@@ -192,14 +186,11 @@ struct DeduplicatedTests {
     }
 
     @Test func requestsWithIncomparableCredentialsAreSentSeparately() async throws {
-        enum Token: RequestOption {
-            static let defaultValue: String? = nil
-            static let isCredential = true
-        }
+        let token = RequestOption<String?>("token", default: nil, affects: .nothing, isCredential: true)
         transport.respond()
-        let request = HTTPRequestData.lawful.with { $0[option: Token.self] = "one" }
+        let request = HTTPRequestData.lawful.with { $0[token] = "one" }
         async let one = network.data(request)
-        async let other = network.data(request.with { $0[option: Token.self] = "two" })
+        async let other = network.data(request.with { $0[token] = "two" })
         _ = try await (one, other)
         #expect(transport.requests == 2)
         #expect(inFlightRequests.count == 0)

@@ -34,17 +34,20 @@ public struct Checksum32: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The checksum that the body of a response must have.
-public enum ExpectedChecksum: RequestOption {
-    /// Any checksum.
-    public static let defaultValue: Checksum32? = nil
+extension RequestOptionKey {
+    /// ``HTTPRequestData/expectedChecksum``.
+    public static let expectedChecksum = RequestOption<Checksum32?>(
+        "expectedChecksum",
+        default: nil,
+        affects: .sending
+    )
 }
 
 extension HTTPRequestData {
     /// The checksum that the body of a successful response must have; `nil`, the default, for any.
     public var expectedChecksum: Checksum32? {
-        get { self[option: ExpectedChecksum.self] }
-        set { self[option: ExpectedChecksum.self] = newValue }
+        get { self[.expectedChecksum] }
+        set { self[.expectedChecksum] = newValue }
     }
 }
 
@@ -95,7 +98,7 @@ public struct ChecksumVerified: NetworkingModifier, CustomStringConvertible {
 
     /// The options that the modifier reads.
     public var requestOptions: Set<RequestOptionKey> {
-        [RequestOptionKey(ExpectedChecksum.self)]
+        [.expectedChecksum]
     }
 
     /// Reports a place outside retry, where a damaged body is not loaded again.

@@ -64,6 +64,6 @@ struct ChecksumVerifiedTests {
         #expect(transport.checksumVerified().retry().diagnostics.isEmpty)
         let request = request(expecting: Checksum32())
         #expect(transport.checksumVerified().diagnostics(for: request).isEmpty)
-        #expect(transport.diagnostics(for: request).map(\.option) == [RequestOptionKey(ExpectedChecksum.self)])
+        #expect(transport.diagnostics(for: request).map(\.option) == [.expectedChecksum])
     }
 }
