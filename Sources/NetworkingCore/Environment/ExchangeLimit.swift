@@ -2,8 +2,8 @@ import Synchronization
 
 /// The time limit of an exchange that the components upstream enforce themselves.
 ///
-/// A part that does not know the limit runs in a separate task, which is cancelled at the limit. Switching back from that
-/// task takes longer than the rest of a stack. ``NetworkingTransport/enforcesLimit(of:)`` shows a transport that
+/// A part that does not know the limit runs in a separate task, which is cancelled at the limit. Switching back from
+/// that task takes longer than the rest of a stack. ``NetworkingTransport/enforcesLimit(of:)`` shows a transport that
 /// enforces it.
 public final class ExchangeLimit: Sendable {
     /// The moment at which the exchange ends at the latest, on ``clock``.
@@ -50,7 +50,7 @@ public final class ExchangeLimit: Sendable {
     }
 
     /// Whether the limit may end before its deadline.
-    package var mayEndEarly: Bool {
+    var mayEndEarly: Bool {
         alarms != nil
     }
 
@@ -159,31 +159,5 @@ private final class EndingAlarms: AlarmOwner {
         for (_, action) in actions.sorted(by: { $0.key < $1.key }) {
             action()
         }
-    }
-}
-
-extension NetworkingComponent {
-    /// Sends a request with a time limit, in a task if this component does not end at it.
-    package func sendWithinLimit(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        guard request.exchangeLimit == nil || _endsAtLimit else {
-            return try await request.enforcingLimit { try await send($0) }
-        }
-        return try await send(request)
-    }
-}
-
-extension HTTPRequestData {
-    /// Does work whose waits do not know the time limit of the request, and ends it at the limit.
-    ///
-    /// - Parameter work: The work. It receives the request without the limit.
-    /// - Returns: The result of the work.
-    /// - Throws: The error of the work, or `CancellationError` if the limit has passed before the start.
-    package func enforcingLimit<Success: Sendable>(
-        _ work: sending @escaping @isolated(any) (HTTPRequestData) async throws -> Success
-    ) async throws -> Success {
-        guard let limit = exchangeLimit else { return try await work(self) }
-        var request = self
-        request.exchangeLimit = nil
-        return try await limit.run { [request] in try await work(request) }
     }
 }

@@ -35,7 +35,7 @@ extension HTTPRequestData {
             case resolved
         }
 
-        enum Server: Sendable {
+        enum Kind: Sendable {
             /// The stack names no server.
             case unnamed
             /// The request goes to another server than those that the stack names.
@@ -45,7 +45,7 @@ extension HTTPRequestData {
         }
 
         var stage = Stage.open
-        var server = Server.unnamed
+        var server = Kind.unnamed
 
         /// Records that the request may go to another server now.
         mutating func leaveServer() {

@@ -22,7 +22,7 @@ package struct Passage: Sendable {
         package static let cookies = Handled(rawValue: 8)
     }
 
-    package var handled: Handled
+    var handled: Handled
     /// The time limit that a component upstream enforces.
     @usableFromInline var limit: ExchangeLimit?
     /// The limiters with a permit for the request.

@@ -184,7 +184,8 @@ extension HTTPRequestData {
     public subscript<Value>(option: RequestOption<Value>) -> Value {
         @inlinable get {
             guard !option.isSetByStack else {
-                return passage?.value.options.value(for: ObjectIdentifier(option), as: Value.self) ?? option.defaultValue
+                return passage?.value.options.value(for: ObjectIdentifier(option), as: Value.self)
+                    ?? option.defaultValue
             }
             if let value = box?.value.custom.value(for: ObjectIdentifier(option), as: Value.self) { return value }
             return option.isStored && box?.value.unread.isEmpty == false

@@ -6,7 +6,7 @@ import HTTPTypes
 /// that an app sets are in ``custom``, by their declarations.
 @usableFromInline
 package struct RequestSettings: Sendable {
-    package static let defaults = RequestSettings()
+    static let defaults = RequestSettings()
 
     /// The longest limit of the stack's `timeout` modifiers.
     var allowedSilence: Duration?

@@ -64,7 +64,6 @@ extension Loopback {
             #expect(clients.separateCount == 0)
         }
 
-        /// Any group that is not NIO's own, as that of Network.framework on Apple's platforms.
         /// A server may be replaced by one without HTTP/2.
         @Test func protocolOfTheLastResponseDecidesWhetherUsersShareAConnection() {
             let servers = MultiplexedServers()
