@@ -436,6 +436,7 @@ struct CheckLawsTests {
             try await checkLaws { AnyNetworkingComponent(Forgetful(base: $0)) }
         }
 
+        #expect(violations?.violations.map(\.law) == [.oneResolve, .questions])
         #expect(
             violations?.sentences == [
                 "The upstream chain is resolved 0 times per send, not once.",

@@ -123,7 +123,7 @@ struct SwitchableServerTests {
 
         private static func pages(_ name: String, _ rule: PageRule<[Int]>) -> Work {
             Work("pages(_:), \(name)", ["/v1/items", "/v1/items?page=2"]) { network, changeServer in
-                let pages = network.pages(items, as: [Int].self, next: rule)
+                let pages = network.pages(Request<[Int]>(items), next: rule)
                 for try await page in pages.responses {
                     guard page.number == 1 else { break }
                     try changeServer()
@@ -137,7 +137,7 @@ struct SwitchableServerTests {
             pages("of a link", .link),
             pages("of a relative URL", .url { _ in "?page=2" }),
             Work("elements(_:)", ["/v1/items", "/v1/items?page=2"]) { network, changeServer in
-                let pages = network.pages(items, as: [Int].self, next: .number { $0.isEmpty })
+                let pages = network.pages(Request<[Int]>(items), next: .number { $0.isEmpty })
                 var isFirst = true
                 for try await _ in pages.elements({ $0 }) {
                     guard isFirst else { break }

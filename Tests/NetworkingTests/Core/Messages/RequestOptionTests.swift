@@ -23,6 +23,15 @@ struct RequestOptionTests {
         #expect(request[.language] == "de")
     }
 
+    @Test func diagnosticsReportAnOptionUnlessItsDeclarationSaysOtherwise() {
+        let reported = RequestOption("reported", default: 0, affects: .nothing)
+        let silent = RequestOption("silent", default: 0, affects: .nothing, isReported: false)
+        var request = HTTPRequestData()
+        request[reported] = 1
+        request[silent] = 1
+        #expect(MockTransport().diagnostics(for: request).map(\.option) == [reported])
+    }
+
     @Test func nilIsAValueLikeAnyOther() {
         var request = HTTPRequestData()
         #expect(request[.language] == "en")
