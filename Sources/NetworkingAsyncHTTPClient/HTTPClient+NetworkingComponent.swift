@@ -165,7 +165,7 @@ extension HTTPRequestData {
     ///
     /// Its deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be cancelled.
     fileprivate var isLimitedByClient: Bool {
-        exchangeLimit?.clock.isSystem != false && bodyToRead == nil
+        exchangeLimit?.isOnSystemClock != false && bodyToRead == nil
     }
 }
 #endif

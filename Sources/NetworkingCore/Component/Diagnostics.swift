@@ -20,7 +20,8 @@ extension NetworkingComponent {
         let settings = resolved(request).settings
         let read = settings.observers.all.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
         return settings.custom.options
-            .filter { $0.option.isReported && !$0.traits.contains(.forbidsResending) && !read.contains($0.option) }
+            .filter { !$0.box.isNil && $0.option.isReported && !$0.traits.contains(.forbidsResending) }
+            .filter { !read.contains($0.option) }
             .map { StackDiagnostic(unread: $0.option) }
     }
 }

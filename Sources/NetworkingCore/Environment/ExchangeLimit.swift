@@ -15,11 +15,13 @@ public final class ExchangeLimit: Sendable {
     /// The alarms of a limit that may end before its deadline; `nil` if they are alarms of the clock.
     private let alarms: EndingAlarms?
     private let phaseDeadline: (@Sendable () -> Duration?)?
+    /// Whether each moment at which the exchange may end is one of the system's clock.
+    package let isOnSystemClock: Bool
 
     package init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
-        (alarms, phaseDeadline) = (nil, nil)
+        (alarms, phaseDeadline, isOnSystemClock) = (nil, nil, clock.isSystem)
     }
 
     /// Creates a limit that ends when ``end()`` is called.
@@ -27,14 +29,17 @@ public final class ExchangeLimit: Sendable {
     /// - Parameters:
     ///   - deadline: The moment at which it is called at the latest.
     ///   - clock: The clock of the limit.
+    ///   - isOnSystemClock: Whether each moment at which it may be called is one of the system's clock.
     ///   - phaseDeadline: Returns the moment at which it is called if the exchange stays in its phase.
     package init(
         endingUntil deadline: Duration,
         on clock: NetworkClock,
+        isOnSystemClock: Bool,
         phaseDeadline: @escaping @Sendable () -> Duration?
     ) {
         self.deadline = deadline
         self.clock = clock
+        self.isOnSystemClock = isOnSystemClock
         self.phaseDeadline = phaseDeadline
         alarms = EndingAlarms()
     }

@@ -151,7 +151,7 @@ struct NotedUsers: Sendable {
     var notesServers = false
 
     var isEmpty: Bool {
-        notes.isEmpty && !areKept
+        notes.isEmpty && servers.isEmpty && !areKept
     }
 
     func contains(_ store: any AnyObject & Sendable) -> Bool {

@@ -124,7 +124,7 @@ public final class RequestOption<Value: Sendable>: RequestOptionKey, @unchecked 
     }
 
     override func stored(_ box: any ValueBox) throws -> StoredOption? {
-        guard isStored, let coding = storage.coding else { return nil }
+        guard isStored, let coding = storage.coding, !box.isNil || !Box(defaultValue).isNil else { return nil }
         let value = unsafeDowncast(box, to: Box<Value>.self).value
         return StoredOption(value: try coding.encode(value), affects: effect.kind)
     }

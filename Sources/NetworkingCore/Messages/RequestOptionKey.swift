@@ -59,10 +59,10 @@ public class RequestOptionKey: ValueDeclaration, @unchecked Sendable {
 }
 
 extension TypedValues {
-    /// The options with a value other than `nil`.
+    /// The options that have been set.
     var options: [(option: RequestOptionKey, box: any ValueBox, traits: ValueTraits)] {
         entries.compactMap { entry in
-            guard case .object(let object) = entry.key, let option = object as? RequestOptionKey, !entry.box.isNil
+            guard case .object(let object) = entry.key, let option = object as? RequestOptionKey
             else { return nil }
             return (option, entry.box, entry.traits)
         }

@@ -28,7 +28,8 @@ extension NetworkingComponent {
         on clock: NetworkClock,
         timeIsUp: (_ error: (any Error)?) -> any Error
     ) async throws -> HTTPResponseData {
-        guard _endsAtLimit, request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
+        // A request beside a stack begins a new call, which has no limit of this one.
+        guard _endsAtLimit, request.place != .beside, request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
             return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
                 try await send(request)
             }

@@ -24,13 +24,19 @@ struct LivePageServer: Sendable {
     /// - Parameter port: The port; 0 for any free port.
     /// - Throws: `SocketError` if the port is not available.
     init(port: UInt16) async throws {
+        // The pool is prepared last, because only its run releases what it has opened.
         let pool = HTTPServer.defaultPool()
-        try await pool.prepare()
-        let socket = try Socket(listeningOn: port)
-        guard case .ip4(_, let port) = try socket.sockname() else { throw SocketError.unsupportedAddress }
-        self.port = port
-        self.pool = pool
-        self.socket = try AsyncSocket(socket: socket, pool: pool)
+        let listener = try Socket(listeningOn: port)
+        do {
+            guard case .ip4(_, let port) = try listener.sockname() else { throw SocketError.unsupportedAddress }
+            self.port = port
+            self.pool = pool
+            socket = try AsyncSocket(socket: listener, pool: pool)
+            try await pool.prepare()
+        } catch {
+            try? listener.close()
+            throw error
+        }
     }
 
     /// Serves requests until the caller is cancelled; on return, all connections are closed and the port is free.

@@ -39,8 +39,13 @@ final class PhaseWatch: Sendable {
         let whole = request.sink?.isReaderPaced == true ? nil : state.withLock { $0.wholeDeadline }
         let outer = request.exchangeLimit
         let deadlines = [whole, outer.map { [clock] in clock.now + ($0.deadline - $0.clock.now) }]
-        return ExchangeLimit(endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited, on: clock) { [self] in
-            let ends = [state.withLock { $0.phase?.deadline }, outer.map { [clock] in clock.now + $0.timeLeft }]
+        let isOnSystemClock = clock.isSystem && outer?.isOnSystemClock != false
+        return ExchangeLimit(
+            endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited,
+            on: clock,
+            isOnSystemClock: isOnSystemClock
+        ) { [self] in
+            let ends = [state.withLock { $0.next?.deadline }, outer.map { [clock] in clock.now + $0.timeLeft }]
             return ends.compactMap { $0 }.min()
         }
     }
@@ -70,10 +75,10 @@ final class PhaseWatch: Sendable {
         state.withLock { $0.expired }
     }
 
-    /// The limit that would be exceeded first, and the time until then.
+    /// The limit that would be exceeded first, or would have been when the exchange failed, and the time until then.
     var next: (name: TimeLimits.Name, timeLeft: Duration)? {
         let now = clock.now
-        return state.withLock { $0.next }.map { ($0.name, $0.deadline - now) }
+        return state.withLock { $0.nextOrFailed }.map { ($0.name, $0.deadline - now) }
     }
 
     private func received(_ progress: TransferProgress) {
@@ -128,6 +133,8 @@ final class PhaseWatch: Sendable {
     private struct State {
         var limits: TimeLimits
         var phase: (name: TimeLimits.Name, deadline: Duration)?
+        /// The phase in which the last exchange failed.
+        private var failedPhase: (name: TimeLimits.Name, deadline: Duration)?
         private(set) var wholeDeadline: Duration?
         private var reportsConnection = false
         private var sent: Int64 = 0
@@ -152,7 +159,7 @@ final class PhaseWatch: Sendable {
         mutating func observe(_ event: ExchangeEvent, at now: Duration) {
             switch event {
             case .started:
-                (reportsConnection, sent, isSinkBusy) = (false, 0, false)
+                (reportsConnection, sent, isSinkBusy, failedPhase) = (false, 0, false, nil)
                 enterConnecting(at: now)
             case .readingBody:
                 // The source of the body is the app, not the network, so its time does not count.
@@ -168,7 +175,7 @@ final class PhaseWatch: Sendable {
                 enterBody(at: now)
             case .ended, .failed:
                 // Until the next exchange, only the limit for the whole attempt applies.
-                phase = nil
+                (failedPhase, phase) = (phase, nil)
             case .headReceived, .connectionMeasured, .responseReceived:
                 break
             }
@@ -216,6 +223,17 @@ final class PhaseWatch: Sendable {
         // MARK: Alarm
 
         var next: (name: TimeLimits.Name, deadline: Duration)? {
+            earlier(phase)
+        }
+
+        /// The limit that was next when the exchange failed.
+        var nextOrFailed: (name: TimeLimits.Name, deadline: Duration)? {
+            earlier(phase ?? failedPhase)
+        }
+
+        private func earlier(
+            _ phase: (name: TimeLimits.Name, deadline: Duration)?
+        ) -> (name: TimeLimits.Name, deadline: Duration)? {
             guard let wholeDeadline else { return phase }
             guard let phase, phase.deadline < wholeDeadline else { return (.whole, wholeDeadline) }
             return phase

@@ -120,9 +120,9 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         of watch: PhaseWatch,
         in outer: ExchangeLimit?
     ) -> TimeLimits.Name? {
-        guard limit.isReached, outer?.isReached != true, let next = watch.next else { return nil }
-        guard let outer, outer.timeLeft < next.timeLeft else { return next.name }
-        outer.reach()
+        guard limit.isReached, outer?.isReached != true else { return nil }
+        if let next = watch.next, outer.map({ next.timeLeft <= $0.timeLeft }) ?? true { return next.name }
+        outer?.reach()
         return nil
     }
 

@@ -485,6 +485,31 @@ extension Loopback {
             }
         }
 
+        /// Each phase of an exchange ends at its limit, also that of a stream, whose body has none.
+        @Test func silentServerEndsAtTheLimitOfItsPhase() async throws {
+            try await withTestServer { server in
+                server.route("/head") { _ in .raw(.stall) }
+                server.route("/body") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
+                let limits: [(String, AnyNetworkingComponent)] = [
+                    ("head", AnyNetworkingComponent(transport.timeout(.milliseconds(50)))),
+                    ("head", AnyNetworkingComponent(transport.timeout(head: .milliseconds(50)))),
+                    ("head", AnyNetworkingComponent(transport.timeout(.seconds(40), head: .milliseconds(50)))),
+                    ("head", AnyNetworkingComponent(transport.timeout(.milliseconds(50), idle: .seconds(40)))),
+                    ("body", AnyNetworkingComponent(transport.timeout(idle: .milliseconds(50)))),
+                ]
+                for (path, network) in limits {
+                    let request = HTTPRequestData(url: server.url.appending(path: path))
+                    let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+                    #expect(error?.kind == .timeout)
+                    #expect(error?.reason.contains("0.05 seconds") == true)
+                    let failed = await #expect(throws: NetworkingError.self) {
+                        for try await _ in try await network.stream(request) {}
+                    }
+                    #expect(failed?.kind == .timeout)
+                }
+            }
+        }
+
         /// With a listener, the transport reads a short body while it sends it.
         @Test func observedExchangeEndsAtTheTimeLimit() async throws {
             try await withTestServer { server in

@@ -249,7 +249,7 @@ struct SideRequestTests {
                 return HTTPResponseData(request: request)
             }
 
-            func enforcesLimit(of request: HTTPRequestData, on clock: NetworkClock) -> Bool {
+            func enforcesLimit(of request: HTTPRequestData) -> Bool {
                 true
             }
         }

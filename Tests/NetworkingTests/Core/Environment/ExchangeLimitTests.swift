@@ -362,6 +362,21 @@ struct ExchangeLimitTests {
         }
     }
 
+    /// The client of a transport may end an exchange before the watch of the phases notices the limit.
+    @Test func limitThatAClientReachesIsTheOneOfThePhase() async throws {
+        let network = ClientTransport(journal: Journal()).timeout(.seconds(10), head: .seconds(3))
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.environment(\.clock, .manual(clock)).data(.lawful)
+        }
+        #expect(error?.kind == .timeout)
+        #expect(error?.reason.contains("3.0 seconds") == true)
+        let outer = ClientTransport(journal: Journal()).timeout(head: .seconds(3)).deadline(.seconds(2))
+        let other = await #expect(throws: NetworkingError.self) {
+            try await outer.environment(\.clock, .manual(clock)).data(.lawful)
+        }
+        #expect(other?.kind == .deadline)
+    }
+
     /// A limit outside of one that may end early still ends the exchange, and creates the error.
     @Test func outerLimitEndsAnExchangeWithPhases() async throws {
         let network = SilentTransport().timeout(head: .seconds(60)).deadline(.seconds(5))
