@@ -1,6 +1,6 @@
-/// A component that sends through another one and answers everything as that one does.
+/// A component that sends each request through another one, and has the same modifiers, principal and diagnostics.
 ///
-/// Conform to it to give a stack a type of its own, or to choose a component for each call. A conforming type waits for
+/// Conform to it to declare a type for a stack, or to choose a component for each call. A conforming type waits for
 /// nothing but its upstream component, so it also ends at a time limit if that one does.
 ///
 /// ```swift
@@ -34,7 +34,7 @@ extension ForwardingComponent {
         upstream.principal(for: request)
     }
 
-    /// The component has no part of its own.
+    /// The component adds no part to the stack.
     public var stackPart: StackPart {
         StackPart(modifiers: [])
     }

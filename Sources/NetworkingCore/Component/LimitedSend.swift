@@ -9,7 +9,7 @@ extension NetworkingComponent {
 }
 
 extension HTTPRequestData {
-    /// Does work whose waits do not know the time limit of the request, and ends it at the limit.
+    /// Runs work that ignores the time limit of the request, and cancels it at the limit.
     ///
     /// - Parameter work: The work. It receives the request without the limit.
     /// - Returns: The result of the work.

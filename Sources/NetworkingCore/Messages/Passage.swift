@@ -1,7 +1,8 @@
-/// What a stack adds to a request on its way; a request outside of a stack has none.
+/// The values that a stack adds to a request while it sends it; `nil` for a request outside of a stack.
 ///
-/// A new field is a parameter of the initializer, which has no defaults. So it does not compile before ``shared(by:)``
-/// and ``inBackground`` state what they do with it. Every other copy either keeps the whole passage or removes it.
+/// A new field is a parameter of the initializer, which has no defaults. So it does not compile before
+/// ``shared(recordingInto:)`` and ``inBackground`` state its value. Every other copy either keeps the whole passage or
+/// removes it.
 @usableFromInline
 package struct Passage: Sendable {
     /// The work that parts further out do, so that those further in leave it out.
@@ -23,7 +24,7 @@ package struct Passage: Sendable {
     }
 
     var handled: Handled
-    /// The time limit that a component upstream enforces.
+    /// The time limit of the exchange.
     @usableFromInline var limit: ExchangeLimit?
     /// The limiters with a permit for the request.
     var permits: HeldLimits?
@@ -112,7 +113,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// Removes everything that stacks have added, so that the request can be sent anew.
+    /// Removes all values that stacks have added, so that the request can be sent as a new one.
     ///
     /// The message stays as it was sent.
     mutating func leaveStack() {
@@ -149,7 +150,8 @@ extension HTTPRequestData {
         isHandled(.silence)
     }
 
-    /// The time limit that a component upstream enforces; `nil` if `timeout` and `deadline` do so themselves.
+    /// The time limit of the exchange; `nil` if there is none, or if a part further out runs in a task that is
+    /// cancelled at the limit.
     public package(set) var exchangeLimit: ExchangeLimit? {
         @inlinable get { passage?.value.limit }
         set {

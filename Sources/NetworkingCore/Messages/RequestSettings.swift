@@ -1,9 +1,9 @@
 import HTTPTypes
 
-/// The options of a request, and what the stack sets on it.
+/// The options of a request, and the values that modifiers set for most requests.
 ///
-/// The fields are for what a stack sets for many requests, because a field takes no allocation of its own. All options
-/// that an app sets are in ``custom``, by their declarations.
+/// The latter are fields, because setting a field needs no further allocation. All options that an app sets are in
+/// ``custom``, by their declarations.
 @usableFromInline
 package struct RequestSettings: Sendable {
     static let defaults = RequestSettings()
