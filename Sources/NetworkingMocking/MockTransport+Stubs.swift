@@ -117,7 +117,7 @@ extension MockTransport {
     ///
     /// ```swift
     /// transport.expect(.request(.post, "/login"), .json(session))
-    /// transport.expect(.request(.get, "/me") && .header(.authorization)) { _ in .json(emily) }
+    /// transport.expect(.request(.get, "/me") && .headerField(.authorization)) { _ in .json(emily) }
     /// ```
     ///
     /// Each expectation is used once. A request that no stub handles and that does not match the next expectation fails

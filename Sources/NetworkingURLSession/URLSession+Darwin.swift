@@ -59,11 +59,6 @@ extension URLSession {
     var acceptEncoding: String? {
         "*"
     }
-
-    /// Performs one exchange as a task of this session.
-    func respondAsTransport(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await respond(to: request)
-    }
 }
 
 extension URLSessionUpload {

@@ -1,6 +1,5 @@
 #if URLSession
 public import NetworkingCore
-import NetworkingTrust
 
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
@@ -34,7 +33,11 @@ extension URLSession: NetworkingTransport {
     /// - Returns: The response, with its body collected or delivered to the request's sink.
     /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await respondAsTransport(to: request)
+        #if canImport(FoundationNetworking)
+        try await URLSessionCompanions.shared.pool(for: request, of: self).exchange(request)
+        #else
+        try await URLSessionExchange.response(to: request, over: self)
+        #endif
     }
 
     #if canImport(Darwin)
@@ -43,52 +46,6 @@ extension URLSession: NetworkingTransport {
         [.networkAccess, .assumesHTTP3]
     }
     #endif
-}
-
-extension URLSession {
-    /// Performs a request as a task of this session, which must be able to run exchanges.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - trust: The servers to trust; `nil` for those of the platform.
-    ///   - host: The pins and the identity that the connection needs; `nil` if there are none.
-    ///   - calls: The queue for calls into URLSession.
-    /// - Returns: The response.
-    /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
-    func respond(
-        to request: HTTPRequestData,
-        trust: URLSessionTrust? = nil,
-        host: HostTrust? = nil,
-        calls: URLSessionCalls = .shared
-    ) async throws -> HTTPResponseData {
-        #if canImport(FoundationNetworking)
-        try request.refuseEnvironmentProxy()
-        #endif
-        var urlRequest = try URLRequest(request, asksForCodings: acceptEncoding != nil)
-        // A jar of the stack replaces the session's storage.
-        let cookies = request.areCookiesHandled ? nil : cookiesForExchanges
-        cookies?.add(to: &urlRequest, of: request)
-        let upload = try await request.body?.upload(for: request)
-        let exchange = URLSessionExchange(
-            request: request,
-            cookies: cookies,
-            upload: upload,
-            acceptEncoding: acceptEncoding,
-            trust: trust,
-            host: host,
-            calls: calls
-        )
-        exchange.start { [urlRequest] in self.task(for: exchange, with: urlRequest, sending: upload) }
-        defer { exchange.reportTrust() }
-        do {
-            let response = try await exchange.respond()
-            await upload?.discard()
-            return response
-        } catch {
-            await upload?.discard()
-            throw error
-        }
-    }
 }
 
 extension URLSession: StackDescribing {

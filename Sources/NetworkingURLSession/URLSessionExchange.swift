@@ -109,6 +109,54 @@ final class URLSessionExchange: NSObject, Sendable {
     }
 }
 
+extension URLSessionExchange {
+    /// Makes the exchange of a request, as a task of a session that can run exchanges.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - session: The session.
+    ///   - trust: The servers to trust; `nil` for those of the platform.
+    ///   - host: The pins and the identity that the connection needs; `nil` if there are none.
+    ///   - calls: The queue for calls into URLSession.
+    /// - Returns: The response.
+    /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
+    static func response(
+        to request: HTTPRequestData,
+        over session: URLSession,
+        trust: URLSessionTrust? = nil,
+        host: HostTrust? = nil,
+        calls: URLSessionCalls = .shared
+    ) async throws -> HTTPResponseData {
+        #if canImport(FoundationNetworking)
+        try request.refuseEnvironmentProxy()
+        #endif
+        var urlRequest = try URLRequest(request, asksForCodings: session.acceptEncoding != nil)
+        // A jar of the stack replaces the session's storage.
+        let cookies = request.areCookiesHandled ? nil : session.cookiesForExchanges
+        cookies?.add(to: &urlRequest, of: request)
+        let upload = try await request.body?.upload(for: request)
+        let exchange = URLSessionExchange(
+            request: request,
+            cookies: cookies,
+            upload: upload,
+            acceptEncoding: session.acceptEncoding,
+            trust: trust,
+            host: host,
+            calls: calls
+        )
+        exchange.start { [urlRequest] in session.task(for: exchange, with: urlRequest, sending: upload) }
+        defer { exchange.reportTrust() }
+        do {
+            let response = try await exchange.respond()
+            await upload?.discard()
+            return response
+        } catch {
+            await upload?.discard()
+            throw error
+        }
+    }
+}
+
 // MARK: - Waiting and ending
 
 extension URLSessionExchange {

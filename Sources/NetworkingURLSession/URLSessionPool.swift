@@ -90,17 +90,17 @@ final class URLSessionPool: Sendable {
     }
 
     /// Performs one exchange over a session with connections that the request may use.
-    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         let host = try trust?.trust.hostTrust(for: request)
-        let reuse = request.needsOwnConnection ? .never : reuse
-        guard reuse != .never else {
+        guard reuse != .never, !request.needsOwnConnection else {
             let session = URLSession.forExchanges(configuration)
             defer { invalidate([session]) }
-            return try await session.respond(to: request, trust: trust, host: host, calls: calls)
+            return try await exchange(request, over: session, of: Partition(owner: nil, host: host), isShared: false)
         }
-        let owner = reuse == .sameCredentials ? ConnectionOwner(of: request) : nil
-        let partition = Partition(owner: owner, host: host)
-        guard owner != nil || host != nil else { return try await respond(to: request, of: partition, over: common) }
+        let partition = Partition(owner: reuse == .sameCredentials ? ConnectionOwner(of: request) : nil, host: host)
+        guard partition.owner != nil || host != nil else {
+            return try await exchange(request, over: common, of: partition)
+        }
         let session = sessions.withLock { $0.borrow(partition) { .forExchanges(configuration) } }
         defer {
             let surplus = sessions.withLock { $0.giveBack(partition) }
@@ -108,24 +108,40 @@ final class URLSessionPool: Sendable {
                 invalidate(surplus)
             }
         }
-        return try await respond(to: request, of: partition, over: session)
+        return try await exchange(request, over: session, of: partition)
     }
 
-    /// Performs one exchange over a session with connections that other requests use too.
-    private func respond(
-        to request: HTTPRequestData,
+    /// Performs one exchange over a session.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - session: The session.
+    ///   - partition: The owner of its connections, and what they need.
+    ///   - isShared: Whether other requests use its connections too.
+    /// - Returns: The response.
+    private func exchange(
+        _ request: HTTPRequestData,
+        over session: URLSession,
         of partition: Partition,
-        over session: URLSession
+        isShared: Bool = true
     ) async throws -> HTTPResponseData {
         #if canImport(FoundationNetworking)
         // Over TLS the server may use HTTP/2, where many exchanges share a connection, and URLSession does not report
         // it.
-        guard request.scheme == "http", let part = streams.begin(request, owner: partition.owner) else {
-            return try await session.respond(to: request, trust: trust, host: partition.host, calls: calls)
+        let part = isShared && request.scheme == "http" ? streams.begin(request, owner: partition.owner) : nil
+        defer {
+            if let part {
+                streams.end(part)
+            }
         }
-        defer { streams.end(part) }
         #endif
-        return try await session.respond(to: request, trust: trust, host: partition.host, calls: calls)
+        return try await URLSessionExchange.response(
+            to: request,
+            over: session,
+            trust: trust,
+            host: partition.host,
+            calls: calls
+        )
     }
 
     /// Returns why a request may have waited for a connection; `nil` if nothing is known.

@@ -103,7 +103,7 @@ public final class URLSessionTransport: NetworkingTransport {
     /// - Throws: A ``NetworkingError`` that holds the `URLError`, or `CancellationError` as soon as the caller is
     ///   cancelled.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await pool.respond(to: request)
+        try await pool.exchange(request)
     }
 
     /// The diagnostics of the pins, as ``ServerTrust/diagnostics(of:below:)`` describes them.

@@ -43,7 +43,7 @@ extension HeaderFields: ExpressibleByDictionaryLiteral, ExpressibleByArrayLitera
     }
 
     /// Creates fields from headers such as `.authorization(bearer:)`; a name may occur more than once.
-    public init(arrayLiteral headers: RequestHeader...) {
+    public init(arrayLiteral headers: HeaderField...) {
         self.init()
         for header in headers {
             append(header)
@@ -86,14 +86,14 @@ extension HeaderFields: ExpressibleByDictionaryLiteral, ExpressibleByArrayLitera
     /// Adds a field after the existing ones.
     ///
     /// - Parameter header: The field.
-    public mutating func append(_ header: RequestHeader) {
+    public mutating func append(_ header: HeaderField) {
         append(header.name, header.value)
     }
 
     /// Sets a field, in place of all existing ones with its name.
     ///
     /// - Parameter header: The field.
-    public mutating func set(_ header: RequestHeader) {
+    public mutating func set(_ header: HeaderField) {
         if let name = header.name.fieldName {
             self[name] = header.value
         } else {

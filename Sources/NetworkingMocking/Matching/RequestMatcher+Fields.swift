@@ -33,7 +33,7 @@ extension RequestMatcher {
     ///   - name: The name of the field.
     ///   - value: The value of the complete field or of one of its occurrences; nil for any value.
     /// - Returns: The matcher.
-    public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
+    public static func headerField(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let field = HTTPField(name: name, value: value ?? "")
         let isRedacted = Redaction.standard.redacts(field)
         let expected = value.map {

@@ -202,7 +202,7 @@ extension RequestMatcher {
             return [RequestMiss("The field \(name.rawName) is not expected.", weight: 0.5)]
         }
         var reading = RequestReading(request)
-        let misses = header(name, expected).misses(in: &reading)
+        let misses = headerField(name, expected).misses(in: &reading)
         return misses.isEmpty ? [RequestMiss("The field \(name.rawName) has other values.", weight: 0.5)] : misses
     }
 

@@ -4,7 +4,7 @@ public import NetworkingCore
 ///
 /// ```swift
 /// transport.on(.request(.post, "/login") && .json(including: ["user": "emily"])) { _ in .json(session) }
-/// transport.on(.host("*.example.com") && !.header(.authorization)) { _ in .status(.unauthorized) }
+/// transport.on(.host("*.example.com") && !.headerField(.authorization)) { _ in .status(.unauthorized) }
 /// ```
 ///
 /// Matchers are values: store them, combine them with `&&`, `||` and `!`, or use them without a transport, where

@@ -66,7 +66,7 @@ struct TestingGuide {
 
     @Test func matchesRequestsByPatterns() async throws {
         let transport = MockTransport()
-        transport.on(.request(.get, "/items/:id") && .header(.accept, "application/json")) { request in
+        transport.on(.request(.get, "/items/:id") && .headerField(.accept, "application/json")) { request in
             .json(Item(id: Int(request.pathParameters["id"] ?? "") ?? 0, name: "Lamp"))
         }
         transport.on(.request(.post, "/orders") && .json(including: ["name": "Lamp"]), .status(.created))

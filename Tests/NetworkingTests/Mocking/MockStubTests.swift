@@ -106,7 +106,7 @@ struct MockStubTests {
 
     @Test func closestStubIsNamedWithItsMismatches() async throws {
         transport.on(.get, "/posts", .ok())
-        transport.on(.request(.get, "/users/:id") && .header(.accept), .ok())
+        transport.on(.request(.get, "/users/:id") && .headerField(.accept), .ok())
         transport.on(.post, "/users/:id", .ok())
 
         #expect(
@@ -155,7 +155,7 @@ struct MockStubTests {
         )
         let stub =
             RequestMatcher.equal(to: request.with { $0.query.token = "\(secret)5" })
-            && .header(.authorization, "Bearer \(secret)6") && .query("token", "\(secret)7")
+            && .headerField(.authorization, "Bearer \(secret)6") && .query("token", "\(secret)7")
             && .json(["user": "emily", "password": "\(secret)8"]) && .body(text: #"{"password":"\#(secret)9"}"#)
             && .formField("password", secret)
         transport.on(stub, .json(["token": secret]))

@@ -121,7 +121,7 @@ struct URLSessionCallsHammerTests {
         for _ in 0..<Int.random(in: 1...5, using: &random) {
             var request = Self.request
             request.headerFields[.authorization] = "Bearer \(Int.random(in: 0...2, using: &random))"
-            calls.append(Task { [request] in try await pool.respond(to: request) })
+            calls.append(Task { [request] in try await pool.exchange(request) })
         }
         for call in calls where !random.once(in: 3) {
             await random.yield(upTo: 30)

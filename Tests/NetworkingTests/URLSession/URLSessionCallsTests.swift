@@ -106,7 +106,7 @@ struct URLSessionCallsTests {
         do {
             let pool = URLSessionPool(.ephemeral, reuse: reuse, calls: calls)
             let request = request
-            let call = Task { try await pool.respond(to: request) }
+            let call = Task { try await pool.exchange(request) }
             call.cancel()
             let result = await call.result
             #expect(throws: CancellationError.self) { try result.get() }

@@ -36,7 +36,7 @@ struct ServerHeaderFieldsTests {
         let names = (1...20).map { "X-Field-\($0)" }
         var fields = HeaderFields()
         for name in names + names.prefix(2) {
-            fields.append(RequestHeader(HeaderFields.Name(name), "value"))
+            fields.append(HeaderField(HeaderFields.Name(name), "value"))
         }
         let network = transport.server(headerFields: fields, overriding: overriding)
         let sent = network.resolved(.lawful).headerFields.map(\.name.rawName).filter { $0.hasPrefix("X-Field") }

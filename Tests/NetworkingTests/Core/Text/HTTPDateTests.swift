@@ -68,8 +68,8 @@ struct HTTPDateTests {
     func dateThatIsNoMomentDoesNotTrap(seconds: Double) {
         let date = Date(timeIntervalSince1970: seconds)
         #expect(date.httpDate.hasSuffix("GMT"))
-        #expect(RequestHeader.ifModifiedSince(date).value.hasSuffix("GMT"))
-        #expect(RequestHeader.accept([.json: seconds]).value.hasPrefix("application/json"))
+        #expect(HeaderField.ifModifiedSince(date).value.hasSuffix("GMT"))
+        #expect(HeaderField.accept([.json: seconds]).value.hasPrefix("application/json"))
         #expect(date.queryTexts(in: QueryFormat()).count == 1)
     }
 }

@@ -161,20 +161,20 @@ struct RequestMatcherTests {
             fields: [.accept: "text/css", .acceptLanguage: "de", .acceptLanguage: "en", .cookie: "a=b"]
         )
 
-        #expect(RequestMatcher.header(.accept).matches(request))
-        #expect(RequestMatcher.header(.accept, "text/css").matches(request))
-        #expect(RequestMatcher.header(.acceptLanguage, "en").matches(request))
-        #expect(RequestMatcher.header(.acceptLanguage, "de, en").matches(request))
+        #expect(RequestMatcher.headerField(.accept).matches(request))
+        #expect(RequestMatcher.headerField(.accept, "text/css").matches(request))
+        #expect(RequestMatcher.headerField(.acceptLanguage, "en").matches(request))
+        #expect(RequestMatcher.headerField(.acceptLanguage, "de, en").matches(request))
         #expect(
-            RequestMatcher.header(.accept, "text/html").mismatches(in: request)
+            RequestMatcher.headerField(.accept, "text/html").mismatches(in: request)
                 == [#"The header field Accept is "text/css", not "text/html"."#]
         )
-        #expect(RequestMatcher.header(.range).mismatches(in: request) == ["There is no header field Range."])
+        #expect(RequestMatcher.headerField(.range).mismatches(in: request) == ["There is no header field Range."])
         #expect(
-            RequestMatcher.header(.cookie, "c=d").mismatches(in: request)
+            RequestMatcher.headerField(.cookie, "c=d").mismatches(in: request)
                 == ["The header field Cookie has another value, which is not shown."]
         )
-        #expect("\(RequestMatcher.header(.authorization, "Bearer secret"))" == "Authorization: <redacted>")
+        #expect("\(RequestMatcher.headerField(.authorization, "Bearer secret"))" == "Authorization: <redacted>")
     }
 
     @Test func formsAreCompared() {

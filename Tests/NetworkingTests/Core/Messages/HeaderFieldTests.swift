@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 @Suite
-struct RequestHeaderTests {
+struct HeaderFieldTests {
     @Test func literalsAcceptStandardNamesAndText() {
         let id = "7"
         let fields: HeaderFields = [.accept: "text/html", "X-Id": id, .init(HTTPField.Name.range): "bytes=0-1"]
@@ -26,10 +26,10 @@ struct RequestHeaderTests {
                 "User-Agent": "Shop/2.1", "Authorization": "Bearer abc", "X-Id": "7",
             ]
         )
-        #expect(RequestHeader.contentType("image/webp") == .contentType(MediaType(stringLiteral: "image/webp")))
-        let many = RequestHeader.acceptLanguage((1...12).map { "x-\($0)" })
+        #expect(HeaderField.contentType("image/webp") == .contentType(MediaType(stringLiteral: "image/webp")))
+        let many = HeaderField.acceptLanguage((1...12).map { "x-\($0)" })
         #expect(many.value.hasSuffix("x-12;q=0.1"))
-        #expect(RequestHeader.acceptLanguage([]).value.isEmpty)
+        #expect(HeaderField.acceptLanguage([]).value.isEmpty)
     }
 
     @Test func factoriesOfOtherLibrariesWriteTheirFields() {
@@ -62,7 +62,7 @@ struct RequestHeaderTests {
     }
 
     @Test func redactsCredentials() {
-        let header = RequestHeader.authorization(bearer: "secret-token")
+        let header = HeaderField.authorization(bearer: "secret-token")
         #expect(!"\(header)".contains("secret-token"))
         var dumped = ""
         dump(header, to: &dumped)
@@ -72,9 +72,9 @@ struct RequestHeaderTests {
 
     @Test func setReplacesAndAppendAdds() {
         var fields: HeaderFields = ["X-Id": "1"]
-        fields.append(RequestHeader("X-Id", "2"))
+        fields.append(HeaderField("X-Id", "2"))
         #expect(fields["x-id"] == "1, 2")
-        fields.set(RequestHeader("X-ID", "3"))
+        fields.set(HeaderField("X-ID", "3"))
         #expect(fields["x-id"] == "3")
         fields["x-id"] = nil
         #expect(fields.isEmpty)
@@ -98,7 +98,7 @@ struct RequestHeaderTests {
         var later = HTTPRequestData.get("a")
         later.headerFields["X Id"] = "1"
         var set = HTTPRequestData.get("a")
-        set.headerFields.set(RequestHeader("X Id", "1"))
+        set.headerFields.set(HeaderField("X Id", "1"))
         for request in [
             HTTPRequestData.get("a", headers: ["X Id": "1"]), .get("a", headers: [.field("X Id", "1")]),
             .get("a", headers: HeaderFields(["X Id": "1"])), later, set,
@@ -147,8 +147,8 @@ struct RequestHeaderTests {
                 "Referer": "https://shop.example/list?page=2", "Range": "bytes=0-1023",
             ]
         )
-        #expect(RequestHeader.range(bytes: 500...).value == "bytes=500-")
-        #expect(RequestHeader.range(lastBytes: 500).value == "bytes=-500")
+        #expect(HeaderField.range(bytes: 500...).value == "bytes=500-")
+        #expect(HeaderField.range(lastBytes: 500).value == "bytes=-500")
     }
 
     @Test(arguments: [
@@ -158,12 +158,12 @@ struct RequestHeaderTests {
         (.nan, "application/json;q=0.0"),
     ])
     func qualityHasUpToThreeDecimals(quality: Double, expected: String) {
-        #expect(RequestHeader.accept([.json: quality]).value == expected)
-        #expect(RequestHeader.accept([.html: 1, .json: quality]).value == "text/html, \(expected)")
+        #expect(HeaderField.accept([.json: quality]).value == expected)
+        #expect(HeaderField.accept([.html: 1, .json: quality]).value == "text/html, \(expected)")
     }
 
     @Test func basicCredentialsAreEncodedAndRedacted() {
-        let header = RequestHeader.authorization(basic: "emily", password: "pass wörd")
+        let header = HeaderField.authorization(basic: "emily", password: "pass wörd")
         #expect(header.value == "Basic \(Data("emily:pass wörd".utf8).base64EncodedString())")
         #expect(!"\(header)".contains(header.value.dropFirst(6)))
         var fields = HeaderFields()

@@ -9,7 +9,7 @@ public import FoundationForNetworking
 /// ```
 ///
 /// A value that HTTP forbids, such as one with a line break, makes each send fail with an error that names the field.
-public struct RequestHeader: Sendable, Hashable {
+public struct HeaderField: Sendable, Hashable {
     /// The name.
     public let name: HeaderFields.Name
     /// The value.
@@ -31,8 +31,8 @@ public struct RequestHeader: Sendable, Hashable {
     ///   - name: The name: `.accept`, or any text.
     ///   - value: The value.
     /// - Returns: The field.
-    public static func field(_ name: HeaderFields.Name, _ value: String) -> RequestHeader {
-        RequestHeader(name, value)
+    public static func field(_ name: HeaderFields.Name, _ value: String) -> HeaderField {
+        HeaderField(name, value)
     }
 
     /// Creates an `Accept` field.
@@ -40,8 +40,8 @@ public struct RequestHeader: Sendable, Hashable {
     /// - Parameter types: The media types that the caller can read, best first. The second and later ones get
     ///   decreasing quality values.
     /// - Returns: The field.
-    public static func accept(_ types: MediaType...) -> RequestHeader {
-        RequestHeader(.accept, qualities(of: types.map(\.rawValue)))
+    public static func accept(_ types: MediaType...) -> HeaderField {
+        HeaderField(.accept, qualities(of: types.map(\.rawValue)))
     }
 
     /// Creates an `Accept` field with a quality for each media type (RFC 9110 section 12.5.1).
@@ -54,16 +54,16 @@ public struct RequestHeader: Sendable, Hashable {
     ///   outside of that range is clamped to it; one that is not a number is 0. Qualities are sent with up to three
     ///   decimals.
     /// - Returns: The field.
-    public static func accept(_ qualities: KeyValuePairs<MediaType, Double>) -> RequestHeader {
-        RequestHeader(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
+    public static func accept(_ qualities: KeyValuePairs<MediaType, Double>) -> HeaderField {
+        HeaderField(.accept, qualities.map { $0.rawValue + quality($1) }.joined(separator: ", "))
     }
 
     /// Creates an `Accept-Charset` field, which most servers ignore (RFC 9110 section 12.5.2).
     ///
     /// - Parameter charsets: The charsets, best first. The second and later ones get decreasing quality values.
     /// - Returns: The field.
-    public static func acceptCharset(_ charsets: String...) -> RequestHeader {
-        RequestHeader("Accept-Charset", qualities(of: charsets))
+    public static func acceptCharset(_ charsets: String...) -> HeaderField {
+        HeaderField("Accept-Charset", qualities(of: charsets))
     }
 
     /// Creates an `Accept-Encoding` field (RFC 9110 section 12.5.3).
@@ -72,8 +72,8 @@ public struct RequestHeader: Sendable, Hashable {
     ///
     /// - Parameter codings: The codings, best first. The second and later ones get decreasing quality values.
     /// - Returns: The field.
-    public static func acceptEncoding(_ codings: String...) -> RequestHeader {
-        RequestHeader(.acceptEncoding, qualities(of: codings))
+    public static func acceptEncoding(_ codings: String...) -> HeaderField {
+        HeaderField(.acceptEncoding, qualities(of: codings))
     }
 
     /// Creates an `Accept-Language` field (RFC 9110 section 12.5.4).
@@ -81,16 +81,16 @@ public struct RequestHeader: Sendable, Hashable {
     /// - Parameter languages: The languages that the user reads, best first: `["de-CH", "de", "en"]`. The second and
     ///   later ones get decreasing quality values.
     /// - Returns: The field.
-    public static func acceptLanguage(_ languages: [String]) -> RequestHeader {
-        RequestHeader(.acceptLanguage, qualities(of: languages))
+    public static func acceptLanguage(_ languages: [String]) -> HeaderField {
+        HeaderField(.acceptLanguage, qualities(of: languages))
     }
 
     /// Creates an `Authorization` field with a bearer token (RFC 6750).
     ///
     /// - Parameter token: The token.
     /// - Returns: The field.
-    public static func authorization(bearer token: String) -> RequestHeader {
-        RequestHeader(.authorization, "Bearer \(token)")
+    public static func authorization(bearer token: String) -> HeaderField {
+        HeaderField(.authorization, "Bearer \(token)")
     }
 
     /// Creates an `Authorization` field with a user and a password in UTF-8 (RFC 7617).
@@ -101,16 +101,16 @@ public struct RequestHeader: Sendable, Hashable {
     ///   - user: The user name. If it contains a colon, a server reads the text after the colon as the password.
     ///   - password: The password.
     /// - Returns: The field.
-    public static func authorization(basic user: String, password: String) -> RequestHeader {
-        RequestHeader(.authorization, "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())")
+    public static func authorization(basic user: String, password: String) -> HeaderField {
+        HeaderField(.authorization, "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())")
     }
 
     /// Creates an `Authorization` field with credentials of any scheme.
     ///
     /// - Parameter credentials: The value of the field: `ApiKey abc`.
     /// - Returns: The field.
-    public static func authorization(_ credentials: String) -> RequestHeader {
-        RequestHeader(.authorization, credentials)
+    public static func authorization(_ credentials: String) -> HeaderField {
+        HeaderField(.authorization, credentials)
     }
 
     /// Creates a `Cache-Control` field (RFC 9111 section 5.2.1).
@@ -124,32 +124,32 @@ public struct RequestHeader: Sendable, Hashable {
     ///
     /// - Parameter directives: The directives.
     /// - Returns: The field.
-    public static func cacheControl(_ directives: String...) -> RequestHeader {
-        RequestHeader(.cacheControl, directives.joined(separator: ", "))
+    public static func cacheControl(_ directives: String...) -> HeaderField {
+        HeaderField(.cacheControl, directives.joined(separator: ", "))
     }
 
     /// Creates a `Content-Disposition` field (RFC 6266).
     ///
     /// - Parameter disposition: The value of the field: `attachment; filename="report.pdf"`.
     /// - Returns: The field.
-    public static func contentDisposition(_ disposition: String) -> RequestHeader {
-        RequestHeader(.contentDisposition, disposition)
+    public static func contentDisposition(_ disposition: String) -> HeaderField {
+        HeaderField(.contentDisposition, disposition)
     }
 
     /// Creates a `Content-Encoding` field, for a body that the app has encoded (RFC 9110 section 8.4).
     ///
     /// - Parameter codings: The codings, in the order in which they were applied.
     /// - Returns: The field.
-    public static func contentEncoding(_ codings: String...) -> RequestHeader {
-        RequestHeader(.contentEncoding, codings.joined(separator: ", "))
+    public static func contentEncoding(_ codings: String...) -> HeaderField {
+        HeaderField(.contentEncoding, codings.joined(separator: ", "))
     }
 
     /// Creates a `Content-Type` field, in place of the type of the request's body.
     ///
     /// - Parameter type: The media type.
     /// - Returns: The field.
-    public static func contentType(_ type: MediaType) -> RequestHeader {
-        RequestHeader(.contentType, type.rawValue)
+    public static func contentType(_ type: MediaType) -> HeaderField {
+        HeaderField(.contentType, type.rawValue)
     }
 
     /// Creates an `If-Match` field, so that the server changes only this version of a resource (RFC 9110 section
@@ -159,8 +159,8 @@ public struct RequestHeader: Sendable, Hashable {
     ///
     /// - Parameter entityTag: The value of an `ETag` field with its quotes, or `*` for any version.
     /// - Returns: The field.
-    public static func ifMatch(_ entityTag: String) -> RequestHeader {
-        RequestHeader(.ifMatch, entityTag)
+    public static func ifMatch(_ entityTag: String) -> HeaderField {
+        HeaderField(.ifMatch, entityTag)
     }
 
     /// Creates an `If-None-Match` field, so that the server sends only another version of a resource (RFC 9110 section
@@ -170,8 +170,8 @@ public struct RequestHeader: Sendable, Hashable {
     ///
     /// - Parameter entityTag: The value of an `ETag` field with its quotes, or `*` for any version.
     /// - Returns: The field.
-    public static func ifNoneMatch(_ entityTag: String) -> RequestHeader {
-        RequestHeader(.ifNoneMatch, entityTag)
+    public static func ifNoneMatch(_ entityTag: String) -> HeaderField {
+        HeaderField(.ifNoneMatch, entityTag)
     }
 
     /// Creates an `If-Modified-Since` field, so that the server sends only a newer version of a resource (RFC 9110
@@ -179,16 +179,16 @@ public struct RequestHeader: Sendable, Hashable {
     ///
     /// - Parameter date: The date, which is sent to the second.
     /// - Returns: The field.
-    public static func ifModifiedSince(_ date: Date) -> RequestHeader {
-        RequestHeader(.ifModifiedSince, date.httpDate)
+    public static func ifModifiedSince(_ date: Date) -> HeaderField {
+        HeaderField(.ifModifiedSince, date.httpDate)
     }
 
     /// Creates an `Origin` field (RFC 6454), for a server that checks it.
     ///
     /// - Parameter origin: The scheme and the authority: `https://shop.example`.
     /// - Returns: The field.
-    public static func origin(_ origin: String) -> RequestHeader {
-        RequestHeader(.origin, origin)
+    public static func origin(_ origin: String) -> HeaderField {
+        HeaderField(.origin, origin)
     }
 
     /// Creates a `Range` field for a part of a body (RFC 9110 section 14.2).
@@ -199,24 +199,24 @@ public struct RequestHeader: Sendable, Hashable {
     ///
     /// - Parameter bytes: The positions of the first and the last byte.
     /// - Returns: The field.
-    public static func range(bytes: ClosedRange<Int64>) -> RequestHeader {
-        RequestHeader(.range, "bytes=\(bytes.lowerBound)-\(bytes.upperBound)")
+    public static func range(bytes: ClosedRange<Int64>) -> HeaderField {
+        HeaderField(.range, "bytes=\(bytes.lowerBound)-\(bytes.upperBound)")
     }
 
     /// Creates a `Range` field for the rest of a body (RFC 9110 section 14.2).
     ///
     /// - Parameter bytes: The position of the first byte.
     /// - Returns: The field.
-    public static func range(bytes: PartialRangeFrom<Int64>) -> RequestHeader {
-        RequestHeader(.range, "bytes=\(bytes.lowerBound)-")
+    public static func range(bytes: PartialRangeFrom<Int64>) -> HeaderField {
+        HeaderField(.range, "bytes=\(bytes.lowerBound)-")
     }
 
     /// Creates a `Range` field for the end of a body (RFC 9110 section 14.2).
     ///
     /// - Parameter count: The number of bytes.
     /// - Returns: The field.
-    public static func range(lastBytes count: Int64) -> RequestHeader {
-        RequestHeader(.range, "bytes=-\(count)")
+    public static func range(lastBytes count: Int64) -> HeaderField {
+        HeaderField(.range, "bytes=-\(count)")
     }
 
     /// Creates a `Referer` field (RFC 9110 section 10.1.3).
@@ -224,20 +224,20 @@ public struct RequestHeader: Sendable, Hashable {
     /// - Parameter url: The URL of the page that led to the request. Its user information and its fragment are not
     ///   sent, as the RFC requires.
     /// - Returns: The field.
-    public static func referer(_ url: URL) -> RequestHeader {
+    public static func referer(_ url: URL) -> HeaderField {
         var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
         parts?.user = nil
         parts?.password = nil
         parts?.fragment = nil
-        return RequestHeader(.referer, parts?.string ?? "")
+        return HeaderField(.referer, parts?.string ?? "")
     }
 
     /// Creates a `User-Agent` field.
     ///
     /// - Parameter userAgent: The product and its version, for example `Shop/2.1`.
     /// - Returns: The field.
-    public static func userAgent(_ userAgent: String) -> RequestHeader {
-        RequestHeader(.userAgent, userAgent)
+    public static func userAgent(_ userAgent: String) -> HeaderField {
+        HeaderField(.userAgent, userAgent)
     }
 
     /// The parameter for a quality; none for 1, which is the default.
@@ -259,7 +259,7 @@ public struct RequestHeader: Sendable, Hashable {
     }
 }
 
-extension RequestHeader: CustomStringConvertible, CustomReflectable {
+extension HeaderField: CustomStringConvertible, CustomReflectable {
     /// The field, with the value of a sensitive one redacted.
     public var description: String {
         HeaderFields(arrayLiteral: self).description
