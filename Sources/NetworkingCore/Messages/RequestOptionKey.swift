@@ -50,6 +50,9 @@ public class RequestOptionKey: ValueDeclaration, @unchecked Sendable {
         isSetByStack = traits.contains(.isTemporary)
         self.isReported = isReported
         self.isStored = isStored
+        if isStored {
+            StoredOptionNames.add(name, declaredIn: "\(file)")
+        }
     }
 
     /// Returns a value of the option as a stored request keeps it; `nil` if it does not.

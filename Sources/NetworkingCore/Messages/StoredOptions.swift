@@ -1,4 +1,5 @@
 import FoundationForNetworking
+import Synchronization
 
 /// A value of an option as a stored request keeps it.
 ///
@@ -16,6 +17,18 @@ extension RequestOption.Storage where Value: Codable {
     ///
     /// A stored value that the type no longer decodes is replaced by the default.
     public static var always: Self {
+        json(damaged: nil)
+    }
+
+    /// They keep each value that was set, as JSON, and a value that restricts a request does not fall away.
+    ///
+    /// - Parameter damaged: The value of a request whose stored value the type does not decode.
+    /// - Returns: The storage.
+    public static func always(ifDamaged damaged: Value) -> Self {
+        json(damaged: damaged)
+    }
+
+    private static func json(damaged: Value?) -> Self {
         Self(
             coding: (
                 encode: { value in
@@ -23,8 +36,25 @@ extension RequestOption.Storage where Value: Codable {
                     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
                     return String(decoding: try encoder.encode(value), as: UTF8.self)
                 },
-                decode: { try? JSONDecoder().decode(Value.self, from: Data($0.utf8)) }
+                decode: { (try? JSONDecoder().decode(Value.self, from: Data($0.utf8))) ?? damaged }
             )
+        )
+    }
+}
+
+/// The options that stored requests keep, which their names alone tell apart.
+enum StoredOptionNames {
+    private static let files = Mutex<[String: String]>([:])
+
+    /// Stops the program if another declaration has the same name, because each would read the values of the other.
+    static func add(_ name: String, declaredIn file: String) {
+        let other = files.withLock { files in
+            defer { files[name] = files[name] ?? file }
+            return files[name] ?? file
+        }
+        precondition(
+            other == file,
+            "\(other) and \(file) declare a stored option with the name \"\(name)\"; give one of them another name"
         )
     }
 }

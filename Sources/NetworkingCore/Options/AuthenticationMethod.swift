@@ -46,6 +46,6 @@ extension RequestOptionKey {
         "authenticationMethod",
         default: nil,
         affects: .sending,
-        stored: .always
+        stored: .always(ifDamaged: .anonymous)
     )
 }

@@ -40,7 +40,7 @@ extension RequestOptionKey {
         "networkAccess",
         default: NetworkAccess(),
         affects: .sending,
-        stored: .always
+        stored: .always(ifDamaged: .none)
     )
 }
 
@@ -51,6 +51,13 @@ package struct NetworkAccess: Sendable, Hashable, Codable {
     package var allowsConstrained = true
 
     package init() {}
+
+    /// No network for which a request can say whether it may use it.
+    fileprivate static let none: NetworkAccess = {
+        var access = NetworkAccess()
+        (access.allowsCellular, access.allowsExpensive, access.allowsConstrained) = (false, false, false)
+        return access
+    }()
 
     /// Returns the reason why a request may not be sent over a network; `nil` if it may.
     package func refusal(over status: ConnectivityStatus) -> String? {

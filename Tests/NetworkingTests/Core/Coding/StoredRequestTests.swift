@@ -91,6 +91,21 @@ struct StoredRequestTests {
         #expect(try request("note", value)[.note] == nil)
     }
 
+    @Test(arguments: ["", "7", "null", "{", #"{\"allowsCellular\":1}"#])
+    func damagedRestrictionDoesNotFallAway(value: String) throws {
+        let request = try request("networkAccess", value, affects: "sending")
+        #expect(!request.allowsCellularAccess && !request.allowsExpensiveAccess && !request.allowsConstrainedAccess)
+        guard value != "null" else { return }
+        #expect(try self.request("authenticationMethod", value, affects: "sending").authenticationMethod == .anonymous)
+    }
+
+    @Test func twoStoredOptionsWithOneNameAreRefused() async {
+        await #expect(processExitsWith: .failure) {
+            _ = HTTPRequestData().with { $0.priority = .high }
+            _ = RequestOption("priority", default: 0, affects: .nothing, stored: .always)
+        }
+    }
+
     @Test func optionsAreCheckedLikeOthers() throws {
         #expect(try request("level", "99")[.level] == 10)
         #expect(try request("timeout", "[9223372036854775807,0]").timeout == .seconds(100 * 365 * 86_400))
