@@ -79,7 +79,7 @@ public enum DeadlineEvent: NetworkEvent {
     }
 }
 
-struct Deadline: UpstreamLimited, StackDescribing, CustomStringConvertible {
+struct Deadline: UpstreamLimited, CustomStringConvertible {
     let limit: Duration
     /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline
@@ -117,26 +117,18 @@ struct Deadline: UpstreamLimited, StackDescribing, CustomStringConvertible {
         return error
     }
 
-    var roles: Set<StackRole> { [.deadline] }
-    var requestOptions: Set<RequestOptionKey> { [.deadline] }
-    var stackPart: StackPart { StackPart(deadline: limit) }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        if stack.isInside(.retry) {
-            return [
-                StackDiagnostic("\(self) is inside retry, so it covers one attempt. Use timeout for that.", about: self)
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.deadline],
+            options: [.deadline],
+            deadline: limit,
+            rules: [
+                .notInside(.retry, "is inside retry, so it covers one attempt. Use timeout for that."),
+                .not(
+                    "is inside deduplicated, so it limits a shared exchange and not each caller. Put it outside."
+                ) { $0.isInside(.deduplication) && !$0.isInside(.retry) },
             ]
-        }
-        if stack.isInside(.deduplication) {
-            return [
-                StackDiagnostic(
-                    "\(self) is inside deduplicated, so it limits a shared exchange and not each caller. "
-                        + "Put it outside.",
-                    about: self
-                )
-            ]
-        }
-        return []
+        )
     }
 
     var description: String {

@@ -1,7 +1,7 @@
 #if URLSession && canImport(FoundationNetworking)
 import Foundation
 import FoundationNetworking
-public import NetworkingCore
+import NetworkingCore
 import Synchronization
 
 extension URLSession {
@@ -78,7 +78,7 @@ extension URLSession {
 
 extension URLSession {
     /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
-    public func connectionShortage(for request: HTTPRequestData) -> String? {
+    func shortage(for request: HTTPRequestData) -> String? {
         Companions.shared.pool(of: self).connectionShortage(for: request)
     }
 }

@@ -223,8 +223,7 @@ struct Logged: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    var roles: Set<StackRole> { [.logging] }
-    var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+    var stackPart: StackPart { StackPart(roles: [.logging], options: [.logDetail]) }
 
     var description: String {
         let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"
