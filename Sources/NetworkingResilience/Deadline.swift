@@ -59,22 +59,16 @@ public enum DeadlineEvent: NetworkEvent {
     /// The call was cancelled because it exceeded this time limit.
     case exceeded(after: Duration)
 
-    /// The mark of a deadline.
-    public var mark: EventMark? {
-        .deadline
-    }
-
-    /// Returns the time limit: `deadline of 60.0 seconds exceeded`.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record with the time limit.
+    public var record: EventRecord {
         switch self {
-        case .exceeded(let limit): "deadline of \(limit.roundedText) exceeded"
-        }
-    }
-
-    /// The event: `deadlineExceeded(after: 60.0 seconds)`.
-    public var description: String {
-        switch self {
-        case .exceeded(let limit): "deadlineExceeded(after: \(limit.roundedText))"
+        case .exceeded(let limit):
+            EventRecord(
+                "deadlineExceeded",
+                "after: \(limit.roundedText)",
+                mark: .deadline,
+                attributes: ["networking.timeout.limit": .number(limit.inSeconds)]
+            ) { _ in "deadline of \(limit.roundedText) exceeded" }
         }
     }
 }

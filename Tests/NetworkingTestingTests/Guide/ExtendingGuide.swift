@@ -243,9 +243,10 @@ extension HTTPRequestData {
 enum DataPlanEvent: NetworkEvent {
     case used(Int64)
 
-    var description: String {
+    var record: EventRecord {
         switch self {
-        case .used(let count): "dataPlanUsed(\(count) bytes)"
+        case .used(let count):
+            EventRecord("dataPlanUsed", "\(count) bytes", attributes: ["shop.plan.bytes": .number(Double(count))])
         }
     }
 }
