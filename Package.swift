@@ -108,9 +108,7 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingTelemetry",
-        uses: base + [
-            "NetworkingAuthentication", "NetworkingCaching", "NetworkingObservability", "NetworkingResilience",
-        ],
+        uses: base + ["NetworkingObservability", "NetworkingResilience"],
         products: http,
         traits: ["Telemetry": ["Metrics", "Tracing"]]
     ),

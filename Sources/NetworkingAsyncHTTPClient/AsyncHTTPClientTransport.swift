@@ -123,11 +123,13 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         return try await clients.respond(to: request)
     }
 
-    /// The diagnostics of the pins, as `ServerTrust.diagnostics(of:below:)` describes them, and one for a configuration
-    /// that accepts a version of TLS before 1.2.
-    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
+    /// The streams that may occupy all connections, and the rules of the pins and of the versions of TLS.
+    public var stackPart: StackPart {
         // A trust has its own minimum version.
-        trust?.diagnostics(of: self, below: modifiers) ?? [configuration.diagnosticOfOldTLS(self)].compactMap { $0 }
+        StackPart(
+            connectionShortage: clients.connectionShortage,
+            rules: self.trust?.rules ?? self.configuration.rulesOfTLS
+        )
     }
 
     /// Shuts down: rejects new exchanges, waits for the running ones, and closes the connections.
@@ -205,13 +207,6 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
             defer { others = [] }
             return others
         }
-    }
-}
-
-extension AsyncHTTPClientTransport {
-    /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
-    public func connectionShortage(for request: HTTPRequestData) -> String? {
-        clients.connectionShortage(for: request)
     }
 }
 

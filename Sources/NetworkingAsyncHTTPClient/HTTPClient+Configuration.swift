@@ -68,15 +68,16 @@ extension HTTPClient.Configuration {
         return configuration
     }
 
-    /// The diagnostic for a client that accepts versions of TLS which are no longer secure (RFC 8996); `nil` otherwise.
-    func diagnosticOfOldTLS(_ transport: some NetworkingComponent) -> StackDiagnostic? {
+    /// The rule that a client accepts no version of TLS which is no longer secure (RFC 8996); empty if it keeps it.
+    var rulesOfTLS: [StackRule] {
         let minimum = (tlsConfiguration ?? .makeClientConfiguration()).minimumTLSVersion
-        guard minimum == .tlsv1 || minimum == .tlsv11 else { return nil }
-        return StackDiagnostic(
-            "The client accepts TLS 1.0 or 1.1, which are not secure. Set minimumTLSVersion of its tlsConfiguration to "
-                + ".tlsv12, or start from HTTPClient.Configuration.networking.",
-            aboutTransport: transport
-        )
+        guard minimum == .tlsv1 || minimum == .tlsv11 else { return [] }
+        return [
+            StackRule { _ in
+                "The client accepts TLS 1.0 or 1.1, which are not secure. Set minimumTLSVersion of its "
+                    + "tlsConfiguration to .tlsv12, or start from HTTPClient.Configuration.networking."
+            }
+        ]
     }
 
     /// Returns an initializer of channels that adds handlers, unless they are present, and then calls another

@@ -27,11 +27,6 @@ extension HTTPClient: NetworkingTransport {
         }
         return try await respond(to: request, as: traits)
     }
-
-    /// A diagnostic for a client that accepts a version of TLS before 1.2.
-    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        [readConfiguration?.diagnosticOfOldTLS(self)].compactMap { $0 }
-    }
 }
 
 extension HTTPClient {
@@ -139,10 +134,10 @@ private final class KnownClients: Sendable {
     }
 }
 
-extension HTTPClient: StackDescribing {
-    /// The name of the type, which is the transport's line in an outline.
+extension HTTPClient {
+    /// The name of the type, and the rule that the client accepts no version of TLS before 1.2.
     public var stackPart: StackPart {
-        StackPart(name: "HTTPClient")
+        StackPart(name: "HTTPClient", rules: self.readConfiguration?.rulesOfTLS ?? [])
     }
 }
 

@@ -304,11 +304,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         return try await authenticate(request, sinkUse, upstream: upstream)
     }
 
-    var roles: Set<StackRole> { [.authentication] }
-    var requestOptions: Set<RequestOptionKey> { [.authenticationMethod] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        scope.diagnostics(about: self, in: stack)
+    var stackPart: StackPart {
+        StackPart(roles: [.authentication], options: [.authenticationMethod], rules: [scope.rule])
     }
 
     var description: String {

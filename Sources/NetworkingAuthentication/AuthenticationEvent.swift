@@ -6,22 +6,10 @@ public enum AuthenticationEvent: NetworkEvent {
     /// A request starts a refresh of the credentials, or fetches the first ones.
     case refreshing
 
-    /// The mark of a refresh.
-    public var mark: EventMark? {
-        .refresh
-    }
-
-    /// Returns the message: `refreshing credentials`.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record.
+    public var record: EventRecord {
         switch self {
-        case .refreshing: "refreshing credentials"
-        }
-    }
-
-    /// The event: `refreshingCredentials`.
-    public var description: String {
-        switch self {
-        case .refreshing: "refreshingCredentials"
+        case .refreshing: EventRecord("refreshingCredentials", mark: .refresh) { _ in "refreshing credentials" }
         }
     }
 }

@@ -18,36 +18,34 @@ public enum CacheEvent: NetworkEvent {
     /// The cache's store failed, and the request continues without it.
     case failed(any Error)
 
-    /// The result of the cache; `nil` for other events.
-    public var mark: EventMark? {
+    /// The record, without secrets.
+    ///
+    /// The result of the cache has a mark.
+    public var record: EventRecord {
         switch self {
-        case .hit(let hit): .cacheHit(hit)
-        case .missed: .cacheMiss
-        case .bypassed(let reason): .cacheBypass(reason)
-        case .stored, .evicted, .revalidated, .failed: nil
-        }
-    }
-
-    /// Returns a message for a hit, a bypass or a failure; `nil` for other events.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
-        switch self {
-        case .hit(let hit): "served from the cache (\(hit))"
-        case .bypassed(let reason): "not cached (\(reason))"
-        case .failed(let error): "the cache failed (\(type(of: error)))"
-        case .missed, .stored, .evicted, .revalidated: nil
-        }
-    }
-
-    /// The event without secrets: `cacheHit(fresh)`.
-    public var description: String {
-        switch self {
-        case .hit(let hit): "cacheHit(\(hit))"
-        case .missed: "cacheMissed"
-        case .stored: "cacheStored"
-        case .evicted(let count): "cacheEvicted(count: \(count))"
-        case .revalidated: "cacheRevalidated"
-        case .bypassed(let reason): "cacheBypassed(\(reason))"
-        case .failed(let error): "cacheFailed(\(type(of: error)))"
+        case .hit(let hit):
+            EventRecord(
+                "cacheHit",
+                "\(hit)",
+                mark: .cacheHit(hit),
+                attributes: ["networking.cache.outcome": .word(hit.rawValue)]
+            ) { _ in "served from the cache (\(hit))" }
+        case .missed: EventRecord("cacheMissed", mark: .cacheMiss) { _ in nil }
+        case .stored: .unmarked("cacheStored")
+        case .evicted(let count):
+            EventRecord(
+                "cacheEvicted",
+                "count: \(count)",
+                mark: nil,
+                attributes: ["networking.cache.evicted": .number(Double(count))]
+            ) { _ in nil }
+        case .revalidated: .unmarked("cacheRevalidated")
+        case .bypassed(let reason):
+            EventRecord("cacheBypassed", "\(reason)", mark: .cacheBypass(reason)) { _ in "not cached (\(reason))" }
+        case .failed(let error):
+            EventRecord("cacheFailed", "\(type(of: error))", mark: nil, attributes: [:]) { _ in
+                "the cache failed (\(type(of: error)))"
+            }
         }
     }
 }

@@ -136,65 +136,71 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         )
     }
 
-    var roles: Set<StackRole> { [.caching] }
-    var requestOptions: Set<RequestOptionKey> { [.cacheMode] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        var diagnostics: [StackDiagnostic] = []
-        func report(_ message: String) {
-            diagnostics.append(StackDiagnostic("\(self) \(message)", about: self))
-        }
-        // A shared cache does not separate users, because the responses state whether it may store them.
-        if !cache.rules.isShared {
-            if isInside(.authentication, withoutOuterCacheIn: stack) {
-                report(
-                    "is inside authenticated, so it sees credentials but not their user, and stores nothing. "
-                        + "Put a cache outside."
-                )
-            }
-            if isInside(.signing, withoutOuterCacheIn: stack) {
-                report("is inside signed, so it does not know whose key a response belongs to. Put a cache outside.")
-            }
-            if let field = (stack.outer + stack.inner).first(where: { $0.roles.contains(.authorizationField) }) {
-                report(
-                    "stores no response to a request with the Authorization of \(field.outlineName), because that "
-                        + "names no user. Use authenticated instead."
-                )
-            }
-        }
-        if let part = stack.inner.first(where: { $0.roles.contains(.adaptation) }) {
-            report(
-                "is outside \(part.outlineName), so it does not see the fields that are set there. "
-                    + "It stores no response that varies by them. "
-                    + "Set fields outside of the cache, and use authenticated for credentials."
-            )
-        }
-        let probe = HTTPRequestData()
-        let nameless = stack.inner.first { part in
-            !part.roles.isDisjoint(with: [.authentication, .signing])
-                && part.principal(for: probe, upstream: UnimplementedTransport("")) == nil
-        }
-        if let nameless {
-            report(
-                "is outside \(nameless.outlineName), which adds credentials and names no principal, so it stores no "
-                    + "response to a request with them. Implement principal(for:upstream:)."
-            )
-        }
-        if stack.isInside(.deduplication), !stack.isOutside(.deduplication) {
-            report("is inside deduplicated, so misses for one URL are not shared. Put it outside.")
-        }
-        return diagnostics
-    }
-
-    /// Returns whether the place is inside a modifier with a role, and no other cache is outside that modifier.
-    ///
-    /// With a cache outside that modifier, this cache serves the requests without credentials.
-    private func isInside(_ role: StackRole, withoutOuterCacheIn stack: StackPlace) -> Bool {
-        guard let index = stack.outer.firstIndex(where: { $0.roles.contains(role) }) else { return false }
-        return !stack.outer[index...].contains { $0.roles.contains(.caching) }
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.caching],
+            options: [.cacheMode],
+            // A shared cache does not separate users, because the responses state whether it may store them.
+            rules: (cache.rules.isShared ? [] : StackRule.ofPrivateCaches) + StackRule.ofCaches
+        )
     }
 
     var description: String {
         "cached"
+    }
+}
+
+extension StackRule {
+    fileprivate static let ofPrivateCaches: [StackRule] = [
+        .not(
+            "is inside authenticated, so it sees credentials but not their user, and stores nothing. "
+                + "Put a cache outside."
+        ) { $0.isInsideWithoutCache(.authentication) },
+        .not("is inside signed, so it does not know whose key a response belongs to. Put a cache outside.") {
+            $0.isInsideWithoutCache(.signing)
+        },
+        StackRule { place in
+            (place.outer + place.inner).first { $0.stackPart.roles.contains(.authorizationField) }
+                .map { field in
+                    "\(place.name) stores no response to a request with the Authorization of \(field.outlineName), "
+                        + "because that names no user. Use authenticated instead."
+                }
+        },
+    ]
+
+    fileprivate static let ofCaches: [StackRule] = [
+        StackRule { place in
+            place.inner.first { $0.stackPart.roles.contains(.adaptation) }
+                .map { part in
+                    "\(place.name) is outside \(part.outlineName), so it does not see the fields that are set there. "
+                        + "It stores no response that varies by them. Set fields outside of the cache, and use "
+                        + "authenticated for credentials."
+                }
+        },
+        StackRule { place in
+            let probe = HTTPRequestData()
+            return place.inner
+                .first { part in
+                    !part.stackPart.roles.isDisjoint(with: [.authentication, .signing])
+                        && part.principal(for: probe, upstream: UnimplementedTransport("")) == nil
+                }
+                .map { part in
+                    "\(place.name) is outside \(part.outlineName), which adds credentials and names no principal, so "
+                        + "it stores no response to a request with them. Implement principal(for:upstream:)."
+                }
+        },
+        .not("is inside deduplicated, so misses for one URL are not shared. Put it outside.") {
+            $0.isInside(.deduplication) && !$0.isOutside(.deduplication)
+        },
+    ]
+}
+
+extension StackPlace {
+    /// Returns whether the place is inside a modifier with a role, and no other cache is outside that modifier.
+    ///
+    /// With a cache outside that modifier, this cache serves the requests without credentials.
+    fileprivate func isInsideWithoutCache(_ role: StackRole) -> Bool {
+        guard let index = outer.firstIndex(where: { $0.stackPart.roles.contains(role) }) else { return false }
+        return !outer[index...].contains { $0.stackPart.roles.contains(.caching) }
     }
 }

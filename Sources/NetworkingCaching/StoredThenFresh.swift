@@ -79,7 +79,7 @@ extension NetworkingComponent {
 
     /// Returns the request for the cache alone; `nil` if the stack would send it to the server.
     private func lookup(of request: HTTPRequestData) -> HTTPRequestData? {
-        guard modifiers.contains(where: { $0.roles.contains(.caching) }) else { return nil }
+        guard modifiers.contains(where: { $0.stackPart.roles.contains(.caching) }) else { return nil }
         // The stack has rewritten the request before, so it cannot replace the mode.
         var lookup = request
         guard lookup.method == .get || lookup.method == .head, lookup.body == nil, lookup.readsCache else { return nil }

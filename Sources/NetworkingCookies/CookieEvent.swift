@@ -10,12 +10,12 @@ public enum CookieEvent: NetworkEvent {
     /// The response has set a cookie that the jar does not store.
     case rejected(CookieRejection)
 
-    /// The event without names and values: `cookiesAdded(2)`.
-    public var description: String {
+    /// The record without names and values: `cookiesAdded(2)`.
+    public var record: EventRecord {
         switch self {
-        case .added(let count): "cookiesAdded(\(count))"
-        case .stored(let count): "cookiesStored(\(count))"
-        case .rejected(let reason): "cookieRejected(\(reason.rawValue))"
+        case .added(let count): EventRecord("cookiesAdded", "\(count)")
+        case .stored(let count): EventRecord("cookiesStored", "\(count)")
+        case .rejected(let reason): EventRecord("cookieRejected", reason.rawValue)
         }
     }
 }

@@ -151,34 +151,35 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
         return CookieOwner(principal: principal?.withoutCookies, credentials: credentials)
     }
 
-    var roles: Set<StackRole> { [.cookies] }
-    var requestOptions: Set<RequestOptionKey> { [.usesCookieJar] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        let rules: [(isBroken: Bool, message: String)] = [
-            (
-                stack.isInside(.authentication),
-                "is inside authenticated, so it does not know the user, and cookies are lost with each new token. "
-                    + "Put it outside."
-            ),
-            (
-                stack.isInside(.signing),
-                "is inside signed, so it adds cookies to a request that has been signed. Put it outside."
-            ),
-            (
-                stack.isOutside(.retry),
-                "is outside retry, so it does not store the cookies of failed attempts. Put it inside."
-            ),
-            (
-                stack.isOutside(.caching),
-                "is outside cached, so it does not store the cookies of validations in the background. Put it inside."
-            ),
-            (
-                stack.isInside(.cookies),
-                "is inside another cookies, which has added the cookies of its own jar. Keep one of the two."
-            ),
-        ]
-        return rules.filter(\.isBroken).map { StackDiagnostic("\(self) \($0.message)", about: self) }
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.cookies],
+            options: [.usesCookieJar],
+            rules: [
+                .notInside(
+                    .authentication,
+                    "is inside authenticated, so it does not know the user, and cookies are lost with each new token. "
+                        + "Put it outside."
+                ),
+                .notInside(
+                    .signing,
+                    "is inside signed, so it adds cookies to a request that has been signed. Put it outside."
+                ),
+                .notOutside(
+                    .retry,
+                    "is outside retry, so it does not store the cookies of failed attempts. Put it inside."
+                ),
+                .notOutside(
+                    .caching,
+                    "is outside cached, so it does not store the cookies of validations in the background. Put it "
+                        + "inside."
+                ),
+                .notInside(
+                    .cookies,
+                    "is inside another cookies, which has added the cookies of its own jar. Keep one of the two."
+                ),
+            ]
+        )
     }
 
     var description: String {

@@ -54,7 +54,7 @@ struct Inspected: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    var requestOptions: Set<RequestOptionKey> { [.route] }
+    var stackPart: StackPart { StackPart(options: [.route]) }
 
     var description: String {
         "inspected"

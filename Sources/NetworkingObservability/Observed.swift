@@ -74,7 +74,7 @@ struct Observed<Observer: NetworkEventObserver>: UpstreamLimited, CustomStringCo
     }
 
     // A listener of the app may read the route.
-    var requestOptions: Set<RequestOptionKey> { observer.requestOptions.union([.route]) }
+    var stackPart: StackPart { StackPart(options: observer.requestOptions.union([.route])) }
 
     var description: String {
         observer is ClosureObserver ? "observed" : "observed(by: \(Observer.self))"

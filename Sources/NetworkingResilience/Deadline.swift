@@ -59,27 +59,21 @@ public enum DeadlineEvent: NetworkEvent {
     /// The call was cancelled because it exceeded this time limit.
     case exceeded(after: Duration)
 
-    /// The mark of a deadline.
-    public var mark: EventMark? {
-        .deadline
-    }
-
-    /// Returns the time limit: `deadline of 60.0 seconds exceeded`.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record with the time limit.
+    public var record: EventRecord {
         switch self {
-        case .exceeded(let limit): "deadline of \(limit.roundedText) exceeded"
-        }
-    }
-
-    /// The event: `deadlineExceeded(after: 60.0 seconds)`.
-    public var description: String {
-        switch self {
-        case .exceeded(let limit): "deadlineExceeded(after: \(limit.roundedText))"
+        case .exceeded(let limit):
+            EventRecord(
+                "deadlineExceeded",
+                "after: \(limit.roundedText)",
+                mark: .deadline,
+                attributes: ["networking.timeout.limit": .number(limit.inSeconds)]
+            ) { _ in "deadline of \(limit.roundedText) exceeded" }
         }
     }
 }
 
-struct Deadline: UpstreamLimited, StackDescribing, CustomStringConvertible {
+struct Deadline: UpstreamLimited, CustomStringConvertible {
     let limit: Duration
     /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline
@@ -117,26 +111,18 @@ struct Deadline: UpstreamLimited, StackDescribing, CustomStringConvertible {
         return error
     }
 
-    var roles: Set<StackRole> { [.deadline] }
-    var requestOptions: Set<RequestOptionKey> { [.deadline] }
-    var stackPart: StackPart { StackPart(deadline: limit) }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        if stack.isInside(.retry) {
-            return [
-                StackDiagnostic("\(self) is inside retry, so it covers one attempt. Use timeout for that.", about: self)
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.deadline],
+            options: [.deadline],
+            deadline: limit,
+            rules: [
+                .notInside(.retry, "is inside retry, so it covers one attempt. Use timeout for that."),
+                .not(
+                    "is inside deduplicated, so it limits a shared exchange and not each caller. Put it outside."
+                ) { $0.isInside(.deduplication) && !$0.isInside(.retry) },
             ]
-        }
-        if stack.isInside(.deduplication) {
-            return [
-                StackDiagnostic(
-                    "\(self) is inside deduplicated, so it limits a shared exchange and not each caller. "
-                        + "Put it outside.",
-                    about: self
-                )
-            ]
-        }
-        return []
+        )
     }
 
     var description: String {

@@ -26,7 +26,7 @@ public import NetworkingCore
 /// concurrently. If it has state, it keeps the state in one object protected by a lock.
 ///
 /// By default, descriptions, dumps and mirrors of a signer are redacted.
-public protocol RequestSigner: RequestOptionReader, Sendable, RedactedDescription {
+public protocol RequestSigner: StackDescribing, Sendable, RedactedDescription {
     /// The name of the key or of its owner, which is not secret.
     ///
     /// Caches and deduplication do not share the responses of one key with another.

@@ -160,20 +160,18 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         }
     }
 
-    var roles: Set<StackRole> { [.signing] }
-    var requestOptions: Set<RequestOptionKey> { signer.requestOptions.union([.authenticationMethod]) }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        var diagnostics = scope.diagnostics(about: self, in: stack)
-        if stack.isOutside(.retry) {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is outside retry, so all attempts have the signature of the first. Put it inside.",
-                    about: self
-                )
-            )
-        }
-        return diagnostics
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.signing],
+            options: signer.stackPart.options.union([.authenticationMethod]),
+            rules: [
+                scope.rule,
+                .notOutside(
+                    .retry,
+                    "is outside retry, so all attempts have the signature of the first. Put it inside."
+                ),
+            ] + signer.stackPart.rules
+        )
     }
 
     var description: String {

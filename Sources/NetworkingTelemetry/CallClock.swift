@@ -40,11 +40,4 @@ struct CallClock: Sendable {
         )
     }
 }
-
-extension Duration {
-    var inSeconds: Double {
-        let (seconds, attoseconds) = components
-        return Double(seconds) + Double(attoseconds) / 1e18
-    }
-}
 #endif

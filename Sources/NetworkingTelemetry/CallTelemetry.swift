@@ -109,9 +109,10 @@ final class CallTelemetry: NetworkEventObserver {
         if let event = event as? ExchangeEvent {
             observe(event, ofExchange: request.exchangeNumber)
         } else {
+            let record = event.record
             // If a limit of the stack cancelled an exchange, the event follows right after it.
-            settle(event is TimeoutEvent || event is DeadlineEvent ? "timeout" : "cancelled")
-            record(event)
+            settle(record.kind == .timeout || record.kind == .deadline ? "timeout" : "cancelled")
+            note(event, record)
         }
     }
 
@@ -209,8 +210,7 @@ final class CallTelemetry: NetworkEventObserver {
 
 extension CallTelemetry {
     /// Records other events, in the call's span and the stack's metrics.
-    private func record(_ event: any NetworkEvent) {
-        var mark: EventMark?
+    private func note(_ event: any NetworkEvent, _ record: EventRecord) {
         switch event {
         case WaitEvent.waiting(let wait, _):
             guard state.withLock({ $0.begin(wait) }) else { return }
@@ -222,14 +222,17 @@ extension CallTelemetry {
             meters.record(duration.inSeconds, .waitDuration, Dimensions("networking.wait.reason", wait.name))
         default:
             guard state.withLock({ !$0.isFollowing }) else { return }
-            mark = event.mark
-            guard let (metric, count, dimensions) = event.counted(as: mark) else { break }
-            meters.record(count, metric, dimensions)
         }
-        guard span.isRecording, let (name, attributes) = event.shown(as: mark) else { return }
+        guard let kind = ShownKind(record, isInSpan: span.isRecording) else { return }
+        if let metric = kind.metric {
+            meters.record(kind.counted, metric, kind.dimensions(redactedBy: subject.redaction))
+        }
+        guard span.isRecording, kind.count == nil else { return }
+        let attributes = kind.spanAttributes(redactedBy: subject.redaction)
         if let outcome = attributes["networking.cache.outcome"] {
             span.updateAttributes { $0["networking.cache.outcome"] = outcome }
         }
+        let name = kind.name ?? record.name
         span.addEvent(SpanEvent(name: name, at: clock.moment(after: clock.elapsed), attributes: attributes))
     }
 }

@@ -64,8 +64,7 @@ struct Telemetry: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    var roles: Set<StackRole> { [.tracing] }
-    var requestOptions: Set<RequestOptionKey> { [.route] }
+    var stackPart: StackPart { StackPart(roles: [.tracing], options: [.route]) }
 
     var description: String {
         "telemetry"

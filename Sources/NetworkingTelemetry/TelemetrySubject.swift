@@ -54,21 +54,6 @@ struct TelemetrySubject: Sendable {
     }
 }
 
-extension Error {
-    /// The `error.type`: a word from a bounded set, without secrets.
-    var telemetryType: String {
-        switch self {
-        case is CancellationError: "cancelled"
-        case let error as NetworkingError:
-            error.kind.meaning == .answered
-                ? error.response.map { "\($0.status.code)" } ?? error.kind.rawValue
-                : error.kind.rawValue
-        // The description of any other error may contain anything.
-        default: "\(type(of: self))"
-        }
-    }
-}
-
 extension HTTPFields {
     /// Adds the values of the fields that may be shown as attributes with a prefix.
     func capture(

@@ -23,9 +23,9 @@ public final class EventRecorder: NetworkEventObserver {
         state.withLock { $0.map(\.event) }
     }
 
-    /// The names of the events: their descriptions up to the first parenthesis, without timing-dependent values.
+    /// The names of the events, without timing-dependent values.
     public var names: [String] {
-        events.map { String("\($0)".prefix { $0 != "(" }) }
+        events.map(\.record.name)
     }
 
     /// The requests of the events, one per event.

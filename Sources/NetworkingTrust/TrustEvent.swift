@@ -14,12 +14,12 @@ public enum TrustEvent: NetworkEvent {
     /// The pins of a host have expired, and the request continues without them.
     case pinsExpired(host: String)
 
-    /// The event with the host: `pinMismatchRefused(api.example.com)`.
-    public var description: String {
+    /// The record with the host: `pinMismatchRefused(api.example.com)`.
+    public var record: EventRecord {
         switch self {
-        case .mismatchRefused(let mismatch): "pinMismatchRefused(\(mismatch.host))"
-        case .mismatchReported(let mismatch): "pinMismatchReported(\(mismatch.host))"
-        case .pinsExpired(let host): "pinsExpired(\(host))"
+        case .mismatchRefused(let mismatch): EventRecord("pinMismatchRefused", "\(mismatch.host)")
+        case .mismatchReported(let mismatch): EventRecord("pinMismatchReported", "\(mismatch.host)")
+        case .pinsExpired(let host): EventRecord("pinsExpired", host)
         }
     }
 }

@@ -39,19 +39,25 @@ extension URLSession: NetworkingTransport {
         try await URLSessionExchange.response(to: request, over: self)
         #endif
     }
-
-    #if canImport(Darwin)
-    /// The options for the allowed networks and for HTTP/3, which URLSession reads.
-    public var requestOptions: Set<RequestOptionKey> {
-        [.networkAccess, .assumesHTTP3]
-    }
-    #endif
 }
 
-extension URLSession: StackDescribing {
-    /// The name of the type, which is the transport's line in an outline.
+extension URLSession {
+    /// The name of the type, the options that it reads, and the streams that may occupy all connections.
     public var stackPart: StackPart {
-        StackPart(name: "URLSession")
+        #if canImport(Darwin)
+        StackPart(name: "URLSession", options: Self.options)
+        #else
+        StackPart(name: "URLSession", connectionShortage: { self.shortage(for: $0) })
+        #endif
+    }
+
+    /// The options for the allowed networks and for HTTP/3, which only Apple's URLSession reads.
+    static var options: Set<RequestOptionKey> {
+        #if canImport(Darwin)
+        [.networkAccess, .assumesHTTP3]
+        #else
+        []
+        #endif
     }
 }
 

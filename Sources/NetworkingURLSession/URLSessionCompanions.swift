@@ -1,7 +1,7 @@
 #if URLSession && canImport(FoundationNetworking)
 import Foundation
-public import FoundationNetworking
-public import NetworkingCore
+import FoundationNetworking
+import NetworkingCore
 import Synchronization
 
 /// The companions of the sessions that are used as components.
@@ -62,7 +62,7 @@ final class URLSessionCompanions: Sendable {
 
 extension URLSession {
     /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
-    public func connectionShortage(for request: HTTPRequestData) -> String? {
+    func shortage(for request: HTTPRequestData) -> String? {
         URLSessionCompanions.shared.pool(of: self).connectionShortage(for: request)
     }
 }

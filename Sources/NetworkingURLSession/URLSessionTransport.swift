@@ -106,23 +106,13 @@ public final class URLSessionTransport: NetworkingTransport {
         try await pool.exchange(request)
     }
 
-    /// The diagnostics of the pins, as ``ServerTrust/diagnostics(of:below:)`` describes them.
-    public func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        pool.trust?.trust.diagnostics(of: self, below: modifiers) ?? []
-    }
-
-    #if canImport(Darwin)
-    /// The options for the allowed networks and for HTTP/3, which URLSession reads.
-    public var requestOptions: Set<RequestOptionKey> {
-        [.networkAccess, .assumesHTTP3]
-    }
-    #endif
-}
-
-extension URLSessionTransport {
-    /// Returns why a request may have waited for a connection, if open streams occupy all of them; otherwise `nil`.
-    public func connectionShortage(for request: HTTPRequestData) -> String? {
-        pool.connectionShortage(for: request)
+    /// The options that URLSession reads, the streams that may occupy all connections, and the rules of the pins.
+    public var stackPart: StackPart {
+        StackPart(
+            options: URLSession.options,
+            connectionShortage: pool.connectionShortage,
+            rules: self.pool.trust?.trust.rules ?? []
+        )
     }
 }
 

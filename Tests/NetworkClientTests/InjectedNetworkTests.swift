@@ -144,7 +144,7 @@ private struct Misconfigured: NetworkingTransport {
         HTTPResponseData(request: request, status: .ok)
     }
 
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        [StackDiagnostic("There is no proxy.", aboutTransport: self)]
+    var stackPart: StackPart {
+        StackPart(rules: [StackRule { _ in "There is no proxy." }])
     }
 }

@@ -113,7 +113,7 @@ struct InspectedTests {
         struct CompressionEvent: NetworkEvent {
             let count: Int
 
-            var description: String { "compressed(\(count) bytes)" }
+            var record: EventRecord { EventRecord("compressed", "\(count) bytes") }
         }
 
         try await MockTransport { _ in .ok() }.modified(Compressed()).inspected(by: inspector).data(.lawful)
@@ -126,12 +126,11 @@ struct InspectedTests {
         let mark: EventMark
 
         struct Lookup: NetworkEvent {
-            let mark: EventMark?
-            let description = "lookup"
+            let record: EventRecord
         }
 
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-            request.emit(Lookup(mark: mark))
+            request.emit(Lookup(record: EventRecord("lookup", mark: mark)))
             return try await upstream.send(request)
         }
     }

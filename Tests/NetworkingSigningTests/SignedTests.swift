@@ -59,7 +59,6 @@ struct SignedTests {
             }
 
             var keyID: String { user.withLock { $0 } }
-            var requestOptions: Set<RequestOptionKey> { [] }
 
             func signIn() {
                 user.withLock { $0 = "bob" }
@@ -434,7 +433,7 @@ struct SignedTests {
             .rateLimited(to: 9, per: .seconds(1))
             .redirected().retry().deduplicated().cached().deadline(.seconds(30)).server(authority: "api.example.com")
         #expect(network.diagnostics == [])
-        #expect(transport.signed(with: signer).modifiers.first?.roles == [StackRole.signing])
+        #expect(transport.signed(with: signer).modifiers.first?.stackPart.roles == [StackRole.signing])
         var request = HTTPRequestData()
         request.authenticationMethod = .anonymous
         #expect(transport.signed(with: signer).diagnostics(for: request) == [])
@@ -456,7 +455,7 @@ struct SignedTests {
     @Test func optionsOfTheSignerAreRead() {
         struct DetailedSigner: RequestSigner {
             let keyID = "key"
-            var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+            var stackPart: StackPart { StackPart(options: [.logDetail]) }
 
             func sign(_ request: inout HTTPRequestData) async throws {}
         }

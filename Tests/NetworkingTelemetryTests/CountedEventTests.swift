@@ -61,27 +61,70 @@ struct CountedEventTests {
     ) async throws {
         let tracer = W3CTracer()
         let network = MockTransport { _ in .ok() }
-            .modified(Marking(mark: EventMark(kind, detail: "arbitrary")))
+            .modified(Reporting(EventRecord("marked", mark: EventMark(kind, detail: "arbitrary"))))
             .telemetry(tracer: tracer, metrics: metrics)
         try await network.data(HTTPRequestData(authority: "api.example.com"))
         #expect(count(metric) == 1)
         #expect(!metrics.counters(label: metric.rawValue).flatMap(\.dimensions).contains { $0.1 == "arbitrary" })
         #expect(tracer.calls.first?.events.map(\.name) == [name])
     }
+
+    private func events(of record: EventRecord) async throws -> [SpanEvent] {
+        let tracer = W3CTracer()
+        let network = MockTransport { _ in .ok() }.modified(Reporting(record))
+            .telemetry(tracer: tracer, metrics: metrics)
+        var request = HTTPRequestData(authority: "api.example.com")
+        request.markSecret("k-4711")
+        try await network.data(request)
+        return tracer.calls.first?.events ?? []
+    }
+
+    @Test func spanHasTheEventsOfOtherPackagesThatStateAttributes() async throws {
+        let record = EventRecord(
+            "pageFound",
+            "k-4711",
+            attributes: ["shop.disk": .word("ssd"), "shop.pages": .number(2), "shop.key": .word("key k-4711")]
+        )
+        let event = try #require(try await events(of: record).first)
+        #expect(event.name == "pageFound")
+        #expect(event.attributes["shop.disk"]?.toSpanAttribute() == .string("ssd"))
+        #expect(event.attributes["shop.pages"]?.toSpanAttribute() == .double(2))
+        #expect(event.attributes["shop.key"]?.toSpanAttribute() == .string("key <redacted>"))
+        #expect(try await events(of: EventRecord("pageFound", attributes: [:])).map(\.name) == ["pageFound"])
+    }
+
+    @Test func spanHasNoTextsOfOtherPackages() async throws {
+        #expect(try await events(of: EventRecord("pageFound", "on the disk") { _ in "found" }).isEmpty)
+        let mark = EventMark(EventMark.Kind("page"), detail: "on the disk")
+        #expect(try await events(of: EventRecord("pageFound", mark: mark)).isEmpty)
+        #expect(try await events(of: NetworkNote("found on the disk").record).isEmpty)
+        // The name of an event is not the kind of a mark.
+        #expect(try await events(of: EventRecord("retry")).isEmpty)
+        #expect(count(.retries) == 0)
+    }
+
+    @Test func metricDistinguishesTheWordsThatAnotherPackageStates() async throws {
+        let outcome: [String: EventValue] = ["networking.cache.outcome": .word("disk")]
+        _ = try await events(of: EventRecord("pageFound", mark: EventMark(.cacheHit), attributes: outcome))
+        let counters = metrics.counters(label: TelemetryMetric.cacheOutcomes.rawValue)
+        #expect(counters.flatMap(\.dimensions).map(\.1) == ["disk"])
+    }
 }
 
-private struct Marking: NetworkingModifier {
-    let mark: EventMark
+private struct Reporting: NetworkingModifier {
+    let record: EventRecord
+
+    init(_ record: EventRecord) {
+        self.record = record
+    }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        request.emit(MarkedEvent(mark: mark))
+        request.emit(OwnEvent(record: record))
         return try await upstream.send(request)
     }
 }
 
-private struct MarkedEvent: NetworkEvent {
-    let mark: EventMark?
-
-    var description: String { "marked" }
+private struct OwnEvent: NetworkEvent {
+    let record: EventRecord
 }
 #endif

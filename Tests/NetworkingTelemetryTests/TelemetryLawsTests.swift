@@ -20,7 +20,7 @@ struct TelemetryLawsTests {
         var request = HTTPRequestData()
         request.route = "/users/{id}"
         let network = MockTransport().telemetry(tracer: W3CTracer(), metrics: TestMetrics())
-        #expect(network.modifiers.first?.roles == [.tracing])
+        #expect(network.modifiers.first?.stackPart.roles == [.tracing])
         #expect(network.diagnostics(for: request) == [])
     }
 

@@ -43,7 +43,7 @@ public final class SwitchableServer: Sendable {
     private struct State: Sendable {
         let baseURL: URL
         /// The modifier of `server(baseURL:)` for the URL, so that both follow the same rules.
-        let modifier: any UpstreamLimited & StackDescribing
+        let modifier: any UpstreamLimited
         /// The period in which the app uses this server; a change to another server ends it.
         let term: ServerTerm
 
@@ -95,7 +95,7 @@ public final class SwitchableServer: Sendable {
     }
 
     /// The modifier for the current base URL.
-    fileprivate var modifier: any UpstreamLimited & StackDescribing {
+    fileprivate var modifier: any UpstreamLimited {
         state.withLock { $0.modifier }
     }
 
@@ -129,7 +129,7 @@ extension SwitchableServer: CustomStringConvertible, CustomReflectable {
 /// Rewrites requests for the current base URL of a server.
 // It reads the state of the server in `resolve`, which other modifiers must not do: a change must affect the next
 // request, even if it is only resolved and not sent.
-private struct SwitchedServer: UpstreamLimited, StackDescribing, CustomStringConvertible {
+private struct SwitchedServer: UpstreamLimited, CustomStringConvertible {
     let server: SwitchableServer
 
     func resolve(_ request: inout HTTPRequestData) {
@@ -137,11 +137,7 @@ private struct SwitchedServer: UpstreamLimited, StackDescribing, CustomStringCon
     }
 
     var stackPart: StackPart {
-        server.modifier.stackPart
-    }
-
-    var roles: Set<StackRole> {
-        [.server]
+        StackPart(roles: [.server], server: server.modifier.stackPart.server)
     }
 
     var description: String {

@@ -8,11 +8,11 @@ public enum OfflineEvent: NetworkEvent {
     /// The request is not sent, and a cache is asked for a stored response.
     case usesStoredResponse
 
-    /// The event: `offline(refused)`.
-    public var description: String {
+    /// The record: `offline(refused)`.
+    public var record: EventRecord {
         switch self {
-        case .refused: "offline(refused)"
-        case .usesStoredResponse: "offline(uses a stored response)"
+        case .refused: EventRecord("offline", "refused")
+        case .usesStoredResponse: EventRecord("offline", "uses a stored response")
         }
     }
 }

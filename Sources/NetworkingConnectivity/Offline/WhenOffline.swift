@@ -79,7 +79,7 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
             try await wait(for: connectivity, request, upTo: limit, since: start, reason, on: clock)
             return request
         case .cached:
-            guard upstream.modifiers.contains(where: { $0.roles.contains(.caching) }) else {
+            guard upstream.modifiers.contains(where: { $0.stackPart.roles.contains(.caching) }) else {
                 throw refused(request, "\(reason) The stack has no cache inside of whenOffline.")
             }
             request.emit(OfflineEvent.usesStoredResponse)
@@ -115,34 +115,8 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
         return NetworkingError(.offline, request: request, reason: "\(reason) The request was not sent.")
     }
 
-    var roles: Set<StackRole> { [.connectivity] }
-    var requestOptions: Set<RequestOptionKey> { [.offlinePolicy, .networkAccess] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        var diagnostics: [StackDiagnostic] = []
-        func report(_ message: String) {
-            diagnostics.append(StackDiagnostic("\(self) \(message)", about: self))
-        }
-        switch policy {
-        case .send:
-            break
-        case .fail:
-            if stack.isInside(.retry) {
-                report("is inside retry, which retries the requests that it refuses. Put it outside.")
-            }
-        case .wait:
-            if stack.isInside(.timeout) {
-                report("is inside timeout, so the wait for the network counts as a part of an attempt. Put it outside.")
-            }
-            if stack.isInside(.concurrencyLimit) {
-                report("is inside throttled, so a request that waits for the network holds a permit. Put it outside.")
-            }
-        case .cached:
-            if !stack.isOutside(.caching) {
-                report("has no cached inside, so it fails like .fail. Put cached inside.")
-            }
-        }
-        return diagnostics
+    var stackPart: StackPart {
+        StackPart(roles: [.connectivity], options: [.offlinePolicy, .networkAccess], rules: policy.rules)
     }
 
     var description: String {
@@ -151,6 +125,27 @@ struct WhenOffline: NetworkingModifier, CustomStringConvertible {
 }
 
 extension OfflinePolicy {
+    fileprivate var rules: [StackRule] {
+        switch self {
+        case .send: []
+        case .fail:
+            [.notInside(.retry, "is inside retry, which retries the requests that it refuses. Put it outside.")]
+        case .wait:
+            [
+                .notInside(
+                    .timeout,
+                    "is inside timeout, so the wait for the network counts as a part of an attempt. Put it outside."
+                ),
+                .notInside(
+                    .concurrencyLimit,
+                    "is inside throttled, so a request that waits for the network holds a permit. Put it outside."
+                ),
+            ]
+        case .cached:
+            [.not("has no cached inside, so it fails like .fail. Put cached inside.") { !$0.isOutside(.caching) }]
+        }
+    }
+
     /// The maximum time until the status of the network is known; `nil` for no limit.
     fileprivate var maximumWaitForStatus: Duration? {
         switch self {

@@ -11,8 +11,9 @@ extension NetworkingComponent {
         sequence(first: self as any NetworkingComponent) { $0.next }
     }
 
-    private var transports: [any TransportDescribing] {
-        chain.compactMap { $0 as? any TransportDescribing }
+    /// The parts that describe themselves, outermost first: the modifiers, and the components that have none.
+    private var parts: [any StackDescribing] {
+        chain.compactMap { $0 as? any StackDescribing }.flatMap { $0.stackPart.modifiers ?? [$0] }
     }
 
     /// The modifiers of the stack, outermost first, without absent ones.
@@ -21,19 +22,15 @@ extension NetworkingComponent {
     }
 
     /// The request options that the parts of the stack read.
-    ///
-    /// A modifier with a second stack returns the options of that stack too.
     public var requestOptions: Set<RequestOptionKey> {
-        let options = modifiers.map(\.requestOptions) + transports.map { $0.requestOptions }
-        return options.reduce(into: []) { $0.formUnion($1) }
+        parts.reduce(into: []) { $0.formUnion($1.stackPart.options) }
     }
 
     /// The probable mistakes in how the stack's modifiers are ordered, the outermost modifier's first.
     ///
     /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
-    /// in ``NetworkingModifier/diagnostics(in:)``. The diagnostics of the transport follow
-    /// (``TransportDescribing/transportDiagnostics(below:)``). A test of the app can require that there are no
-    /// diagnostics:
+    /// in ``StackPart/rules``, and so has the transport, whose diagnostics are the last. A test of the app can require
+    /// that there are no diagnostics:
     ///
     /// ```swift
     /// #expect(network.diagnostics.isEmpty)
@@ -41,11 +38,14 @@ extension NetworkingComponent {
     ///
     /// Diagnostics are computed on each access. Sending requests does not compute any.
     public var diagnostics: [StackDiagnostic] {
-        let modifiers = modifiers
-        let rules = modifiers.indices.flatMap { index in
-            modifiers[index].diagnostics(in: StackPlace(of: index, in: modifiers))
+        let parts = parts
+        return parts.indices.flatMap { index in
+            let place = StackPlace(of: index, in: parts)
+            return parts[index].stackPart.rules
+                .compactMap { rule in
+                    rule.mistake(place).map { StackDiagnostic($0, about: place.name) }
+                }
         }
-        return rules + transports.flatMap { $0.transportDiagnostics(below: modifiers) }
     }
 
     /// Returns the reason why a request may have waited for a connection of the transport, and a way to solve it.
@@ -55,7 +55,7 @@ extension NetworkingComponent {
     /// - Parameter request: The request, which has exceeded a time limit.
     /// - Returns: The reason; `nil` if the transport gives none.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
-        transports.lazy.compactMap { $0.connectionShortage(for: request) }.first
+        parts.lazy.compactMap { $0.stackPart.shortage?(request) }.first
     }
 
     /// The parts of the stack with their settings, one per line, outermost part first.
@@ -87,13 +87,13 @@ extension NetworkingComponent {
     ///
     /// Code that signs in through the stack, without one of its requests, runs in this environment.
     package var environmentOfCredentials: NetworkEnvironment {
-        .current.merging(modifiers.prefix { !$0.roles.contains(.authentication) })
+        .current.merging(modifiers.prefix { !$0.stackPart.roles.contains(.authentication) })
     }
 }
 
 extension NetworkEnvironment {
     /// Returns this environment with all values that modifiers set, where a later modifier counts.
     func merging(_ modifiers: some Sequence<any NetworkingModifier>) -> NetworkEnvironment {
-        modifiers.compactMap { ($0 as? any StackDescribing)?.stackPart.environment }.reduce(self) { $0.merging($1) }
+        modifiers.compactMap { $0.stackPart.environment }.reduce(self) { $0.merging($1) }
     }
 }

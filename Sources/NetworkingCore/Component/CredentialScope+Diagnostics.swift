@@ -1,25 +1,16 @@
 extension CredentialScope {
-    /// Returns a diagnostic if a modifier's credentials belong to one of several servers of its stack.
-    ///
-    /// - Parameters:
-    ///   - modifier: The modifier that adds the credentials.
-    ///   - stack: The place of the modifier.
-    /// - Returns: A diagnostic if the stack also names another server; otherwise none.
-    package func diagnostics(about modifier: some NetworkingModifier, in stack: StackPlace) -> [StackDiagnostic] {
-        let outer = stack.outer.compactMap(namedServer)
-        let inner = stack.inner.compactMap(namedServer)
-        guard let own = outer.first ?? inner.first,
-            let other = (outer.reversed() + inner)
-                .first(where: { isOther($0.authority, than: own.authority) })
-        else { return [] }
-        return [
-            StackDiagnostic(
-                "\(modifier.outlineName) belongs to \(own.name), which is the nearest server, so requests to "
-                    + "\(other.name) go without its credentials. "
-                    + "Keep one of the two, or name the authority with the parameter at:.",
-                about: modifier
-            )
-        ]
+    /// The rule that a modifier's credentials belong to the only server of its stack, or to one of several by name.
+    package var rule: StackRule {
+        StackRule { place in
+            let outer = place.outer.compactMap(namedServer)
+            let inner = place.inner.compactMap(namedServer)
+            guard let own = outer.first ?? inner.first,
+                let other = (outer.reversed() + inner)
+                    .first(where: { isOther($0.authority, than: own.authority) })
+            else { return nil }
+            return "\(place.name) belongs to \(own.name), which is the nearest server, so requests to \(other.name) go "
+                + "without its credentials. Keep one of the two, or name the authority with the parameter at:."
+        }
     }
 
     /// Whether neither the app nor the nearest server names an authority, whatever the scheme of the requests is.
@@ -32,6 +23,6 @@ extension CredentialScope {
     }
 
     private func namedServer(_ modifier: any NetworkingModifier) -> (authority: String, name: String)? {
-        (modifier as? any StackDescribing)?.stackPart.server.map { ($0, modifier.outlineName) }
+        modifier.stackPart.server.map { ($0, modifier.outlineName) }
     }
 }

@@ -8,10 +8,10 @@ extension NetworkingComponent {
     /// // [The request sets logDetail, but no modifier of the stack reads it.]
     /// ```
     ///
-    /// Modifiers, transports, interceptors, signers and listeners declare the options that they read
-    /// (``RequestOptionReader``). A closure cannot, so an option that only a closure of the app reads is reported too.
-    /// Options that the library reads without any modifier, such as ``HTTPRequestData/maximumResponseBytes``, are never
-    /// reported.
+    /// Modifiers, transports, interceptors and signers declare the options that they read (``StackPart/options``), and
+    /// so do listeners (``NetworkEventObserver/requestOptions``). A closure cannot, so an option that only a closure of
+    /// the app reads is reported too. Options that the library reads without any modifier, such as
+    /// ``HTTPRequestData/maximumResponseBytes``, are never reported.
     ///
     /// - Parameter request: The request, as the app would send it. Options that the stack sets when it rewrites the
     ///   request count too.
@@ -43,25 +43,9 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     /// `nil` if the diagnostic is about a modifier or a transport.
     public let option: RequestOptionKey?
 
-    /// Creates a diagnostic about a modifier.
-    ///
-    /// - Parameters:
-    ///   - message: The mistake and its consequence, in complete sentences. It names the modifier.
-    ///   - modifier: The modifier.
-    public init(_ message: String, about modifier: some NetworkingModifier) {
+    init(_ message: String, about part: String) {
         self.message = message
-        self.modifier = modifier.outlineName
-        option = nil
-    }
-
-    /// Creates a diagnostic about a transport.
-    ///
-    /// - Parameters:
-    ///   - message: The mistake and its consequence, in complete sentences.
-    ///   - transport: The transport.
-    public init(_ message: String, aboutTransport transport: some NetworkingComponent) {
-        self.message = message
-        modifier = transport.outline
+        modifier = part
         option = nil
     }
 
@@ -74,17 +58,5 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     /// The message.
     public var description: String {
         message
-    }
-}
-
-extension NetworkingModifier {
-    /// Reports nothing.
-    public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        []
-    }
-
-    /// The modifier has no role.
-    public var roles: Set<StackRole> {
-        []
     }
 }

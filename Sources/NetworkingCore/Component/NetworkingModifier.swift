@@ -24,7 +24,10 @@
 ///
 /// Pass on the request that the modifier receives, changed as needed, instead of a new one. The received request is
 /// marked as rewritten by the chain. The components upstream rewrite a request without that mark.
-public protocol NetworkingModifier: RequestOptionReader, _ModifierDeclarations, Sendable {
+///
+/// A modifier describes itself in ``StackDescribing/stackPart``: its role, the options that it reads, and the rules
+/// about its place in a stack.
+public protocol NetworkingModifier: StackDescribing, _ModifierDeclarations, Sendable {
     /// Sends a request upstream and returns its response, with actions before, after or instead of sending it.
     ///
     /// The default sends the request as it is.
@@ -52,29 +55,6 @@ public protocol NetworkingModifier: RequestOptionReader, _ModifierDeclarations, 
     ///   - upstream: The rest of the stack, towards the transport.
     /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
-
-    /// The roles of the modifier, by which the rules of other modifiers refer to it.
-    ///
-    /// The default is none.
-    var roles: Set<StackRole> { get }
-
-    /// Returns the probable mistakes about the modifier's place in a stack.
-    ///
-    /// ``NetworkingComponent/diagnostics`` calls this. A rule refers to other modifiers by their roles. The default
-    /// reports nothing.
-    ///
-    /// ```swift
-    /// struct RequestID: NetworkingModifier {
-    ///     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-    ///         guard stack.isInside(.signing) else { return [] }
-    ///         return [StackDiagnostic("\(self) is inside signed, so it changes signed requests.", about: self)]
-    ///     }
-    /// }
-    /// ```
-    ///
-    /// - Parameter stack: The modifiers outside and inside of this one.
-    /// - Returns: The diagnostics; empty if there is no mistake.
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic]
 }
 
 extension NetworkingModifier {
@@ -189,7 +169,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
 
 extension Modified: StackDescribing {
     @usableFromInline var stackPart: StackPart {
-        StackPart(modifiers: (modifier as? any StackDescribing)?.stackPart.modifiers ?? [modifier])
+        StackPart(modifiers: modifier.stackPart.modifiers ?? [modifier])
     }
 }
 
@@ -218,16 +198,6 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         guard let self else { return upstream.principal(for: request) }
         return self.principal(for: request, upstream: upstream)
     }
-
-    /// The roles of the modifier, if there is one.
-    public var roles: Set<StackRole> {
-        self?.roles ?? []
-    }
-
-    /// Returns the diagnostics of the modifier, if there is one.
-    public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        self?.diagnostics(in: stack) ?? []
-    }
 }
 
 // swift-format-ignore: NoLeadingUnderscores
@@ -238,17 +208,12 @@ extension Optional where Wrapped: NetworkingModifier {
     }
 }
 
-extension Optional: RequestOptionReader where Wrapped: NetworkingModifier {
-    /// The options that the modifier reads, if there is one.
-    public var requestOptions: Set<RequestOptionKey> {
-        self?.requestOptions ?? []
-    }
-}
-
 extension Optional: StackDescribing where Wrapped: NetworkingModifier {
-    /// The modifier, if there is one.
+    /// The facts about the modifier, if there is one.
     public var stackPart: StackPart {
         guard let self else { return StackPart(modifiers: []) }
-        return StackPart(modifiers: (self as? any StackDescribing)?.stackPart.modifiers ?? [self])
+        var part = self.stackPart
+        part.modifiers = part.modifiers ?? [self]
+        return part
     }
 }

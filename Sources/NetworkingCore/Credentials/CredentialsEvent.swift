@@ -4,22 +4,13 @@ public enum CredentialsEvent: NetworkEvent {
     /// The request is sent without credentials that a part of the stack would have added.
     case withheld(WithheldCredentials)
 
-    /// No mark, because metrics count no credentials.
-    public var mark: EventMark? {
-        nil
-    }
-
-    /// Returns the names of the credentials and the reason: `withheld Cookie from plain http`.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record with the names of the credentials.
+    ///
+    /// It has no mark, because metrics count no credentials.
+    public var record: EventRecord {
         switch self {
-        case .withheld(let withheld): "\(withheld)"
-        }
-    }
-
-    /// The event with the names of the credentials: `credentialsWithheld(withheld Cookie from plain http)`.
-    public var description: String {
-        switch self {
-        case .withheld(let withheld): "credentialsWithheld(\(withheld))"
+        case .withheld(let withheld):
+            EventRecord("credentialsWithheld", "\(withheld)", mark: nil, attributes: [:]) { _ in "\(withheld)" }
         }
     }
 }

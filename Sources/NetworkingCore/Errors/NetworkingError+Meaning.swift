@@ -51,3 +51,18 @@ extension NetworkingError.Kind {
         }
     }
 }
+
+extension Error {
+    /// The `error.type`: a word from a bounded set, without secrets.
+    package var telemetryType: String {
+        switch self {
+        case is CancellationError: "cancelled"
+        case let error as NetworkingError:
+            error.kind.meaning == .answered
+                ? error.response.map { "\($0.status.code)" } ?? error.kind.rawValue
+                : error.kind.rawValue
+        // The description of any other error may contain anything.
+        default: "\(type(of: self))"
+        }
+    }
+}

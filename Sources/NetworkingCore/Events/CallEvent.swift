@@ -8,22 +8,14 @@ public enum CallEvent: NetworkEvent {
     /// The request failed, or its caller was cancelled.
     case failed(any Error)
 
-    /// No mark, because metrics cover the call themselves.
-    public var mark: EventMark? {
-        nil
-    }
-
-    /// Returns no message, because a log has lines for the start and the end of a request.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
-        nil
-    }
-
-    /// The event without secrets: `callStarted`.
-    public var description: String {
+    /// The record, without secrets.
+    ///
+    /// It has no mark and no log line, because metrics and logs cover the call itself.
+    public var record: EventRecord {
         switch self {
-        case .started: "callStarted"
-        case .ended(let response): "callEnded(\(response))"
-        case .failed(let error): "callFailed(\(type(of: error)))"
+        case .started: .unmarked("callStarted")
+        case .ended(let response): .unmarked("callEnded", "\(response)")
+        case .failed(let error): .unmarked("callFailed", "\(type(of: error))")
         }
     }
 }

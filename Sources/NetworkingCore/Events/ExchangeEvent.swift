@@ -28,32 +28,21 @@ public enum ExchangeEvent: NetworkEvent {
     /// The exchange failed, or its caller was cancelled.
     case failed(any Error)
 
-    /// No mark, because metrics measure the parts of an exchange.
-    public var mark: EventMark? {
-        nil
-    }
-
-    /// Returns a message for ``readingBody``; `nil` for other events.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record, without secrets.
+    ///
+    /// It has no mark, because metrics measure the parts of an exchange.
+    public var record: EventRecord {
         switch self {
-        case .readingBody: "reading the body before connecting"
-        default: nil
-        }
-    }
-
-    /// The event without secrets: `headReceived(200 OK)`.
-    public var description: String {
-        switch self {
-        case .started: "exchangeStarted"
-        case .readingBody: "readingBody"
-        case .bodyRead: "bodyRead"
-        case .connecting: "connecting"
-        case .connected: "connected"
-        case .headReceived(let head): "headReceived(\(head.status))"
-        case .connectionMeasured(let metrics): "connectionMeasured(\(metrics))"
-        case .responseReceived(let response): "responseReceived(\(response))"
-        case .ended(let sent, let received): "exchangeEnded(sent: \(sent), received: \(received))"
-        case .failed(let error): "exchangeFailed(\(type(of: error)))"
+        case .started: .unmarked("exchangeStarted")
+        case .readingBody: EventRecord("readingBody", mark: nil) { _ in "reading the body before connecting" }
+        case .bodyRead: .unmarked("bodyRead")
+        case .connecting: .unmarked("connecting")
+        case .connected: .unmarked("connected")
+        case .headReceived(let head): .unmarked("headReceived", "\(head.status)")
+        case .connectionMeasured(let metrics): .unmarked("connectionMeasured", "\(metrics)")
+        case .responseReceived(let response): .unmarked("responseReceived", "\(response)")
+        case .ended(let sent, let received): .unmarked("exchangeEnded", "sent: \(sent), received: \(received)")
+        case .failed(let error): .unmarked("exchangeFailed", "\(type(of: error))")
         }
     }
 }

@@ -16,8 +16,8 @@ public struct NetworkNote: NetworkEvent, Hashable {
         self.text = text
     }
 
-    /// The message in one line.
-    public var description: String {
-        PrintableText.singleLine(text)
+    /// The record, named by the message in one line.
+    public var record: EventRecord {
+        EventRecord(PrintableText.singleLine(text))
     }
 }

@@ -6,26 +6,26 @@ public enum WaitEvent: NetworkEvent {
     /// The wait is over after this duration, because the request continues, fails or is cancelled.
     case waited(Wait, Duration)
 
-    /// No mark, because metrics measure the duration of a wait.
-    public var mark: EventMark? {
-        nil
-    }
-
-    /// Returns the message with the duration; `nil` for the end of a wait with ``Wait/isTimed``.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record, without a mark, because metrics measure the duration of a wait.
+    public var record: EventRecord {
         switch self {
-        case .waiting(let wait, let duration): "waiting\(duration.map { " \($0.roundedText)" } ?? "") (\(wait))"
-        // The line at the start of the wait already has the duration.
-        case .waited(let wait, _) where wait.isTimed: nil
-        case .waited(let wait, let duration): "waited \(duration.roundedText) (\(wait))"
-        }
-    }
-
-    /// The event: `waiting(backoff, 0.2 seconds)`.
-    public var description: String {
-        switch self {
-        case .waiting(let wait, let duration): "waiting(\(wait)\(duration.map { ", \($0.roundedText)" } ?? ""))"
-        case .waited(let wait, let duration): "waited(\(wait), \(duration.roundedText))"
+        case .waiting(let wait, let duration):
+            EventRecord("waiting", "\(wait)\(duration.map { ", \($0.roundedText)" } ?? "")", mark: nil) { _ in
+                "waiting\(duration.map { " \($0.roundedText)" } ?? "") (\(wait))"
+            }
+        case .waited(let wait, let duration):
+            EventRecord(
+                "waited",
+                "\(wait), \(duration.roundedText)",
+                mark: nil,
+                attributes: [
+                    "networking.wait.reason": .word(wait.name),
+                    "networking.wait.duration": .number(duration.inSeconds),
+                ]
+            ) { _ in
+                // The line at the start of a timed wait already has the duration.
+                wait.isTimed ? nil : "waited \(duration.roundedText) (\(wait))"
+            }
         }
     }
 }

@@ -1,27 +1,7 @@
 /// The short form of an event that metrics and archives keep: a kind, and a detail where the kind has one.
 ///
 /// Metrics interpret the kinds that are declared here. An event of any package takes part in them through its
-/// ``NetworkEvent/mark``: a cache of your own that reports ``EventMark/Kind/cacheHit`` is counted like `cached`.
-///
-/// ```swift
-/// enum DiskEvent: NetworkEvent {
-///     case found, missing
-///
-///     var mark: EventMark? {
-///         switch self {
-///         case .found: EventMark(.cacheHit, detail: "disk")
-///         case .missing: .cacheMiss
-///         }
-///     }
-///
-///     var description: String {
-///         switch self {
-///         case .found: "found"
-///         case .missing: "missing"
-///         }
-///     }
-/// }
-/// ```
+/// ``EventRecord``: a cache of your own that reports ``EventMark/Kind/cacheHit`` is counted like `cached`.
 ///
 /// The modules of the features add their own details, such as `EventMark.cacheHit(.fresh)`, and properties that
 /// return them.
@@ -89,6 +69,8 @@ public struct EventMark: Sendable {
     public static let timeout = EventMark(.timeout)
     /// The call exceeded its deadline.
     public static let deadline = EventMark(.deadline)
+    /// In an ``EventRecord``, a mark of kind ``Kind/event`` with the description of the event.
+    public static let described = EventMark(.event)
 
     /// Returns the mark of another event.
     ///

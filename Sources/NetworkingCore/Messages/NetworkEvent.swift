@@ -8,9 +8,9 @@
 /// enum CompressionEvent: NetworkEvent {
 ///     case compressed(from: Int, to: Int)
 ///
-///     var description: String {
+///     var record: EventRecord {
 ///         switch self {
-///         case .compressed(let before, let after): "compressed(\(before) to \(after) bytes)"
+///         case .compressed(let before, let after): EventRecord("compressed", "\(before) to \(after) bytes")
 ///         }
 ///     }
 /// }
@@ -30,35 +30,19 @@
 /// }
 /// ```
 ///
-/// Logs, the inspector and `CallMetrics.marks` show an event by its `description`. The description shows no secrets and
-/// stays short: a name, then details in parentheses. An event that implements ``mark`` is counted by metrics, and
-/// ``logMessage(redactedBy:)`` replaces its line in logs.
+/// Descriptions, log lines, metrics, archives and spans are made from the ``EventRecord`` of an event.
 public protocol NetworkEvent: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The mark that metrics and archives keep of the event; `nil` if they keep none.
+    /// The name, the texts, the mark and the attributes of the event.
     ///
-    /// The default is a mark of kind ``EventMark/Kind/event`` with the description. `instrument`, `inspected` and
-    /// `telemetry` read it for each event of a call, so keep it cheap.
-    var mark: EventMark? { get }
-
-    /// Returns the message of the event's line in a log; `nil` if the log gets no line, because other lines imply it.
-    ///
-    /// The default is the description. The log appends the request, replaces control characters, and redacts the values
-    /// that the request marks as secret.
-    ///
-    /// - Parameter redaction: The redaction of the log, for URLs in the message: ``Redaction/line(for:)``.
-    /// - Returns: The message, such as `retrying (attempt 1)`.
-    func logMessage(redactedBy redaction: Redaction) -> String?
+    /// `instrument`, `inspected` and `telemetry` read it for each event of a call, so keep it cheap. Texts and
+    /// attributes are created only for those that show them.
+    var record: EventRecord { get }
 }
 
 extension NetworkEvent {
-    /// The description as a mark of kind ``EventMark/Kind/event``.
-    public var mark: EventMark? {
-        .event(description)
-    }
-
-    /// Returns the description.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
-        description
+    /// The name and the details of the event: `cacheHit(fresh)`.
+    public var description: String {
+        record.description
     }
 
     /// The description.

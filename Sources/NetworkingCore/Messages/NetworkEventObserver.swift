@@ -15,7 +15,12 @@ public import HTTPTypes
 ///
 /// request.addObserver(Printer())
 /// ```
-public protocol NetworkEventObserver: RequestOptionReader, Sendable {
+public protocol NetworkEventObserver: Sendable {
+    /// The request options that the listener reads; the default is none.
+    ///
+    /// `NetworkingComponent.diagnostics(for:)` reports the options of a request that nothing reads.
+    var requestOptions: Set<RequestOptionKey> { get }
+
     /// Whether the listener needs events; the default is `true`.
     ///
     /// Events cost time: a transport reports each step of an exchange, and reads a short body in parts. Return `false`
@@ -44,6 +49,11 @@ public protocol NetworkEventObserver: RequestOptionReader, Sendable {
 }
 
 extension NetworkEventObserver {
+    /// No option.
+    public var requestOptions: Set<RequestOptionKey> {
+        []
+    }
+
     /// The listener needs events.
     public var observesEvents: Bool {
         true

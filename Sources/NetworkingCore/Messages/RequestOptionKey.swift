@@ -1,21 +1,3 @@
-/// A modifier, a transport, an interceptor, a signer or a listener that may read options of requests.
-///
-/// ``NetworkingComponent/diagnostics(for:)`` reports the options of a request that no part of a stack reads.
-public protocol RequestOptionReader {
-    /// The request options that the type reads.
-    ///
-    /// The default is none. A component that sends through another component, or a modifier with a second one, returns
-    /// the options of that component too.
-    var requestOptions: Set<RequestOptionKey> { get }
-}
-
-extension RequestOptionReader {
-    /// No option.
-    public var requestOptions: Set<RequestOptionKey> {
-        []
-    }
-}
-
 // @unchecked, because the class is not final; it has only constants.
 /// A ``RequestOption`` of any type, and the place where options are declared.
 ///
@@ -25,7 +7,7 @@ extension RequestOptionReader {
 /// }
 ///
 /// struct Metered: NetworkingModifier {
-///     var requestOptions: Set<RequestOptionKey> { [.urgency, .priority] }
+///     var stackPart: StackPart { StackPart(options: [.urgency, .priority]) }
 /// }
 /// ```
 ///

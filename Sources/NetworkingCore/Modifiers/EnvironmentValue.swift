@@ -22,7 +22,7 @@ extension NetworkingComponent {
     }
 }
 
-struct EnvironmentValue: UpstreamLimited, StackDescribing, CustomStringConvertible, CustomReflectable {
+struct EnvironmentValue: UpstreamLimited, CustomStringConvertible, CustomReflectable {
     /// The default environment with the one value set.
     let environment: NetworkEnvironment
     let name: String
@@ -34,7 +34,9 @@ struct EnvironmentValue: UpstreamLimited, StackDescribing, CustomStringConvertib
     }
 
     var stackPart: StackPart {
-        StackPart(environment: environment)
+        var part = StackPart()
+        part.environment = environment
+        return part
     }
 
     /// The name of the key without its value, which may be a secret.

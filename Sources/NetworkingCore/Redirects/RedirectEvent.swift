@@ -6,27 +6,20 @@ public enum RedirectEvent: NetworkEvent {
     /// The server redirects the request, and the stack does not follow: the redirect is the response.
     case refused(RedirectRefusal)
 
-    /// The mark of a redirect that is followed; `nil` for another one.
-    public var mark: EventMark? {
+    /// The record, without secrets.
+    ///
+    /// A redirect that is followed has a mark.
+    public var record: EventRecord {
         switch self {
-        case .redirected: .redirect
-        case .refused: nil
-        }
-    }
-
-    /// Returns the next request, or the reason why it is not sent.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
-        switch self {
-        case .redirected(let next): "redirected to \(redaction.line(for: next))"
-        case .refused(let reason): "redirect not followed (\(reason))"
-        }
-    }
-
-    /// The event without secrets: `redirected(to: GET https://api.example.com/users)`.
-    public var description: String {
-        switch self {
-        case .redirected(let next): "redirected(to: \(next))"
-        case .refused(let refusal): "redirectRefused(\(refusal))"
+        case .redirected(let next):
+            EventRecord("redirected", "to: \(next)", mark: .redirect) { "redirected to \($0.line(for: next))" }
+        case .refused(let refusal):
+            EventRecord(
+                "redirectRefused",
+                "\(refusal)",
+                mark: nil,
+                attributes: ["networking.redirect.refusal": .word(refusal.rawValue)]
+            ) { _ in "redirect not followed (\(refusal))" }
         }
     }
 }

@@ -36,7 +36,7 @@ struct Redirected: UpstreamLimited, CustomStringConvertible {
         return try await request.takingOverRedirects(for: principal, over: upstream) { try await upstream.send($0) }
     }
 
-    var roles: Set<StackRole> { [.redirection] }
+    var stackPart: StackPart { StackPart(roles: [.redirection]) }
 
     var description: String {
         "redirected(\(policy))"

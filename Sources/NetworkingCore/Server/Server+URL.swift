@@ -97,7 +97,7 @@ extension ServerTerm {
     /// - Parameter baseURL: The URL.
     /// - Returns: The modifier. After the term, requests that it has rewritten get no credentials of the stack.
     /// - Precondition: `baseURL` has a scheme and a host, and no credentials.
-    package func server(baseURL: URL) -> any UpstreamLimited & StackDescribing {
+    package func server(baseURL: URL) -> any UpstreamLimited {
         Server(baseURL: baseURL, during: self)
     }
 }

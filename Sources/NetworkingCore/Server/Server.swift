@@ -50,7 +50,7 @@ extension HTTPRequestData {
 }
 
 /// Rewrites requests for a server, with one mutation for each of the `server` modifiers.
-struct Server: UpstreamLimited, StackDescribing, CustomStringConvertible {
+struct Server: UpstreamLimited, CustomStringConvertible {
     /// What a modifier does with the path of a request.
     enum PathChange {
         /// It sets a path that is open.
@@ -87,31 +87,26 @@ struct Server: UpstreamLimited, StackDescribing, CustomStringConvertible {
         mutate(&request)
     }
 
-    var roles: Set<StackRole> {
-        credential == .authorization ? [.server, .authorizationField] : [.server]
-    }
-
     var stackPart: StackPart {
-        StackPart(server: authority)
-    }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        let aboutPath = path == .open ? unusedPath(in: stack) : nil
-        return (credential == nil ? [] : CredentialScope([]).diagnostics(about: self, in: stack))
-            + (aboutPath.map { [$0] } ?? [])
-    }
-
-    /// Returns a diagnostic if a prefix outside has set the path before this modifier sees it open.
-    private func unusedPath(in stack: StackPlace) -> StackDiagnostic? {
-        guard let prefix = stack.outer.first(where: { ($0 as? Server)?.path == .prefix }) else { return nil }
-        return StackDiagnostic(
-            "\(outlineName) has no effect on requests to the stack's server, because \(prefix.outlineName) outside of "
-                + "it has already set their path. Place server(path:) outside of the prefix.",
-            about: self
+        StackPart(
+            roles: credential == .authorization ? [.server, .authorizationField] : [.server],
+            server: authority,
+            rules: (credential == nil ? [] : [CredentialScope([]).rule]) + (path == .open ? [.openPath] : [])
         )
     }
 
     var description: String {
         "server(\(settings))"
+    }
+}
+
+extension StackRule {
+    /// The rule that no prefix outside has set the path before a modifier sees it open.
+    fileprivate static let openPath = StackRule { place in
+        place.outer.first { ($0 as? Server)?.path == .prefix }
+            .map { prefix in
+                "\(place.name) has no effect on requests to the stack's server, because \(prefix.outlineName) outside "
+                    + "of it has already set their path. Place server(path:) outside of the prefix."
+            }
     }
 }

@@ -25,4 +25,10 @@ extension Duration {
         }
         return "\(attoseconds < 0 ? "-" : "")\(units / perSecond).\(decimals) seconds"
     }
+
+    /// The duration in seconds, as a number.
+    package var inSeconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
 }

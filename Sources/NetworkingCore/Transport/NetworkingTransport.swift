@@ -19,7 +19,10 @@ import Synchronization
 /// reports the bytes that it has sent to ``HTTPRequestData/progressHandler``; the library counts them for a body of
 /// unknown length. A transport with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no
 /// timeout if ``HTTPRequestData/isSilenceLimited`` is `true`.
-public protocol NetworkingTransport: TransportDescribing {
+///
+/// A transport describes itself in ``StackDescribing/stackPart``: the options that it reads, and the rules about its
+/// configuration. A component that ends a stack without being such a transport conforms to ``StackDescribing``.
+public protocol NetworkingTransport: NetworkingComponent, StackDescribing {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///
     /// It follows no redirects. If the caller is cancelled, it throws `CancellationError` without waiting for the

@@ -154,7 +154,7 @@ extension CallLog.Change {
         case let event as ExchangeEvent: self.init(event)
         case let event as WaitEvent: self.init(event)
         default:
-            guard let mark = event.mark else { return nil }
+            guard let mark = event.record.mark else { return nil }
             self = .mark(mark)
         }
     }

@@ -66,7 +66,7 @@ struct Instrumented: UpstreamLimited, CustomStringConvertible {
         onEnd?(metrics)
     }
 
-    var requestOptions: Set<RequestOptionKey> { [.route] }
+    var stackPart: StackPart { StackPart(options: [.route]) }
 
     var description: String {
         "instrument"

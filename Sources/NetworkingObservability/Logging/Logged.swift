@@ -223,8 +223,7 @@ struct Logged: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    var roles: Set<StackRole> { [.logging] }
-    var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+    var stackPart: StackPart { StackPart(roles: [.logging], options: [.logDetail]) }
 
     var description: String {
         let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"
@@ -259,7 +258,7 @@ private struct EventLog: NetworkEventObserver {
     }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
-        guard let message = event.logMessage(redactedBy: redaction) else { return }
+        guard let message = event.record.logMessage(redactedBy: redaction) else { return }
         // The message may contain a value that the request marks as secret.
         lines.event(redaction.redactingSecrets(of: request).shown(message), of: request)
     }

@@ -49,12 +49,12 @@ struct Traced: UpstreamLimited, CustomStringConvertible {
         return try await upstream.send(traced)
     }
 
-    var roles: Set<StackRole> { [.tracing] }
-    var requestOptions: Set<RequestOptionKey> { [.isTraceSampled] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isInside(.retry) else { return [] }
-        return [StackDiagnostic("\(self) is inside retry, so each attempt starts its own trace.", about: self)]
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.tracing],
+            options: [.isTraceSampled],
+            rules: [.notInside(.retry, "is inside retry, so each attempt starts its own trace.")]
+        )
     }
 
     var description: String {

@@ -212,17 +212,17 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
         return key.principal == nil && response?.hasCredentials(notIn: request) == true
     }
 
-    var roles: Set<StackRole> { [.deduplication] }
-    var requestOptions: Set<RequestOptionKey> { [.isDeduplicated] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isInside(.retry) else { return [] }
-        return [
-            StackDiagnostic(
-                "\(self) is inside retry, so each caller of a failed shared exchange retries. Put it outside.",
-                about: self
-            )
-        ]
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.deduplication],
+            options: [.isDeduplicated],
+            rules: [
+                .notInside(
+                    .retry,
+                    "is inside retry, so each caller of a failed shared exchange retries. Put it outside."
+                )
+            ]
+        )
     }
 
     var description: String {

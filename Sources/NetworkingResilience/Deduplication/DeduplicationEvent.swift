@@ -6,22 +6,10 @@ public enum DeduplicationEvent: NetworkEvent {
     /// The request shares the exchange of an identical one that is in flight.
     case shared
 
-    /// The mark of a shared exchange.
-    public var mark: EventMark? {
-        .shared
-    }
-
-    /// Returns the message: `sharing the exchange of an identical request`.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record.
+    public var record: EventRecord {
         switch self {
-        case .shared: "sharing the exchange of an identical request"
-        }
-    }
-
-    /// The event: `shared`.
-    public var description: String {
-        switch self {
-        case .shared: "shared"
+        case .shared: EventRecord("shared", mark: .shared) { _ in "sharing the exchange of an identical request" }
         }
     }
 }

@@ -70,7 +70,7 @@ extension NetworkingComponent {
 ///
 /// It resembles the interceptors of other libraries. A ``NetworkingModifier`` can do the same and more, because it has
 /// access to the components upstream.
-public protocol RequestInterceptor: RequestOptionReader, _InterceptorDeclarations, Sendable {
+public protocol RequestInterceptor: StackDescribing, _InterceptorDeclarations, Sendable {
     /// Changes a request before an attempt; by default it returns the request unchanged.
     ///
     /// - Parameter request: The request, as changed by the interceptors before this one.
@@ -130,10 +130,12 @@ private struct Adapted: NetworkingModifier, CustomStringConvertible {
         return try await upstream.send(request)
     }
 
-    var roles: Set<StackRole> { [.adaptation] }
-
-    var requestOptions: Set<RequestOptionKey> {
-        interceptors.reduce(into: []) { $0.formUnion($1.requestOptions) }
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.adaptation],
+            options: interceptors.reduce(into: []) { $0.formUnion($1.stackPart.options) },
+            rules: interceptors.flatMap(\.stackPart.rules)
+        )
     }
 
     var description: String {

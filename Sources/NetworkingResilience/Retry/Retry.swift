@@ -137,26 +137,25 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         return noted(response, of: request)
     }
 
-    var roles: Set<StackRole> { [.retry] }
-    var requestOptions: Set<RequestOptionKey> {
-        policy.connectivityWait == nil ? [.retryPolicy] : [.retryPolicy, .networkAccess]
-    }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        let rules: [(isBroken: Bool, message: String)] = [
-            (
-                stack.isInside(.retry),
-                "is inside another retry, which does not retry a call after this one has stopped retrying. Keep one of "
-                    + "the two."
-            ),
-            (
-                policy.connectivityWait != nil && !stack.isInside(.connectivity)
-                    && stack.environment.connectivity == nil,
-                "has a connectivityWait and does not know the network, so its backoff applies. Put whenOffline "
-                    + "outside, or set the connectivity of the environment."
-            ),
-        ]
-        return rules.filter(\.isBroken).map { StackDiagnostic("\(self) \($0.message)", about: self) }
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.retry],
+            options: policy.connectivityWait == nil ? [.retryPolicy] : [.retryPolicy, .networkAccess],
+            rules: [
+                .notInside(
+                    .retry,
+                    "is inside another retry, which does not retry a call after this one has stopped retrying. "
+                        + "Keep one of the two."
+                ),
+                .not(
+                    "has a connectivityWait and does not know the network, so its backoff applies. Put whenOffline "
+                        + "outside, or set the connectivity of the environment."
+                ) { place in
+                    policy.connectivityWait != nil && !place.isInside(.connectivity)
+                        && place.environment.connectivity == nil
+                },
+            ]
+        )
     }
 
     var description: String {

@@ -8,28 +8,31 @@ public enum RetryEvent: NetworkEvent {
     /// An attempt failed with a transient error, and the request is not sent again.
     case refused(RetryRefusal)
 
-    /// The mark of a retry, or of the reason against one.
-    public var mark: EventMark? {
+    /// The record, without secrets.
+    public var record: EventRecord {
         switch self {
-        case .retrying: .retry
-        case .refused(let refusal): .retryRefused(refusal)
+        case .retrying(let attempt):
+            EventRecord(
+                "retrying",
+                "\(attempt)",
+                mark: .retry,
+                attributes: ["error.type": .word(attempt.errorType)]
+            ) { _ in "retrying (attempt \(attempt))" }
+        case .refused(let refusal):
+            EventRecord(
+                "retryRefused",
+                "\(refusal)",
+                mark: .retryRefused(refusal),
+                attributes: ["networking.retry.refusal": .word(refusal.rawValue)]
+            ) { _ in "not retried (\(refusal))" }
         }
     }
+}
 
-    /// Returns the failed attempt, or the reason why no other one follows.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
-        switch self {
-        case .retrying(let attempt): "retrying (attempt \(attempt))"
-        case .refused(let refusal): "not retried (\(refusal))"
-        }
-    }
-
-    /// The event without secrets: `retrying(1: 503 after 0.1 ms, waited 200.0 ms)`.
-    public var description: String {
-        switch self {
-        case .retrying(let attempt): "retrying(\(attempt))"
-        case .refused(let refusal): "retryRefused(\(refusal))"
-        }
+extension Attempt {
+    /// The reason why the attempt failed.
+    fileprivate var errorType: String {
+        error?.telemetryType ?? response.map { "\($0.status.code)" } ?? "_OTHER"
     }
 }
 

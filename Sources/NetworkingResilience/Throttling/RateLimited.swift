@@ -146,11 +146,12 @@ struct RateLimited: LimitingModifier {
         return try await upstream.send(request.holdingPermit(of: limiter.held))
     }
 
-    var roles: Set<StackRole> { [.rateLimit] }
-    var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled, .rateLimitWeight] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        stack.diagnostics(of: self, outsideRetry: "so it counts only the first attempt")
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.rateLimit],
+            options: [.priority, .isThrottled, .rateLimitWeight],
+            rules: rules(outsideRetry: "so it counts only the first attempt.")
+        )
     }
 
     var description: String {

@@ -170,24 +170,22 @@ struct Throttled: LimitingModifier {
         )
     }
 
-    var roles: Set<StackRole> { [.concurrencyLimit] }
-    var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        let reversed = stack.outer.contains { outer in
-            (outer as? Throttled).map { limiter.order.contains($0.limiter.order) } ?? false
-        }
-        let order =
-            reversed
-            ? [
-                StackDiagnostic(
-                    "\(self) and the throttled outside of it have limiters that another stack contains in the opposite "
-                        + "order, so requests of the two stacks can wait for each other without end. Use one order in "
-                        + "all stacks.",
-                    about: self
-                )
-            ] : []
-        return stack.diagnostics(of: self, outsideRetry: "so a request holds its permit between attempts") + order
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.concurrencyLimit],
+            options: [.priority, .isThrottled],
+            rules: rules(outsideRetry: "so a request holds its permit between attempts.") + [
+                .not(
+                    "and the throttled outside of it have limiters that another stack contains in the opposite order, "
+                        + "so requests of the two stacks can wait for each other without end. Use one order in all "
+                        + "stacks."
+                ) { place in
+                    place.outer.contains {
+                        ($0 as? Throttled).map { limiter.order.contains($0.limiter.order) } ?? false
+                    }
+                }
+            ]
+        )
     }
 
     var description: String {

@@ -141,44 +141,36 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         return NetworkingError(.timeout, request: request, underlying: underlying, reason: reason)
     }
 
-    var roles: Set<StackRole> { [.timeout] }
-    var requestOptions: Set<RequestOptionKey> { [.timeout, .connectTimeout, .headTimeout, .idleTimeout] }
-
-    /// The roles of modifiers with waiting times that are not part of an attempt.
-    private static let outerRoles: Set<StackRole> = [.concurrencyLimit, .rateLimit, .authentication, .caching]
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        var diagnostics: [StackDiagnostic] = []
-        let inner = stack.inner.filter { !$0.roles.isDisjoint(with: Self.outerRoles) }.map(\.outlineName)
-        if stack.isOutside(.retry) {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is outside retry, so it covers all attempts. Use deadline for that.",
-                    about: self
-                )
-            )
-        } else if !inner.isEmpty {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is outside \(inner.joined(separator: " and ")), so the time spent there counts as part of "
-                        + "the attempt. Put it next to the transport.",
-                    about: self
-                )
-            )
-        }
-        let deadlines = (stack.outer + stack.inner).compactMap { ($0 as? any StackDescribing)?.stackPart.deadline }
-        if let limit = limits.whole, let deadline = deadlines.min(), limit > deadline {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is longer than the deadline of \(deadline), so an attempt never reaches it.",
-                    about: self
-                )
-            )
-        }
-        return diagnostics
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.timeout],
+            options: [.timeout, .connectTimeout, .headTimeout, .idleTimeout],
+            rules: [
+                .notOutside(.retry, "is outside retry, so it covers all attempts. Use deadline for that."),
+                .outsideWaits,
+                StackRule { place in
+                    let deadlines = (place.outer + place.inner).compactMap(\.stackPart.deadline)
+                    guard let limit = limits.whole, let deadline = deadlines.min(), limit > deadline else { return nil }
+                    return "\(place.name) is longer than the deadline of \(deadline), so an attempt never reaches it."
+                },
+            ]
+        )
     }
 
     var description: String {
         "timeout(\(limits))"
+    }
+}
+
+extension StackRule {
+    /// The rule that an attempt does not include the waits of other modifiers.
+    fileprivate static let outsideWaits = StackRule { place in
+        let waits: Set<StackRole> = [.concurrencyLimit, .rateLimit, .authentication, .caching]
+        let inner = place.inner.filter { !$0.stackPart.roles.isDisjoint(with: waits) }.map(\.outlineName)
+        // Outside of retry it is in the wrong place for another reason.
+        guard !inner.isEmpty, !place.isOutside(.retry) else { return nil }
+        return
+            "\(place.name) is outside \(inner.joined(separator: " and ")), so the time spent there counts as part of "
+            + "the attempt. Put it next to the transport."
     }
 }

@@ -6,22 +6,16 @@ public enum TimeoutEvent: NetworkEvent {
     /// The attempt was cancelled because it exceeded this time limit.
     case expired(after: Duration)
 
-    /// The mark of a timeout.
-    public var mark: EventMark? {
-        .timeout
-    }
-
-    /// Returns the time limit: `timed out after 30.0 seconds`.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record with the time limit.
+    public var record: EventRecord {
         switch self {
-        case .expired(let limit): "timed out after \(limit.roundedText)"
-        }
-    }
-
-    /// The event: `timedOut(after: 30.0 seconds)`.
-    public var description: String {
-        switch self {
-        case .expired(let limit): "timedOut(after: \(limit.roundedText))"
+        case .expired(let limit):
+            EventRecord(
+                "timedOut",
+                "after: \(limit.roundedText)",
+                mark: .timeout,
+                attributes: ["networking.timeout.limit": .number(limit.inSeconds)]
+            ) { _ in "timed out after \(limit.roundedText)" }
         }
     }
 }

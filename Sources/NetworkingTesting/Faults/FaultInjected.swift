@@ -56,7 +56,7 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         return response
     }
 
-    var requestOptions: Set<RequestOptionKey> { [.allowsFaults] }
+    var stackPart: StackPart { StackPart(options: [.allowsFaults]) }
 
     var description: String {
         "faultInjected(\(injector.outlined))"

@@ -33,16 +33,12 @@ private struct AskedTransport: NetworkingTransport, CustomStringConvertible {
         HTTPResponseData(request: request)
     }
 
-    var requestOptions: Set<RequestOptionKey> {
-        [.networkAccess]
-    }
-
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        [StackDiagnostic("The transport was asked.", aboutTransport: self)]
-    }
-
-    func connectionShortage(for request: HTTPRequestData) -> String? {
-        "The transport was asked."
+    var stackPart: StackPart {
+        StackPart(
+            options: [.networkAccess],
+            connectionShortage: { _ in "The transport was asked." },
+            rules: [StackRule { _ in "The transport was asked." }]
+        )
     }
 }
 

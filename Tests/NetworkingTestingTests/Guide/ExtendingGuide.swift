@@ -220,14 +220,12 @@ extension StackRole {
 }
 
 extension Metered {
-    var roles: Set<StackRole> { [.metering] }
-    var requestOptions: Set<RequestOptionKey> { [.isUrgent] }
-
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isOutside(.caching) else { return [] }
-        return [
-            StackDiagnostic("\(self) is outside cached, so it counts cached responses. Put it inside.", about: self)
-        ]
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.metering],
+            options: [.isUrgent],
+            rules: [.notOutside(.caching, "is outside cached, so it counts cached responses. Put it inside.")]
+        )
     }
 }
 
@@ -245,9 +243,10 @@ extension HTTPRequestData {
 enum DataPlanEvent: NetworkEvent {
     case used(Int64)
 
-    var description: String {
+    var record: EventRecord {
         switch self {
-        case .used(let count): "dataPlanUsed(\(count) bytes)"
+        case .used(let count):
+            EventRecord("dataPlanUsed", "\(count) bytes", attributes: ["shop.plan.bytes": .number(Double(count))])
         }
     }
 }
@@ -302,9 +301,7 @@ struct PinnedTransport: NetworkingTransport {
         return try await connection.exchange(request)
     }
 
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        trust.diagnostics(of: self, below: modifiers)
-    }
+    var stackPart: StackPart { StackPart(rules: trust.rules) }
 }
 
 struct DemoConnection: SecureConnection {

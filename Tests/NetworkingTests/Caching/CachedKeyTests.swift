@@ -237,7 +237,7 @@ struct CachedKeyTests {
 private struct Untouched: RequestInterceptor {}
 
 private struct Nameless: NetworkingModifier {
-    var roles: Set<StackRole> { [.authentication] }
+    var stackPart: StackPart { StackPart(roles: [.authentication]) }
 }
 
 extension RequestOptionKey {

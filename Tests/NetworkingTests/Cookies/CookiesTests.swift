@@ -745,13 +745,13 @@ struct CookiesTests {
         #expect(reports(transport.cookies(in: jar).cookies(in: jar)).first?.contains("inside another") == true)
         let signing = transport.cookies(in: jar).modified(Role(role: .signing))
         #expect(reports(signing).first?.contains("is inside signed") == true)
-        #expect(transport.cookies(in: jar).modifiers.first?.roles == [.cookies])
+        #expect(transport.cookies(in: jar).modifiers.first?.stackPart.roles == [.cookies])
     }
 
     private struct Role: NetworkingModifier {
         let role: StackRole
 
-        var roles: Set<StackRole> { [role] }
+        var stackPart: StackPart { StackPart(roles: [role]) }
     }
 
     @Test func listenerThatRetainsRequestsDoesNotRetainTheStack() async throws {

@@ -10,9 +10,9 @@ struct CustomEventTests {
     private enum CompressionEvent: NetworkEvent {
         case compressed(from: Int, to: Int)
 
-        var description: String {
+        var record: EventRecord {
             switch self {
-            case .compressed(let before, let after): "compressed(\(before) to \(after) bytes)"
+            case .compressed(let before, let after): EventRecord("compressed", "\(before) to \(after) bytes")
             }
         }
     }
@@ -34,31 +34,23 @@ struct CustomEventTests {
         case found(String, for: HTTPRequestData)
         case missing
 
-        var mark: EventMark? {
+        var record: EventRecord {
             switch self {
-            case .found(let place, _): EventMark(.cacheHit, detail: place)
-            case .missing: .cacheMiss
-            }
-        }
-
-        func logMessage(redactedBy redaction: Redaction) -> String? {
-            switch self {
-            case .found(let place, let request): "found in \(place) for \(redaction.line(for: request))"
-            case .missing: nil
-            }
-        }
-
-        var description: String {
-            switch self {
-            case .found(let place, _): "found(\(place))"
-            case .missing: "missing"
+            case .found(let place, let request):
+                EventRecord("found", place, mark: EventMark(.cacheHit, detail: place)) {
+                    "found in \(place) for \($0.line(for: request))"
+                }
+            case .missing: EventRecord("missing", mark: .cacheMiss) { _ in nil }
             }
         }
     }
 
     private struct MarkEvent: NetworkEvent {
-        let mark: EventMark?
-        let description = "marked"
+        let record: EventRecord
+
+        init(mark: EventMark?) {
+            record = EventRecord("marked", mark: mark)
+        }
     }
 
     /// A modifier that reports an event for each request.
@@ -196,6 +188,38 @@ struct CustomEventTests {
         let statistics = instrument.statistics
         #expect((statistics.retries, statistics.redirects) == (1, 1))
         #expect((statistics.refreshes, statistics.shared) == (1, 1))
+    }
+
+    @Test func textsOfARecordAreCreatedOnlyWhenTheyAreShown() {
+        let journal = Journal()
+        @Sendable func noted(_ text: String) -> String {
+            journal.note(text)
+            return text
+        }
+        let record = EventRecord(
+            "found",
+            noted("details"),
+            mark: .cacheMiss,
+            attributes: [noted("attribute"): .number(1)]
+        ) { _ in noted("message") }
+        #expect(record.mark == .cacheMiss)
+        #expect(record.name == "found")
+        #expect(journal.entries.isEmpty)
+        #expect(record.description == "found(details)")
+        #expect(record.logMessage(redactedBy: .standard) == "message")
+        #expect(record.attributes == ["attribute": .number(1)])
+        #expect(journal.entries == ["details", "message", "attribute"])
+    }
+
+    @Test func recordHasTheDescriptionForWhatItDoesNotState() {
+        let record = EventRecord("found", "disk")
+        #expect(record.mark == .event("found(disk)"))
+        #expect(record.logMessage(redactedBy: .standard) == "found(disk)")
+        #expect(record.attributes == nil)
+        #expect(EventRecord("found").description == "found")
+        #expect(EventRecord("found", mark: .described).mark == .event("found"))
+        #expect(EventRecord("found", mark: nil).mark == nil)
+        #expect(EventRecord("found", mark: .event("other")).mark == .event("other"))
     }
 
     @Test func marksAreEqualByKindAndDetail() {

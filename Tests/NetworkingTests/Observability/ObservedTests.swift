@@ -132,7 +132,7 @@ struct ObservedTests {
             (OfflineEvent.refused, "offline(refused)"), (NetworkNote("hello"), "hello"),
         ]
         for (event, message) in messages {
-            #expect(event.logMessage(redactedBy: .standard) == message)
+            #expect(event.record.logMessage(redactedBy: .standard) == message)
         }
     }
 
@@ -155,7 +155,7 @@ struct ObservedTests {
             (CookieEvent.added(count: 2), .event("cookiesAdded(2)")), (NetworkNote("hello"), .event("hello")),
         ]
         for (event, mark) in marks {
-            #expect(event.mark == mark)
+            #expect(event.record.mark == mark)
         }
     }
 

@@ -245,7 +245,5 @@ private struct PinnedStub: NetworkingTransport {
         return HTTPResponseData(request: request, status: isPinned ? .noContent : .ok, data: Data())
     }
 
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        trust.diagnostics(of: self, below: modifiers)
-    }
+    var stackPart: StackPart { StackPart(rules: trust.rules) }
 }

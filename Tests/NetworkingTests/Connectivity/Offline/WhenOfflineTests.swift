@@ -372,7 +372,7 @@ struct WhenOfflineTests {
         }
         #expect(transport.diagnostics(for: request).map(\.option) == [.offlinePolicy, .networkAccess])
         #expect(transport.whenOffline().diagnostics(for: request).isEmpty)
-        #expect(transport.whenOffline(.wait(upTo: .seconds(3))).modifiers.map(\.roles) == [[.connectivity]])
+        #expect(transport.whenOffline(.wait(upTo: .seconds(3))).modifiers.map(\.stackPart.roles) == [[.connectivity]])
         #expect(
             transport.whenOffline(.wait(upTo: .seconds(3))).outline.contains("whenOffline(.wait(upTo: 3.0 seconds))")
         )

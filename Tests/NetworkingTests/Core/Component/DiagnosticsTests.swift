@@ -18,7 +18,6 @@ struct DiagnosticsTests {
         }
         let erased = AnyNetworkingComponent(Misconfigured())
         #expect(erased.diagnostics.map(\.message) == ["There is no proxy below 0 modifiers."])
-        #expect(transport.transportDiagnostics(below: []).isEmpty)
     }
 
     @Test func recommendedOrderHasNoDiagnostics() {
@@ -146,10 +145,10 @@ struct DiagnosticsTests {
         let network = transport.modified(nil as PriorityRaised?).retry().modified(PriorityRaised() as PriorityRaised?)
         #expect(network.modifiers.count == 2)
         #expect(network.modifiers.first is PriorityRaised)
-        #expect(network.modifiers.last?.roles == [.retry])
-        #expect((nil as PriorityRaised?).roles.isEmpty)
-        #expect((PriorityRaised() as PriorityRaised?).roles == [.rescheduling])
-        #expect((PriorityRaised() as PriorityRaised?).requestOptions == [.priority, .urgency])
+        #expect(network.modifiers.last?.stackPart.roles == [.retry])
+        #expect((nil as PriorityRaised?).stackPart.roles.isEmpty)
+        #expect((PriorityRaised() as PriorityRaised?).stackPart.roles == [.rescheduling])
+        #expect((PriorityRaised() as PriorityRaised?).stackPart.options == [.priority, .urgency])
     }
 
     @Test(arguments: [
@@ -168,7 +167,7 @@ struct DiagnosticsTests {
         (.logging, MockTransport().logged()),
     ])
     func modifierHasItsRole(role: StackRole, network: any NetworkingComponent) {
-        #expect(network.modifiers.first?.roles.contains(role) == true)
+        #expect(network.modifiers.first?.stackPart.roles.contains(role) == true)
     }
 
     // MARK: Modifiers of other packages
@@ -198,6 +197,47 @@ struct DiagnosticsTests {
         #expect(network.diagnostics.count == 1)
         #expect(network.diagnostics(for: request).isEmpty)
         #expect(Wrapper(upstream: transport).diagnostics(for: request).count == 1)
+    }
+
+    @Test func rulesAreRowsForPartsOfAnyPackage() {
+        let row = StackRule.not("is alone.") { $0.outer.isEmpty && $0.inner.isEmpty }
+        let rules: [StackRule] = [
+            .notInside(.caching, "is inside cached."), .notOutside(.retry, "is outside retry."), row,
+            StackRule { $0.inner.count > 1 ? "\($0.name) is outside \($0.inner.count) parts." : nil },
+        ]
+        let part = Described(StackPart(name: "described", roles: [.rescheduling], server: "a.example", rules: rules))
+        func messages(_ network: some NetworkingComponent) -> [String] {
+            network.diagnostics.map(\.message)
+        }
+        #expect(messages(transport.modified(part)) == ["described is alone."])
+        #expect(messages(transport.modified(part).cached()) == ["described is inside cached."])
+        #expect(
+            messages(transport.timeout(.seconds(1)).retry().modified(part)) == [
+                "described is outside retry.", "described is outside 2 parts.",
+            ]
+        )
+        #expect(transport.modified(part).diagnostics.map(\.modifier) == ["described"])
+        #expect(transport.modified(part).outline == "described\nMockTransport")
+    }
+
+    /// A component between the modifiers has rules of its own, as a modifier has.
+    @Test func componentInTheMiddleHasRules() {
+        let wrapper = RuledWrapper(upstream: transport.retry())
+        #expect(wrapper.cached().diagnostics.map(\.message) == ["RuledWrapper is inside cached."])
+        #expect(wrapper.cached().modifiers.count == 2)
+        #expect(wrapper.requestOptions.isSuperset(of: [.urgency, .retryPolicy]))
+    }
+
+    @Test func interceptorHasRules() {
+        let network = transport.intercepted(by: UrgencyRead())
+        #expect(network.diagnostics.isEmpty)
+        #expect(network.cached().diagnostics.map(\.message).contains("adapted(by: UrgencyRead) is inside cached."))
+    }
+
+    @Test func credentialsOfAnotherPackageBelongToItsServer() {
+        let network = transport.modified(Described(StackPart(name: "tenant", roles: [.server], server: "b.example")))
+            .authenticated(with: BearerCredentials(token: "token")).server(authority: "a.example")
+        #expect(network.diagnostics.map(\.message).first?.contains("requests to tenant go without") == true)
     }
 
     // MARK: Options
@@ -304,8 +344,7 @@ extension StackRole {
 }
 
 private struct PriorityRaised: NetworkingModifier {
-    var roles: Set<StackRole> { [.rescheduling] }
-    var requestOptions: Set<RequestOptionKey> { [.priority, .urgency] }
+    var stackPart: StackPart { StackPart(roles: [.rescheduling], options: [.priority, .urgency]) }
 }
 
 /// An option, a stack that reads it, and a closure that sets it.
@@ -323,7 +362,10 @@ private struct OptionUse: Sendable {
 
 /// A listener and an interceptor that read an option.
 private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
-    var requestOptions: Set<RequestOptionKey> { [.urgency] }
+    let requestOptions: Set<RequestOptionKey> = [.urgency]
+    var stackPart: StackPart {
+        StackPart(options: requestOptions, rules: [.notInside(.caching, "is inside cached.")])
+    }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }
@@ -338,42 +380,61 @@ private struct Misconfigured: NetworkingTransport {
         HTTPResponseData(request: request, status: .ok)
     }
 
-    func transportDiagnostics(below modifiers: [any NetworkingModifier]) -> [StackDiagnostic] {
-        [StackDiagnostic("There is no proxy below \(modifiers.count) modifiers.", aboutTransport: self)]
+    var stackPart: StackPart {
+        StackPart(rules: [StackRule { "There is no proxy below \($0.outer.count) modifiers." }])
     }
 }
 
 private struct Repeated: NetworkingModifier {
-    var roles: Set<StackRole> { [.retry] }
+    var stackPart: StackPart { StackPart(roles: [.retry]) }
 }
 
-private struct Budgeted: NetworkingModifier, StackDescribing {
+private struct Budgeted: NetworkingModifier {
     let limit: Duration
-    var roles: Set<StackRole> { [.deadline] }
-    var stackPart: StackPart { StackPart(deadline: limit) }
+    var stackPart: StackPart { StackPart(roles: [.deadline], deadline: limit) }
 }
 
 private struct NetworkReported: NetworkingModifier {
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        let status = stack.environment.connectivity?.status
-        return [StackDiagnostic(status.map { "\($0.isSatisfied)" } ?? "none", about: self)]
+    var stackPart: StackPart {
+        StackPart(rules: [StackRule { $0.environment.connectivity?.status.map { "\($0.isSatisfied)" } ?? "none" }])
     }
 }
 
 private struct PlaceReported: NetworkingModifier, CustomStringConvertible {
     let description = "PlaceReported"
 
-    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        func names(_ modifiers: [any NetworkingModifier]) -> String {
-            modifiers.flatMap(\.roles).map(\.name).joined(separator: ", ")
+    var stackPart: StackPart {
+        @Sendable func names(_ modifiers: [any NetworkingModifier]) -> String {
+            modifiers.flatMap(\.stackPart.roles).map(\.name).joined(separator: ", ")
         }
-        return [
-            StackDiagnostic(
-                "outside: \(names(stack.outer)); inside: \(names(stack.inner)); "
-                    + "caching: \(stack.isInside(.caching)), \(stack.isOutside(.caching))",
-                about: self
-            )
-        ]
+        return StackPart(
+            rules: [
+                StackRule { place in
+                    "outside: \(names(place.outer)); inside: \(names(place.inner)); "
+                        + "caching: \(place.isInside(.caching)), \(place.isOutside(.caching))"
+                }
+            ]
+        )
+    }
+}
+
+private struct Described: NetworkingModifier {
+    let stackPart: StackPart
+
+    init(_ stackPart: StackPart) {
+        self.stackPart = stackPart
+    }
+}
+
+private struct RuledWrapper<Base: NetworkingComponent>: NetworkingComponent, StackDescribing {
+    let upstream: Base
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await upstream.send(request)
+    }
+
+    var stackPart: StackPart {
+        StackPart(name: "RuledWrapper", options: [.urgency], rules: [.notInside(.caching, "is inside cached.")])
     }
 }
 

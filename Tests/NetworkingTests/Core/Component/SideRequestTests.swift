@@ -56,8 +56,6 @@ struct SideRequestTests {
             return request
         }
 
-        var requestOptions: Set<RequestOptionKey> { [] }
-
         /// The witness inside of the stack, where a request has all that the modifiers outside of it add.
         func watching(_ transport: some NetworkingComponent) -> AnyNetworkingComponent {
             switch side {

@@ -88,8 +88,8 @@ struct ExchangeLimitTests {
             return HTTPResponseData(request: request)
         }
 
-        func connectionShortage(for request: HTTPRequestData) -> String? {
-            "All 3 connections to \(request.authority ?? "") are occupied."
+        var stackPart: StackPart {
+            StackPart(connectionShortage: { "All 3 connections to \($0.authority ?? "") are occupied." })
         }
     }
 

@@ -12,7 +12,7 @@ import Testing
     }
 
     private struct Translated: NetworkingModifier {
-        let roles: Set<StackRole> = [.adaptation]
+        let stackPart = StackPart(roles: [.adaptation])
     }
 
     private let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }

@@ -139,8 +139,8 @@ struct RedirectedTests {
             }
         }
 
-        func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-            [StackDiagnostic("\(outlineName) is not for production.", about: self)]
+        var stackPart: StackPart {
+            StackPart(rules: [StackRule { "\($0.name) is not for production." }])
         }
     }
 

@@ -97,7 +97,7 @@ struct OpenStreamsTests {
             HTTPResponseData(request: request, status: .ok, data: Data())
         }
 
-        func connectionShortage(for request: HTTPRequestData) -> String? { "6 streams are open." }
+        var stackPart: StackPart { StackPart(connectionShortage: { _ in "6 streams are open." }) }
     }
 
     @Test func errorOfATimeoutNamesTheStreams() async {

@@ -167,12 +167,12 @@ struct InstrumentedTests {
 
     @Test func resultsOfAnyCacheAreBounded() async throws {
         struct Lookup: NetworkEvent {
-            let mark: EventMark?
-            let description = "lookup"
+            let record: EventRecord
         }
         struct Numbered: NetworkingModifier {
             func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-                request.emit(Lookup(mark: EventMark(.cacheHit, detail: "\(request.path ?? "")")))
+                let mark = EventMark(.cacheHit, detail: "\(request.path ?? "")")
+                request.emit(Lookup(record: EventRecord("lookup", mark: mark)))
                 return try await upstream.send(request)
             }
         }

@@ -91,25 +91,13 @@ public struct ChecksumVerified: NetworkingModifier, CustomStringConvertible {
         "checksumVerified"
     }
 
-    /// The role of the modifier.
-    public var roles: Set<StackRole> {
-        [.checksum]
-    }
-
-    /// The options that the modifier reads.
-    public var requestOptions: Set<RequestOptionKey> {
-        [.expectedChecksum]
-    }
-
-    /// Reports a place outside retry, where a damaged body is not loaded again.
-    public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isOutside(.retry) else { return [] }
-        return [
-            StackDiagnostic(
-                "\(self) is outside retry, so a damaged body is not loaded again. Put it inside.",
-                about: self
-            )
-        ]
+    /// The role, the options and the rules of the modifier.
+    public var stackPart: StackPart {
+        StackPart(
+            roles: [.checksum],
+            options: [.expectedChecksum],
+            rules: [.notOutside(.retry, "is outside retry, so a damaged body is not loaded again. Put it inside.")]
+        )
     }
 }
 

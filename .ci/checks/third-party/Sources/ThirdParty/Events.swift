@@ -6,22 +6,13 @@ public enum ChecksumEvent: NetworkEvent {
     /// The checksum of a response's body is known.
     case computed(Checksum32)
 
-    /// The mark for metrics, without the checksum itself: there are too many of them to count each.
-    public var mark: EventMark? {
-        EventMark(.checksum)
-    }
-
-    /// Returns the checksum, for logs.
-    public func logMessage(redactedBy redaction: Redaction) -> String? {
+    /// The record.
+    ///
+    /// Its mark is without the checksum, because there are too many of them to count each.
+    public var record: EventRecord {
         switch self {
-        case .computed(let checksum): "checksum \(checksum)"
-        }
-    }
-
-    /// The event as a sentence.
-    public var description: String {
-        switch self {
-        case .computed(let checksum): "The body has the checksum \(checksum)."
+        case .computed(let checksum):
+            EventRecord("checksumComputed", "\(checksum)", mark: EventMark(.checksum)) { _ in "checksum \(checksum)" }
         }
     }
 }

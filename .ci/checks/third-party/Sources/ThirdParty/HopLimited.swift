@@ -35,10 +35,9 @@ public struct HopLimited: NetworkingModifier, CustomStringConvertible {
         }
     }
 
-    /// Warns about a place where the whole call has less time than a hop.
-    public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        guard stack.isInside(.deadline) else { return [] }
-        return [StackDiagnostic("\(outlineName) is inside deadline, which may end a call sooner.", about: self)]
+    /// The facts about the modifier, with a rule for places where the whole call has less time than a hop.
+    public var stackPart: StackPart {
+        StackPart(rules: [.notInside(.deadline, "is inside deadline, which may end a call sooner.")])
     }
 
     /// The modifier in an outline.

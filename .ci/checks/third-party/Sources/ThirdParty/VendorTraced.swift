@@ -29,8 +29,8 @@ public struct VendorTraced: NetworkingModifier, CustomStringConvertible {
         return try await upstream.send(traced)
     }
 
-    /// The roles of the modifier, which select the rules that apply to it.
-    public var roles: Set<StackRole> { [.tracing] }
+    /// The role of the modifier, which selects the rules that apply to it.
+    public var stackPart: StackPart { StackPart(roles: [.tracing]) }
 
     /// The modifier in an outline.
     public var description: String {

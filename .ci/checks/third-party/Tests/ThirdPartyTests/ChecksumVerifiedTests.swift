@@ -47,7 +47,7 @@ struct ChecksumVerifiedTests {
         request.addObserver(recorder)
         try await MockTransport { [body] _ in MockResponse(status: .ok, data: body) }.checksumVerified().data(request)
         let events = recorder.events.compactMap { $0 as? ChecksumEvent }
-        #expect(events.map(\.description) == ["The body has the checksum 11e60398."])
+        #expect(events.map(\.description) == ["checksumComputed(11e60398)"])
     }
 
     @Test func logsAndMetricsShowTheChecksumInTheirOwnForms() async throws {
