@@ -95,7 +95,7 @@ private struct LivePageConnection {
         defer { alarm.cancel() }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await exchange(page) }
-            group.addTask { try? await deadline.value() }
+            group.addTask { try? await deadline.value(until: nil) }
             await group.next()
             group.cancelAll()
         }

@@ -29,7 +29,7 @@ extension NetworkInspector {
     public func serveLivePage(port: UInt16 = 0, onReady: @Sendable (URL) -> Void) async throws {
         try await withLivePage(port: port) { url in
             onReady(url)
-            try await Suspension<Void>().value()
+            try await Suspension<Void>().value(until: nil)
         }
     }
 

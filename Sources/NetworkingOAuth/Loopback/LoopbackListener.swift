@@ -114,7 +114,7 @@ private struct LoopbackConnection {
         defer { alarm.cancel() }
         await withTaskGroup { group in
             group.addTask { try? await exchange(reception) }
-            group.addTask { try? await deadline.value() }
+            group.addTask { try? await deadline.value(until: nil) }
             await group.next()
             group.cancelAll()
         }

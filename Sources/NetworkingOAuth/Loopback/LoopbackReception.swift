@@ -19,7 +19,7 @@ final class LoopbackReception: Sendable {
 
     /// Waits for the callback.
     func callback() async throws -> URL {
-        try await end.value()
+        try await end.value(until: nil)
     }
 
     /// Ends the wait with an error, unless it has already ended.
