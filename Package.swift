@@ -84,15 +84,22 @@ let extras: [Module] = [
     Module("NetworkingHAR", uses: base, products: http),
     Module(
         "NetworkingInspector",
-        uses: platform + ["NetworkingHAR", "NetworkingObservability", "NetworkingResilience"],
+        uses: platform + ["NetworkingHAR", "NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
         products: http + ["DequeModule"],
         traits: ["Inspector": ["FlyingFox"]]
     ),
+    // The listener of the live page and of the receiver of OAuth redirects. It is no product.
+    Module(
+        "NetworkingLoopback",
+        uses: platform,
+        products: http,
+        traits: ["Inspector": ["FlyingSocks"], "LoopbackRedirect": ["FlyingSocks"]]
+    ),
     Module(
         "NetworkingOAuth",
-        uses: platform + ["NetworkingAuthentication", "NetworkingResilience"],
+        uses: platform + ["NetworkingAuthentication", "NetworkingLoopback", "NetworkingResilience"],
         products: http,
-        traits: ["Crypto": ["Crypto"], "LoopbackRedirect": ["FlyingSocks"]]
+        traits: ["Crypto": ["Crypto"]]
     ),
     Module(
         "NetworkingSigning",
@@ -260,8 +267,10 @@ extension Module {
         }
         all += products.map { product($0) }
         // Sorted, because the order of a dictionary is another one in each process.
-        for (trait, names) in traits.sorted(by: { $0.key < $1.key }) {
-            all += names.map { product($0, condition: .when(traits: [trait])) }
+        for name in Set(traits.values.joined()).sorted() {
+            // One of the traits is enough.
+            let enabling = Set(traits.filter { $0.value.contains(name) }.keys)
+            all.append(product(name, condition: .when(traits: enabling)))
         }
         return all
     }

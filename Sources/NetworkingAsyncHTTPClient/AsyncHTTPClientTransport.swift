@@ -143,8 +143,8 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         let wait = Suspension<Void>()
         switch state.withLock({ $0.shutDown(wait) }) {
         case .done: return
-        case .another: return try await wait.value()
-        case .waiting: try? await wait.value()
+        case .another: return try await wait.value(until: nil)
+        case .waiting: try? await wait.value(until: nil)
         case .idle: break
         }
         let result: Result<Void, any Error>

@@ -9,7 +9,8 @@ import NIOHTTP1
 /// One exchange through AsyncHTTPClient.
 ///
 /// Its task waits for the head, reads the body as it arrives and delivers it. Cancelling that task closes the
-/// connection.
+/// connection. An exchange with a time limit needs at most one other task: its own for an upload or on another clock
+/// than the system's, and one for the body otherwise, because AsyncHTTPClient itself limits the time until the head.
 ///
 /// It is a class because each step would otherwise copy the request.
 final class ClientExchange: Sendable {
@@ -20,19 +21,49 @@ final class ClientExchange: Sendable {
     private let client: HTTPClient
     private let hasGuards: Bool
     private let connections: ClientConnections?
-    private let watch: TransferWatch
+    private let progress: ExchangeProgress
 
-    init(of request: HTTPRequestData, over client: HTTPClient, hasGuards: Bool, _ connections: ClientConnections?) {
+    private init(
+        of request: HTTPRequestData,
+        over client: HTTPClient,
+        hasGuards: Bool,
+        _ connections: ClientConnections?,
+        _ progress: ExchangeProgress
+    ) {
         self.connections = connections
         self.hasGuards = hasGuards
         self.request = request
         self.client = client
-        watch = TransferWatch(of: request, on: client.eventLoopGroup)
+        self.progress = progress
     }
 
-    /// Sends the request, and delivers the response and its body.
-    func respond() async throws -> HTTPResponseData {
-        let upload = request.bodyToRead.map { Upload(of: $0, over: client.eventLoopGroup, watch) }
+    /// Sends a request, and delivers the response and its body.
+    static func respond(
+        to request: HTTPRequestData,
+        over client: HTTPClient,
+        hasGuards: Bool,
+        _ connections: ClientConnections?
+    ) async throws -> HTTPResponseData {
+        guard !request.isSilenceLimited else {
+            let progress = ExchangeProgress(of: request, silence: nil)
+            return try await ClientExchange(of: request, over: client, hasGuards: hasGuards, connections, progress)
+                .respond()
+        }
+        let limits = TimeLimits(idle: request.allowedSilence)
+        let silence = PhaseWatch(limits: limits, clock: NetworkEnvironment.current.clock)
+        let progress = ExchangeProgress(of: request, silence: silence)
+        do {
+            return try await silence.limiting(request) { limited in
+                try await ClientExchange(of: limited, over: client, hasGuards: hasGuards, connections, progress)
+                    .respond()
+            }
+        } catch is PhaseWatch.Expiry {
+            throw request.error(for: Silence(limit: request.allowedSilence), after: progress.head)
+        }
+    }
+
+    private func respond() async throws -> HTTPResponseData {
+        let upload = request.bodyToRead.map { Upload(of: $0, over: client.eventLoopGroup, progress) }
         let result: Result<HTTPResponseData, any Error>
         do {
             result = .success(try await respond(sending: upload))
@@ -50,69 +81,42 @@ final class ClientExchange: Sendable {
             // AsyncHTTPClient starts to read the body when it is connected, which is the only sign of the connection.
             request.emit(ExchangeEvent.connecting)
         }
-        watch.report()
-        defer { watch.stop() }
+        progress.report()
+        defer { progress.stop() }
         let part = connections?.begin(request)
         defer { part.map { connections?.streams.end($0) } }
         do {
-            guard request.exchangeLimit != nil || !request.isSilenceLimited else {
-                return try await receive(execute(upload), upload, part)
+            guard let limit = request.exchangeLimit else {
+                return try await receive(execute(upload, until: nil), upload, part)
             }
-            guard let upload else {
-                let response = try await execute(nil)
-                return try await limited { [self] in try await receive(response, nil, part) }
+            // Only an upload moves bytes before the head, so without one AsyncHTTPClient's own deadline is enough.
+            guard upload == nil, limit.isOnSystemClock else {
+                return try await limit.run { [self] in
+                    try await receive(execute(upload, until: nil), upload, part)
+                }
             }
-            return try await limited { [self] in try await receive(execute(upload), upload, part) }
+            let response = try await execute(nil, until: limit)
+            // A short body has usually arrived with its head, so the task is over before any alarm has to be set.
+            return try await limit.run(unless: progress.hasEnded) { [self] in try await receive(response, nil, part) }
         } catch {
             try Task.checkCancellation()
-            if let silence = watch.silence { throw request.error(for: silence, after: watch.head) }
             throw upload?.failure ?? error
         }
     }
 
-    /// Returns the deadline for the head, and whether it is the time limit of the stack or the limit of silence.
-    private func headDeadline() -> (moment: NIODeadline, isLimit: Bool) {
-        let limit = request.exchangeLimit.map { $0.deadlineOfPhase - $0.clock.now }
-        let silence = request.isSilenceLimited ? nil : request.allowedSilence
-        let isLimit = limit.map { $0 <= silence ?? .seconds(Int64.max) } ?? false
-        let time = (isLimit ? limit : silence) ?? Self.farthest
-        return (.now() + TimeAmount(min(time, Self.farthest)), isLimit)
-    }
-
-    /// Runs a part of the exchange in a separate task.
-    ///
-    /// If the time limit expires, or no byte arrives for too long, that task is cancelled and the caller is not.
-    private func limited(
-        _ operation: sending @escaping @isolated(any) () async throws -> HTTPResponseData
-    ) async throws -> HTTPResponseData {
-        let work = OwnedTask.immediate(operation)
-        // A short body has usually arrived with its head, so the work is over before any limit has to be set.
-        guard !watch.hasEnded else { return try await work.value }
-        if !request.isSilenceLimited {
-            watch.start { work.cancel() }
-        }
-        let alarm = request.exchangeLimit?.alarm { work.cancel() }
-        defer { alarm?.cancel() }
-        return try await work.value
-    }
-
-    /// Sends the request and waits for the head of the response.
-    private func execute(_ upload: Upload?) async throws -> HTTPClientResponse {
-        // Only an upload moves bytes before the head, so without one AsyncHTTPClient's own deadline is enough.
-        let (deadline, isLimit) = upload == nil ? headDeadline() : (.distantFuture, false)
+    /// Sends the request and waits for the head of the response, at most until a limit of AsyncHTTPClient's clock.
+    private func execute(_ upload: Upload?, until limit: ExchangeLimit?) async throws -> HTTPClientResponse {
+        let deadline = limit.map { .now() + TimeAmount(min($0.timeLeft, Self.farthest)) } ?? NIODeadline.distantFuture
         do {
             let outgoing = try HTTPClientRequest(request, sending: upload, hasGuards: hasGuards)
             return try await client.execute(outgoing, deadline: deadline)
         } catch {
             try Task.checkCancellation()
-            guard .now() < deadline, error as? HTTPClientError != .deadlineExceeded else {
-                guard isLimit, let limit = request.exchangeLimit else {
-                    throw request.error(for: Silence(limit: request.allowedSilence), after: nil)
-                }
+            if let limit, .now() >= deadline || error as? HTTPClientError == .deadlineExceeded {
                 limit.reach()
                 throw CancellationError()
             }
-            throw request.withoutResponse(error, sending: upload, after: watch.elapsed)
+            throw request.withoutResponse(error, sending: upload, after: progress.elapsed)
         }
     }
 
@@ -131,7 +135,7 @@ final class ClientExchange: Sendable {
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(ExchangeEvent.headReceived(body.head))
         request.emit(ExchangeEvent.connectionMeasured(ConnectionMetrics(response.version)))
-        watch.receive(body.head, expecting: body.expected)
+        progress.receive(body.head, expecting: body.expected)
         var bytes = ReceivedBytes(response.body)
         var isRefused = true
         // The time that the sink needs to accept the response and to finish the body does not count as silence.
@@ -147,14 +151,14 @@ final class ClientExchange: Sendable {
             // The server may respond before it has read the whole request, and still expect the rest.
             try await upload.waitUntilTaken()
         }
-        watch.end(received: body.count)
+        progress.end(received: body.count)
         return response
     }
 
     /// Records whether the request's sink is busy, if there is one.
     private func setSinkBusy(_ isBusy: Bool) {
         if request.sink != nil {
-            watch.isSinkBusy = isBusy
+            progress.sinkIs(busy: isBusy)
         }
     }
 
@@ -166,9 +170,9 @@ final class ClientExchange: Sendable {
         guard delivery.limit == nil else { return try await collect(&body, from: &bytes, to: &delivery) }
         while let buffers = try await next(&body, from: &bytes) {
             guard !buffers.isEmpty else { continue }
-            watch.isSinkBusy = true
+            progress.sinkIs(busy: true)
             try await delivery.receive(Data(buffers))
-            watch.isSinkBusy = false
+            progress.sinkIs(busy: false)
         }
     }
 
@@ -199,11 +203,11 @@ final class ClientExchange: Sendable {
                 // A cancelled reader also returns `nil`, although the body has not ended.
                 try Task.checkCancellation()
                 let rest = try body.finish()
-                watch.receive(body.count)
+                progress.receive(body.count)
                 return rest.isEmpty ? nil : rest
             }
             let buffers = try body.receive(buffer)
-            watch.receive(body.count)
+            progress.receive(body.count)
             return buffers
         } catch {
             try Task.checkCancellation()

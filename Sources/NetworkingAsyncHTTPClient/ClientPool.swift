@@ -249,7 +249,7 @@ final class ClientPool: Sendable {
             return state.closing > 0
         }
         if isClosing {
-            try? await waiter.value()
+            try? await waiter.value(until: nil)
         }
         if let failure { throw failure }
     }

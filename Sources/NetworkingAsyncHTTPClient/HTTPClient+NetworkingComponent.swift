@@ -62,8 +62,12 @@ extension HTTPClient {
         var closed = 0
         while true {
             do {
-                let exchange = ClientExchange(of: request, over: self, hasGuards: traits.hasGuards, connections)
-                return try await exchange.respond()
+                return try await ClientExchange.respond(
+                    to: request,
+                    over: self,
+                    hasGuards: traits.hasGuards,
+                    connections
+                )
             } catch let failure as UnsentRequest {
                 closed += 1
                 guard closed < Self.maximumClosed else { throw failure.error }
@@ -142,25 +146,16 @@ extension HTTPClient {
 }
 
 extension HTTPClient {
-    /// Returns whether this transport ends the exchange of a request at its time limit itself.
+    /// Returns `true`: this transport ends each exchange at its time limit itself.
     public func enforcesLimit(of request: HTTPRequestData) -> Bool {
-        request.isLimitedByClient
+        true
     }
 }
 
 extension AsyncHTTPClientTransport {
-    /// Returns whether this transport ends the exchange of a request at its time limit itself.
+    /// Returns `true`: this transport ends each exchange at its time limit itself.
     public func enforcesLimit(of request: HTTPRequestData) -> Bool {
-        request.isLimitedByClient
-    }
-}
-
-extension HTTPRequestData {
-    /// Whether AsyncHTTPClient ends each part of the exchange at the time limit.
-    ///
-    /// Its deadlines are on the system's clock. Waiting for the reader of a body needs a task that can be cancelled.
-    fileprivate var isLimitedByClient: Bool {
-        exchangeLimit?.isOnSystemClock != false && bodyToRead == nil
+        true
     }
 }
 #endif

@@ -20,7 +20,7 @@ final class Upload: AsyncSequence, Sendable {
     private let taken = Suspension<Void>()
     /// Ends with the exchange.
     private let over = Suspension<Void>()
-    private let watch: TransferWatch
+    private let progress: ExchangeProgress
     private let eventLoops: [any EventLoop]
     private let reading: OwnedTask<Void>
     private let reader: AbandonedReaders.Reader?
@@ -30,11 +30,11 @@ final class Upload: AsyncSequence, Sendable {
     ///
     /// A body that can be read only once is not read before there is a connection, so that a failed connection does not
     /// consume it.
-    init(of body: RequestBody, over eventLoops: any EventLoopGroup, _ watch: TransferWatch) {
+    init(of body: RequestBody, over eventLoops: any EventLoopGroup, _ progress: ExchangeProgress) {
         self.eventLoops = Array(eventLoops.makeIterator())
         let failureBox = FailureBox()
         self.failureBox = failureBox
-        self.watch = watch
+        self.progress = progress
         let reader = body.abandonedReaders.map { AbandonedReaders.Reader(of: $0) }
         self.reader = reader
         reading = .immediate { [chunks, connected] in
@@ -43,7 +43,7 @@ final class Upload: AsyncSequence, Sendable {
                 // A request that is sent again must not read its body twice at the same time.
                 try await body.abandonedReaders?.waitUntilAllEnd()
                 if !body.isReplayable {
-                    try await connected.value()
+                    try await connected.value(until: nil)
                 }
                 for try await chunk in body.chunks {
                     // A body in memory is a single chunk. If it were passed on whole, it would count as sent at once,
@@ -79,7 +79,7 @@ final class Upload: AsyncSequence, Sendable {
     /// - Throws: The error that kept the body from being read to its end, and `CancellationError` if the caller is
     ///   cancelled.
     func waitUntilTaken() async throws {
-        try await taken.value()
+        try await taken.value(until: nil)
         if let failure { throw failure }
     }
 
@@ -103,7 +103,7 @@ final class Upload: AsyncSequence, Sendable {
             return turn
         }
         for turn in turns {
-            try await turn.value()
+            try await turn.value(until: nil)
         }
     }
 
@@ -127,7 +127,7 @@ final class Upload: AsyncSequence, Sendable {
 
         func next() async throws -> ByteBuffer? {
             if upload.connected.resume(with: .success(())) {
-                upload.watch.connect()
+                upload.progress.connect()
             }
             if stride >= Upload.maximumStride {
                 try await upload.letEventLoopsCatchUp()
@@ -137,13 +137,13 @@ final class Upload: AsyncSequence, Sendable {
                 upload.taken.resume()
                 return nil
             }
-            if let head = upload.watch.head, head.status.code >= 300 {
+            if let head = upload.progress.head, head.status.code >= 300 {
                 // The server needs no more of the body. AsyncHTTPClient would wait forever for permission to send it.
-                try await upload.over.value()
+                try await upload.over.value(until: nil)
                 throw CancellationError()
             }
             stride += chunk.readableBytes
-            upload.watch.send(chunk.readableBytes)
+            upload.progress.send(chunk.readableBytes)
             return chunk
         }
     }

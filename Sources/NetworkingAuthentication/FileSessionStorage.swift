@@ -138,7 +138,7 @@ public struct FileSessionStorage: SharedSessionStorage {
             let lock: SessionLock?
             do {
                 // A lock that no caller waits for any more is released at once.
-                lock = try await DiskQueue.run {
+                lock = try await DiskQueue.run(until: nil) {
                     try PrivateFile.makeDirectory(directory)
                     return try LockFile.take(path).map { file in SessionLock { file.release() } }
                 }

@@ -86,7 +86,7 @@ extension SharedCredentials where Credentials == Session {
         lock = { try await storage.lockSession(for: $0.userID ?? "") }
         change = { session in
             let userID = session.userID ?? ""
-            let stored = try await DiskQueue.run { try storage.session(for: userID) }
+            let stored = try await DiskQueue.run(until: nil) { try storage.session(for: userID) }
             return known.change(to: stored, from: session)
         }
         takeOver = { known.note($0) }

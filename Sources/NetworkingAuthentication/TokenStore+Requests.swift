@@ -68,13 +68,13 @@ extension TokenStore {
                 return grant
             case .wait(let renewal, let waiter):
                 try await request.waitForCredentials(explaining: nil) {
-                    try await renewal.value(for: waiter, limit: request.exchangeLimit)
+                    try await renewal.value(for: waiter, until: request.exchangeLimit)
                 }
             case .renew(let renewal, let old, let generation):
                 request.emit(AuthenticationEvent.refreshing)
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
                 try await request.waitForCredentials(explaining: nil) {
-                    try await renewal.valueForCreator(limit: request.exchangeLimit)
+                    try await renewal.valueForCreator(until: request.exchangeLimit)
                 }
             case .renewAhead(let renewal, let old, let generation):
                 request.emit(AuthenticationEvent.refreshing)
@@ -104,13 +104,13 @@ extension TokenStore {
             isRenewal = refused.isRenewal
         case .wait(let renewal, let waiter):
             try await request.waitForCredentials(explaining: response) {
-                try await renewal.value(for: waiter, limit: request.exchangeLimit)
+                try await renewal.value(for: waiter, until: request.exchangeLimit)
             }
         case .renew(let renewal, let old, let generation):
             request.emit(AuthenticationEvent.refreshing)
             start(renewal, from: old, generation, after: response, for: request, over: upstream)
             try await request.waitForCredentials(explaining: response) {
-                try await renewal.valueForCreator(limit: request.exchangeLimit)
+                try await renewal.valueForCreator(until: request.exchangeLimit)
             }
         case .renewAhead, .impossible:
             return nil

@@ -48,7 +48,7 @@ final class BackgroundTransferEvents: Sendable {
                 }
             }
             if let event { return event }
-            try? await reader.value { [self] in state.withLock { $0.readers.removeAll { $0 === reader } } }
+            try? await reader.value(until: nil) { [self] in state.withLock { $0.readers.removeAll { $0 === reader } } }
         }
         return nil
     }

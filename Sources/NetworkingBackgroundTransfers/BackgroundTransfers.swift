@@ -147,7 +147,7 @@ public final class BackgroundTransfers: Sendable {
             guard let download = task as? URLSessionDownloadTask else { continue }
             let pause = Suspension<Data?>()
             download.cancel(byProducingResumeData: { pause.resume(with: .success($0)) })
-            let systemData = try? await pause.value()
+            let systemData = try? await pause.value(until: nil)
             return ledger.resumeData(systemData, of: task.taskDescription)
         }
         return nil

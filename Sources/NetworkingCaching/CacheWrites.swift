@@ -149,6 +149,9 @@ final class CacheWrites: Sendable {
         }
     }
 
+    /// A change has taken longer than its patience.
+    private struct Overdue: Error {}
+
     /// Waits for the result of a change.
     ///
     /// - Returns: The result, or a failure if the change takes too long or the caller is cancelled.
@@ -157,17 +160,16 @@ final class CacheWrites: Sendable {
         if let result = change.outcome.add({ wait.resume(with: $0) }) { return result }
         guard patience > .zero else { return .failure(CancellationError()) }
         let clock = NetworkEnvironment.current.clock
-        let alarm = clock.alarm(at: clock.now + patience) { [self] in
-            guard wait.resume(with: .failure(CancellationError())) else { return }
-            state.withLock { state in
-                guard !change.hasEnded else { return }
-                state.overdue.insert(ObjectIdentifier(change))
-            }
-        }
-        defer { alarm.cancel() }
+        let deadline = WaitDeadline<CacheBypass?>(clock.now + patience, on: clock, with: .failure(Overdue()))
         do {
-            return .success(try await wait.value())
+            return .success(try await wait.value(until: nil, or: deadline))
         } catch {
+            if error is Overdue {
+                state.withLock { state in
+                    guard !change.hasEnded else { return }
+                    state.overdue.insert(ObjectIdentifier(change))
+                }
+            }
             return .failure(error)
         }
     }

@@ -71,7 +71,7 @@ struct CachedExchange: Sendable {
         let isSettled = await cache.writes.settle(key.url)
         do {
             let (exchange, entries) = try await StoreWait.run(
-                within: request.exchangeLimit,
+                until: request.exchangeLimit,
                 atMost: CacheWrites.readPatience
             ) { [self] in
                 let exchange = await cache.prepared(self)

@@ -75,7 +75,7 @@ extension ResponseCache {
         let request = exchange.request
         do {
             if store.isInMemory { return try await change(after: entries, of: exchange) }
-            return try await StoreWait.run(within: request.exchangeLimit, atMost: CacheWrites.readPatience) { [self] in
+            return try await StoreWait.run(until: request.exchangeLimit, atMost: CacheWrites.readPatience) { [self] in
                 try await change(after: entries, of: exchange)
             }
         } catch {

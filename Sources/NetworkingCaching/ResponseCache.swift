@@ -63,7 +63,7 @@ public final class ResponseCache: Sendable {
     /// - Throws: The store's error, or `CancellationError` if the caller is cancelled; the removal continues then.
     public func removeAll(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
         let token = fetches.doom(where: isUnwanted)
-        try await StoreWait.run { [self] in try await carryOut(token, isUnwanted) }
+        try await StoreWait.run(until: nil) { [self] in try await carryOut(token, isUnwanted) }
     }
 
     /// Waits until the store has every response that was returned so far.
@@ -110,7 +110,7 @@ public final class ResponseCache: Sendable {
     func remove(url: String) async throws {
         // The entries must not be used until they are removed, even if the store cannot remove them now.
         let token = fetches.doom(url)
-        try await StoreWait.run { [self] in
+        try await StoreWait.run(until: nil) { [self] in
             try await removeStored(url)
             fetches.spare(url, token)
         }

@@ -62,7 +62,7 @@ public final class CookieJar: Sendable {
     public init(in storage: some CookieStorage, publicSuffixes: PublicSuffixes = .standard) async throws {
         self.publicSuffixes = publicSuffixes
         self.storage = storage
-        let archive = try await StoreWait.run { try await storage.load() }
+        let archive = try await StoreWait.run(until: nil) { try await storage.load() }
         key = archive.flatMap { CookieDigestKey(bytes: $0.key) } ?? CookieDigestKey()
         var table = CookieTable()
         let now = NetworkEnvironment.current.clock.date
@@ -318,7 +318,7 @@ public final class CookieJar: Sendable {
         if isFirst {
             startSaving()
         }
-        try await waiter?.value()
+        try await waiter?.value(until: nil)
     }
 
     /// Starts to write changes in the background, unless that is under way.

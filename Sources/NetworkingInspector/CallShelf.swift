@@ -228,11 +228,7 @@ extension CallShelf {
             return false
         }
         if isNew { return }
-        let alarm = clock.alarm(at: deadline) { waiter.resume() }
-        defer {
-            alarm.cancel()
-            state.withLock { $0.waiters.removeAll { $0 === waiter } }
-        }
-        try await waiter.value()
+        defer { state.withLock { $0.waiters.removeAll { $0 === waiter } } }
+        try await waiter.value(until: nil, or: WaitDeadline(deadline, on: clock, with: .success(())))
     }
 }

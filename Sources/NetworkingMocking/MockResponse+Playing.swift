@@ -25,7 +25,7 @@ extension MockResponse {
         case .failureOfKind(let kind):
             throw NetworkingError(kind, request: request)
         case .never:
-            try await Suspension<Void>().value()
+            try await Suspension<Void>().value(until: nil)
             throw CancellationError()
         case .held(let held):
             let response = try await held.response(to: request).replacing(self)
@@ -129,7 +129,7 @@ private struct MockPlay {
             case .gate(let gate):
                 try await gate.wait()
             case .hang:
-                try await Suspension<Void>().value()
+                try await Suspension<Void>().value(until: nil)
             case .failure(let error):
                 throw error
             }

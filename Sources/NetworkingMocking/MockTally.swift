@@ -60,6 +60,6 @@ final class MockTally<Counts: Sendable>: Sendable {
             return state.lastID
         }
         guard let id else { return }
-        try await wait.value { self.state.withLock { $0.watches[id] = nil } }
+        try await wait.value(until: nil) { self.state.withLock { $0.watches[id] = nil } }
     }
 }

@@ -95,7 +95,7 @@ public final class ExternalUserAgent: OAuthUserAgent {
             }
         }
         try await open(authorization.url)
-        return OAuthCallback(try await end.value(), to: authorization)
+        return OAuthCallback(try await end.value(until: nil), to: authorization)
     }
 
     /// Handles a URL that the app was opened with.

@@ -59,7 +59,7 @@ final class TokenService: Sendable {
         }
         former?.end(with: .failure(OAuthError.superseded))
         start(signIn, by: grant, parameters, over: network)
-        return try await signIn.valueForCreator()
+        return try await signIn.valueForCreator(until: nil)
     }
 
     /// Joins the sign-in in progress, or starts one.
@@ -75,10 +75,10 @@ final class TokenService: Sendable {
         }
         // A page that the user has closed must not reappear with every request.
         guard !isDenied else { throw OAuthError.deniedBefore }
-        if let waiter { return try await signIn.value(for: waiter) }
+        if let waiter { return try await signIn.value(for: waiter, until: nil) }
         start(signIn, by: grant, [], over: network)
         do {
-            return try await signIn.valueForCreator()
+            return try await signIn.valueForCreator(until: nil)
         } catch let error as OAuthError where error.isDenied {
             state.withLock { $0.isDenied = true }
             throw error

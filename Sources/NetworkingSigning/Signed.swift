@@ -131,7 +131,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         request.describeBody()
         // Signers read the length of the body, which would otherwise wait for the disk on the caller's thread.
         if let body = request.body, body.isOnDisk {
-            request.body = try await body.measured(within: request.exchangeLimit)
+            request.body = try await body.measured(until: request.exchangeLimit)
         }
         let unsigned = request
         try await cancellable { try await signer.sign(&request) }

@@ -90,7 +90,7 @@ public final class ManualClock: Clock {
         try Task.checkCancellation()
         let wait = Suspension<Void>()
         let id = add(at: deadline.offset, isAlarm: false) { wait.resume() }
-        try await wait.value { self.cancelAlarm(id) }
+        try await wait.value(until: nil) { self.cancelAlarm(id) }
     }
 
     /// Waits until at least a number of waits have begun and not ended.
@@ -103,7 +103,7 @@ public final class ManualClock: Clock {
     public func waitForSleepers(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.waits.add(wait, until: count, current: $0.sleepers.count) }
-        try await wait.value { self.state.withLock { $0.waits.remove(id) } }
+        try await wait.value(until: nil) { self.state.withLock { $0.waits.remove(id) } }
     }
 
     /// Advances time and ends the waits that are due by then, earliest first.

@@ -100,7 +100,7 @@ public final class RequestRecorder: Sendable {
     public func waitForRequests(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.waits.add(wait, until: count, current: $0.requests.count) }
-        try await wait.value { self.state.withLock { $0.waits.remove(id) } }
+        try await wait.value(until: nil) { self.state.withLock { $0.waits.remove(id) } }
     }
 
     fileprivate func begin(_ request: HTTPRequestData) {

@@ -25,7 +25,7 @@ extension CookieJar {
     public func importCookies(from storage: HTTPCookieStorage, for principal: Principal? = nil) async -> Int {
         let clock = NetworkEnvironment.current.clock
         let removalCount = removalCount
-        let count = try? await DiskQueue.run { [self] in
+        let count = try? await DiskQueue.run(until: nil) { [self] in
             let cookies = (storage.cookies ?? []).map { Cookie($0) }
             let now = clock.date
             return cookies.sorted { $0.created < $1.created }
@@ -50,7 +50,7 @@ extension CookieJar {
     public func exportCookies(to storage: HTTPCookieStorage, for principal: Principal? = nil) async -> Int {
         let cookies = cookies(of: principal)
         let now = NetworkEnvironment.current.clock.date
-        let count = try? await DiskQueue.run {
+        let count = try? await DiskQueue.run(until: nil) {
             let stored = cookies.compactMap { HTTPCookie($0, at: now) }
             for cookie in stored {
                 storage.setCookie(cookie)

@@ -68,7 +68,7 @@ final class URLSessionCookies: Sendable {
     func store(
         from response: HTTPURLResponse,
         _ head: HTTPResponse,
-        until limit: ExchangeLimit? = nil
+        until limit: ExchangeLimit?
     ) async throws {
         guard storesFromResponses, head.headerFields.contains(.setCookie), let url = response.url,
             let origin = CookieURL(url)
@@ -80,9 +80,7 @@ final class URLSessionCookies: Sendable {
             store(fields, from: origin, url, at: now)
             isStored.resume()
         }
-        let alarm = limit?.alarm { isStored.resume(with: .failure(CancellationError())) }
-        defer { alarm?.cancel() }
-        try await isStored.value()
+        try await isStored.value(until: limit)
     }
 
     private func store(_ fields: [String], from origin: CookieURL, _ url: URL, at now: Date) {

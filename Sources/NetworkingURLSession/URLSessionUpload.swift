@@ -50,7 +50,7 @@ struct URLSessionUpload: Sendable {
                     head.append(chunk)
                     continue
                 }
-                spool = try await disk.run { [spool, head] in
+                spool = try await disk.run(until: nil) { [spool, head] in
                     let file = try spool ?? TemporaryFile(keepsName: Self.opensFilesByName)
                     try file.write(head)
                     try file.write(chunk)
@@ -84,7 +84,7 @@ struct URLSessionUpload: Sendable {
     /// URLSession may keep the file open for longer.
     func discard() async {
         guard Self.opensFilesByName, let spool else { return }
-        try? await DiskQueue.run { spool.remove() }
+        try? await DiskQueue.run(until: nil) { spool.remove() }
     }
 
     /// Returns the reason why the body could not be read to its end; `nil` if there was no failure.
@@ -94,7 +94,7 @@ struct URLSessionUpload: Sendable {
     func failure() async throws -> RequestBody.Failure? {
         guard let reading else { return nil }
         guard reading.body.isOnDisk, reading.checksDisk else { return reading.failure }
-        return try await DiskQueue.run { reading.failure }
+        return try await DiskQueue.run(until: nil) { reading.failure }
     }
 }
 
@@ -111,7 +111,7 @@ extension RequestBody {
     /// Returns an upload that URLSession reads itself; `nil` if the body cannot be read without waiting.
     private func opened(within limit: ExchangeLimit?) async throws -> URLSessionUpload? {
         guard isOnDisk else { return try URLSessionUpload(self) }
-        return try await DiskQueue.run(within: limit) { try URLSessionUpload(self) }
+        return try await DiskQueue.run(until: limit) { try URLSessionUpload(self) }
     }
 
     /// Reads the body off the caller's executor, because the code of a stream could block it.

@@ -90,7 +90,7 @@ final class DemandedElements<Element: Sendable>: Sendable {
                 return state.hasDemand
             }
             if !hasDemand {
-                try await wait.value()
+                try await wait.value(until: nil)
             }
         }
         // A sequence may return elements that it has buffered after its task was cancelled.

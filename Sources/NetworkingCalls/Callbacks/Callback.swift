@@ -78,7 +78,7 @@ final class Callback<Value: Sendable>: Sendable {
             }
             wait.resume()
         }
-        try await wait.value()
+        try await wait.value(until: nil)
     }
 
     private func cancel() {

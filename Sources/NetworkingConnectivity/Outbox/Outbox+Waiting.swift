@@ -22,9 +22,7 @@ extension Outbox {
         }
         defer { state.withLock { $0.waiters[ObjectIdentifier(wait)] = nil } }
         guard !isWoken else { return }
-        let alarm = moment.map { moment in clock.alarm(at: moment) { wait.resume() } }
-        defer { alarm?.cancel() }
-        try await wait.value()
+        try await wait.value(until: nil, or: moment.map { WaitDeadline($0, on: clock, with: .success(())) })
     }
 
     /// Waits until the current delivery has ended; returns at once if there is none.
@@ -37,6 +35,6 @@ extension Outbox {
         }
         guard !isOver else { return }
         defer { state.withLock { $0.flushes[ObjectIdentifier(wait)] = nil } }
-        try await wait.value()
+        try await wait.value(until: nil)
     }
 }

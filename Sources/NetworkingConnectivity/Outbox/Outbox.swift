@@ -81,7 +81,7 @@ public final class Outbox: Sendable {
         if !state.withLock({ $0.hasReadIDs }) {
             // New entries come after those of an earlier process, even if the clock was set back. The identifier of a
             // damaged file must not make the next one overflow.
-            let ids = try await StoreWait.run { [store] in try await store.ids() }
+            let ids = try await StoreWait.run(until: nil) { [store] in try await store.ids() }
             let last = min(ids.last?.nanoseconds ?? 0, .max / 2)
             state.withLock { ($0.hasReadIDs, $0.lastID) = (true, max($0.lastID, last)) }
         }
@@ -99,7 +99,7 @@ public final class Outbox: Sendable {
             server: resolved.server,
             date: date
         )
-        try await StoreWait.run { [self] in
+        try await StoreWait.run(until: nil) { [self] in
             try await store.add(entry)
             publish(entry.id, .queued)
             wake()
@@ -111,7 +111,7 @@ public final class Outbox: Sendable {
     ///
     /// - Throws: The errors of the store.
     public func entries() async throws -> [OutboxEntry] {
-        try await StoreWait.run { [self] in try await storedEntries() }
+        try await StoreWait.run(until: nil) { [self] in try await storedEntries() }
     }
 
     private func storedEntries() async throws -> [OutboxEntry] {
@@ -133,7 +133,7 @@ public final class Outbox: Sendable {
     /// - Throws: The errors of the store.
     @discardableResult
     public func cancel(_ id: OutboxEntry.ID) async throws -> Bool {
-        try await StoreWait.run { [self] in try await remove(id) }
+        try await StoreWait.run(until: nil) { [self] in try await remove(id) }
     }
 
     private func remove(_ id: OutboxEntry.ID) async throws -> Bool {
@@ -168,7 +168,7 @@ public final class Outbox: Sendable {
     @discardableResult
     public func retry(_ id: OutboxEntry.ID) async throws -> Bool {
         let date = NetworkEnvironment.current.clock.date
-        return try await StoreWait.run { [self] in try await revive(id, at: date) }
+        return try await StoreWait.run(until: nil) { [self] in try await revive(id, at: date) }
     }
 
     private func revive(_ id: OutboxEntry.ID, at date: Date) async throws -> Bool {

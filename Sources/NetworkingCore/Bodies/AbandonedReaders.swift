@@ -23,7 +23,7 @@ package final class AbandonedReaders: Sendable {
             state.waiters.append(wait)
             return wait
         }
-        try await wait?.value()
+        try await wait?.value(until: nil)
     }
 
     private func add() {

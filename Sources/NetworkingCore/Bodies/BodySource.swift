@@ -54,7 +54,7 @@ package protocol DiskReader: BodyReaderNow, Sendable {}
 extension DiskReader {
     package mutating func next() async throws -> Data? {
         let current = self
-        let (reader, chunk) = try await DiskQueue.run {
+        let (reader, chunk) = try await DiskQueue.run(until: nil) {
             var reader = current
             let chunk = try reader.nextNow()
             return (reader, chunk)
@@ -99,7 +99,7 @@ struct FileBody: BodySource {
     }
 
     func open() async throws -> any BodyReader {
-        try await DiskQueue.run { try reader() }
+        try await DiskQueue.run(until: nil) { try reader() }
     }
 
     func openNow() throws -> (any BodyReaderNow)? {

@@ -143,15 +143,15 @@ public struct RequestBody: Sendable {
     /// - Parameter limit: The time limit of the caller.
     /// - Returns: The body.
     /// - Throws: `CancellationError` if the caller is cancelled or its time is up while the disk is slow.
-    package func measured(within limit: ExchangeLimit? = nil) async throws -> RequestBody {
+    package func measured(until limit: ExchangeLimit?) async throws -> RequestBody {
         guard case .source(let source) = storage.content, source.isOnDisk else { return self }
-        let length = try await DiskQueue.run(within: limit) { source.length }
+        let length = try await DiskQueue.run(until: limit) { source.length }
         return RequestBody(storage: Storage(storage, measured: length))
     }
 
     /// Returns the body itself if it has a length from the start of an exchange, and otherwise a measured one.
     package func measuredOnce() async throws -> RequestBody {
-        storage.measured == nil ? try await measured() : self
+        storage.measured == nil ? try await measured(until: nil) : self
     }
 
     /// Whether the body can be sent more than once.

@@ -20,7 +20,7 @@ package final class Handoff<Element: Sendable>: Sendable {
                 taker?.resume(with: .success(element))
                 return
             case .wait(let turn):
-                try await turn.value { [self] in state.withLock { $0.giver = nil } }
+                try await turn.cancellableValue { [self] in state.withLock { $0.giver = nil } }
             }
         }
     }
@@ -57,7 +57,7 @@ package final class Handoff<Element: Sendable>: Sendable {
         case .end(let result):
             return try result.get()
         case .wait:
-            return try await wait.value { [self] in abandon() }
+            return try await wait.cancellableValue { [self] in abandon() }
         }
     }
 

@@ -59,7 +59,7 @@ package final class Outcome<Value: Sendable>: Sendable {
             return state.result
         }
         if let result { return try result.get() }
-        return try await wait.value { [self] in
+        return try await wait.cancellableValue { [self] in
             state.withLock { $0.waiters[ObjectIdentifier(wait)] = nil }
         }
     }

@@ -45,14 +45,14 @@ package final class Suspension<Value: Sendable>: Sendable {
         return isFirst
     }
 
-    /// Waits for the result.
+    /// Waits for the result without a time limit.
     ///
-    /// Only one caller may wait.
+    /// It is for this folder. The others wait with `value(until:)`, which also observes the limit of a request.
     ///
     /// - Parameter onCancel: Called if the caller's cancellation ended the wait, so that the other side can release it.
     /// - Returns: The result.
     /// - Throws: `CancellationError` if the caller is cancelled, or the error with which the wait was resumed.
-    package func value(onCancel: @escaping @Sendable () -> Void = {}) async throws -> Value {
+    func cancellableValue(onCancel: @escaping @Sendable () -> Void = {}) async throws -> Value {
         try await withTaskCancellationHandler {
             try await uncancellableValue()
         } onCancel: {

@@ -24,30 +24,28 @@ package struct DiskQueue: Sendable {
     /// - Returns: The result of the work.
     /// - Throws: The error of the work, or `CancellationError` if the wait has ended first.
     package static func run<Value: Sendable>(
-        within limit: ExchangeLimit? = nil,
+        until limit: ExchangeLimit?,
         _ work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        try await run(work, on: shared, within: limit)
+        try await run(work, on: shared, until: limit)
     }
 
     /// Runs work after all earlier work of this queue, and waits for it like the static method.
     package func run<Value: Sendable>(
-        within limit: ExchangeLimit? = nil,
+        until limit: ExchangeLimit?,
         _ work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        try await Self.run(work, on: queue, within: limit)
+        try await Self.run(work, on: queue, until: limit)
     }
 
     private static func run<Value: Sendable>(
         _ work: @escaping @Sendable () throws -> Value,
         on queue: DispatchQueue,
-        within limit: ExchangeLimit?
+        until limit: ExchangeLimit?
     ) async throws -> Value {
         let wait = Suspension<Value>()
         queue.async { wait.resume(with: Result { try work() }) }
-        let alarm = limit?.alarm { wait.resume(with: .failure(CancellationError())) }
-        defer { alarm?.cancel() }
-        return try await wait.patientValue()
+        return try await wait.patientValue(until: limit)
     }
 
     /// Runs work on a thread for the disk, and waits for its end even if the caller is cancelled.

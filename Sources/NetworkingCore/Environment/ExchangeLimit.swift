@@ -15,13 +15,14 @@ public final class ExchangeLimit: Sendable {
     /// The alarms of a limit that may end before its deadline; `nil` if they are alarms of the clock.
     private let alarms: EndingAlarms?
     private let phaseDeadline: (@Sendable () -> Duration?)?
+    private let onAlarm: (@Sendable () -> Void)?
     /// Whether each moment at which the exchange may end is one of the system's clock.
     package let isOnSystemClock: Bool
 
     package init(until deadline: Duration, on clock: NetworkClock) {
         self.deadline = deadline
         self.clock = clock
-        (alarms, phaseDeadline, isOnSystemClock) = (nil, nil, clock.isSystem)
+        (alarms, phaseDeadline, onAlarm, isOnSystemClock) = (nil, nil, nil, clock.isSystem)
     }
 
     /// Creates a limit that ends when ``end()`` is called.
@@ -31,27 +32,25 @@ public final class ExchangeLimit: Sendable {
     ///   - clock: The clock of the limit.
     ///   - isOnSystemClock: Whether each moment at which it may be called is one of the system's clock.
     ///   - phaseDeadline: Returns the moment at which it is called if the exchange stays in its phase.
+    ///   - onAlarm: Called when an alarm of the limit is set, which has to ring when the limit ends.
     package init(
         endingUntil deadline: Duration,
         on clock: NetworkClock,
         isOnSystemClock: Bool,
-        phaseDeadline: @escaping @Sendable () -> Duration?
+        phaseDeadline: @escaping @Sendable () -> Duration?,
+        onAlarm: @escaping @Sendable () -> Void = {}
     ) {
         self.deadline = deadline
         self.clock = clock
         self.isOnSystemClock = isOnSystemClock
         self.phaseDeadline = phaseDeadline
+        self.onAlarm = onAlarm
         alarms = EndingAlarms()
     }
 
-    /// The moment at which the exchange ends if it stays in its phase.
-    package var deadlineOfPhase: Duration {
-        phaseDeadline?().map { min($0, deadline) } ?? deadline
-    }
-
-    /// The time until then.
+    /// The time until the exchange ends if it stays in its phase.
     package var timeLeft: Duration {
-        deadlineOfPhase - clock.now
+        (phaseDeadline?().map { min($0, deadline) } ?? deadline) - clock.now
     }
 
     /// Whether the limit may end before its deadline.
@@ -83,7 +82,10 @@ public final class ExchangeLimit: Sendable {
     /// - Parameter cancel: Ends the exchange. It runs on a thread of the clock and should not block.
     /// - Returns: The alarm, which must be cancelled when the exchange has ended.
     public func alarm(_ cancel: @escaping @Sendable () -> Void) -> Alarm {
-        if let alarms { return alarms.add(cancel) }
+        if let alarms {
+            defer { onAlarm?() }
+            return alarms.add(cancel)
+        }
         return clock.alarm(at: deadline) { [self] in
             reach()
             cancel()
@@ -120,10 +122,25 @@ public final class ExchangeLimit: Sendable {
     public func run<Success: Sendable>(
         _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) async throws -> Success {
+        try await run(unless: false, operation)
+    }
+
+    /// Runs an operation that may have ended before it waits, so that it needs no alarm.
+    ///
+    /// - Parameters:
+    ///   - isOver: Whether the operation has ended; evaluated after its start.
+    ///   - operation: The operation.
+    /// - Returns: The result of the operation.
+    /// - Throws: The errors of ``run(_:)``.
+    package func run<Success: Sendable>(
+        unless isOver: @autoclosure () -> Bool,
+        _ operation: sending @escaping @isolated(any) () async throws -> Success
+    ) async throws -> Success {
         // The work is a separate task, so it is not aware of a cancellation that came before it.
         try Task.checkCancellation()
         try check()
         let work = OwnedTask.immediate(operation)
+        guard !isOver() else { return try await work.value }
         let alarm = alarm { work.cancel() }
         defer { alarm.cancel() }
         return try await work.value

@@ -28,16 +28,16 @@ package struct SharedExchange: Sendable {
     }
 
     /// Waits for the response, as the creator.
-    package func valueForCreator(limit: ExchangeLimit? = nil) async throws -> HTTPResponseData {
-        try await operation.valueForCreator(limit: limit)
+    package func valueForCreator(until limit: ExchangeLimit?) async throws -> HTTPResponseData {
+        try await operation.valueForCreator(until: limit)
     }
 
     /// Waits for the response.
     package func value(
         for waiter: SharedOperation<HTTPResponseData>.Waiter,
-        limit: ExchangeLimit? = nil
+        until limit: ExchangeLimit?
     ) async throws -> HTTPResponseData {
-        try await operation.value(for: waiter, limit: limit)
+        try await operation.value(for: waiter, until: limit)
     }
 
     /// Whether two values are the same exchange.

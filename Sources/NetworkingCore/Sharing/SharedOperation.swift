@@ -108,10 +108,15 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
     /// Waits for the result, as the creator.
     ///
-    /// - Parameter limit: The time limit of the wait.
+    /// - Parameters:
+    ///   - limit: The time limit of the request that waits; `nil` if there is none.
+    ///   - deadline: The moment at which the wait ends by itself.
     /// - Returns: The result.
     /// - Throws: `CancellationError` if the caller is cancelled or the limit is reached, or the error of the work.
-    package func valueForCreator(limit: ExchangeLimit? = nil) async throws -> Success {
+    package func valueForCreator(
+        until limit: ExchangeLimit?,
+        or deadline: WaitDeadline<Success>? = nil
+    ) async throws -> Success {
         let wait = state.withLock { state -> Wait in
             if let result = state.result { return .over(result) }
             state.hasCreator = false
@@ -123,7 +128,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
             try Task.checkCancellation()
             return try result.get()
         case .pending(let waiter):
-            return try await value(for: waiter, limit: limit)
+            return try await value(for: waiter, until: limit, or: deadline)
         }
     }
 
@@ -136,23 +141,21 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - waiter: The waiter that ``join()`` returned.
-    ///   - limit: The time limit of the wait.
+    ///   - limit: The time limit of the request that waits; `nil` if there is none.
+    ///   - deadline: The moment at which the wait ends by itself.
     /// - Returns: The result.
     /// - Throws: `CancellationError` if the caller is cancelled or the limit is reached, or the error of the work.
-    package func value(for waiter: Waiter, limit: ExchangeLimit? = nil) async throws -> Success {
+    package func value(
+        for waiter: Waiter,
+        until limit: ExchangeLimit?,
+        or deadline: WaitDeadline<Success>? = nil
+    ) async throws -> Success {
         raisePriority(to: Task.currentPriority)
-        let alarm = limit?
-            .alarm { [self] in
-                if waiter.resume(with: .failure(CancellationError())) {
-                    leave(waiter)
-                }
-            }
-        defer { alarm?.cancel() }
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
-            return try await waiter.value { [self] in leave(waiter) }
+            return try await waiter.value(until: limit, or: deadline) { [self] in leave(waiter) }
         }
         return try await withTaskPriorityEscalationHandler {
-            try await waiter.value { [self] in leave(waiter) }
+            try await waiter.value(until: limit, or: deadline) { [self] in leave(waiter) }
         } onPriorityEscalated: { [self] _, priority in
             raisePriority(to: priority)
         }

@@ -26,7 +26,7 @@ package enum StoreWait {
     /// - Throws: `CancellationError` if the caller is cancelled or at its limit, ``Timeout`` after the patience, or the
     ///   error of the operation.
     package static func run<Value: Sendable>(
-        within limit: ExchangeLimit? = nil,
+        until limit: ExchangeLimit?,
         atMost patience: Duration? = nil,
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -34,12 +34,16 @@ package enum StoreWait {
         try limit?.check()
         let shared = SharedOperation<Value>(outlivesWaiters: true)
         shared.start(operation)
-        let alarm = patience.map { patience in
-            let clock = NetworkEnvironment.current.clock
-            return clock.alarm(at: clock.now + patience) { shared.end(with: .failure(Timeout(patience: patience))) }
+        let clock = NetworkEnvironment.current.clock
+        let deadline = patience.map { patience in
+            WaitDeadline<Value>(clock.now + patience, on: clock, with: .failure(Timeout(patience: patience)))
         }
-        defer { alarm?.cancel() }
-        return try await shared.valueForCreator(limit: limit)
+        do {
+            return try await shared.valueForCreator(until: limit, or: deadline)
+        } catch let error as Timeout {
+            shared.end(with: .failure(error))
+            throw error
+        }
     }
 
     /// Runs work that uses a store several times and stops when it is cancelled, and waits for its end.
@@ -63,6 +67,6 @@ package enum StoreWait {
                 wait.resume(with: .failure(error))
             }
         }
-        return try await wait.patientValue { task.cancel() }
+        return try await wait.patientValue(until: nil) { task.cancel() }
     }
 }

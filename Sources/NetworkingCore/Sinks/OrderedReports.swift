@@ -65,17 +65,15 @@ package final class OrderedReports: Sendable {
     /// Only one caller may wait.
     ///
     /// - Parameter limit: The time limit of the wait.
-    package func settle(limit: ExchangeLimit?) async {
+    package func settle(until limit: ExchangeLimit?) async {
         let wait = Suspension<Void>()
         let isReporting = state.withLock { state in
             if state.isReporting { state.waiter = wait }
             return state.isReporting
         }
         guard isReporting else { return }
-        let alarm = limit?.alarm { wait.resume() }
-        defer { alarm?.cancel() }
         // The response is there, so neither a cancellation nor the limit is a failure.
-        try? await wait.value()
+        try? await wait.value(until: limit)
     }
 
     /// Drops all later reports.

@@ -38,8 +38,11 @@ extension NetworkingComponent {
         // The outer limit ends the exchange before this one would.
         if let outer = request.exchangeLimit, outer.deadline <= deadline { return try await send(request) }
         if let outer = request.exchangeLimit, outer.mayEndEarly {
-            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
-                try await send(request)
+            let watch = PhaseWatch(limits: TimeLimits(whole: deadline - clock.now), clock: clock)
+            do {
+                return try await watch.limiting(request) { try await send($0) }
+            } catch let expiry as PhaseWatch.Expiry {
+                throw timeIsUp(expiry.underlying)
             }
         }
         let limit = ExchangeLimit(until: deadline, on: clock)

@@ -99,7 +99,7 @@ extension NetworkingTransport {
         request.describeBody()
         // A transport does not wait for a slow disk on the threads of tasks.
         if let body = request.body, body.isOnDisk {
-            request.body = try await body.measured(within: request.exchangeLimit)
+            request.body = try await body.measured(until: request.exchangeLimit)
         }
         let sent = request.countSentBytes()
         var repeated: [RepeatedExchange] = []

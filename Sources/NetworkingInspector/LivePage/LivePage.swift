@@ -1,8 +1,10 @@
 #if Inspector
 import FlyingFox
 import Foundation
-import NetworkingHAR
+import HTTPTypes
 import NetworkingCore
+import NetworkingHAR
+import NetworkingLoopback
 import Synchronization
 
 /// The responses of the page that shows calls as they happen.
@@ -11,6 +13,8 @@ final class LivePage: Sendable {
     typealias HTTPRequest = FlyingFox.HTTPRequest
     typealias HTTPResponse = FlyingFox.HTTPResponse
 
+    /// The maximum duration of a connection, well above the time that a request waits for changes.
+    static let maximumTime = Duration.seconds(60)
     /// The maximum time that a request of the browser waits for changes.
     private static let maximumWait = Duration.seconds(20)
     /// The time that such a request waits for further changes after the first one.
@@ -38,13 +42,20 @@ final class LivePage: Sendable {
         return url
     }
 
+    /// Serves the one request of a connection.
+    func serve(_ connection: LoopbackConnection) async throws {
+        let head = try await connection.head()
+        try await connection.respond(with: try await response(toHead: head).message)
+        try await connection.drain()
+    }
+
     /// Returns the response to the head of a request, without its empty line.
     ///
     /// - Parameter head: The head; `nil` if it is too long.
     /// - Returns: The response.
     /// - Throws: `CancellationError` if the page ends.
     func response(toHead head: ArraySlice<UInt8>?) async throws -> HTTPResponse {
-        guard let head, let request = HTTPRequest(head: head) else {
+        guard let request = head.flatMap({ LoopbackRequestHead($0) }).map({ HTTPRequest($0) }) else {
             return protected(Self.text(.badRequest, "The request is malformed, or too long."))
         }
         do {
@@ -172,6 +183,39 @@ final class LivePage: Sendable {
             headers: [.contentType: "text/plain; charset=utf-8"],
             body: Data("\(text)\n".utf8)
         )
+    }
+}
+
+extension FlyingFox.HTTPRequest {
+    /// Creates a request with all lines of its fields, and without a body, because no request of the page has one.
+    fileprivate init(_ head: LoopbackRequestHead) {
+        var headers = HTTPHeaders()
+        for field in head.fields {
+            headers.addValue(field.value, for: HTTPHeader(field.name.rawName))
+        }
+        let target = head.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        self.init(
+            method: HTTPMethod(head.method),
+            version: .http11,
+            target: Target(path: String(target[0]), query: target.count > 1 ? String(target[1]) : ""),
+            headers: headers,
+            body: HTTPBodySequence(data: Data())
+        )
+    }
+}
+
+extension FlyingFox.HTTPResponse {
+    /// The bytes to send, on a connection that is closed afterwards.
+    fileprivate var message: Data {
+        get async throws {
+            let body = try await bodyData
+            var head = "HTTP/1.1 \(statusCode.code) \(statusCode.phrase)\r\n"
+            for (name, value) in headers {
+                head += "\(name.rawValue): \(value)\r\n"
+            }
+            head += "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
+            return Data(head.utf8) + body
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 #if Inspector
-import FlyingSocks
 public import Foundation
 import NetworkingCore
+import NetworkingLoopback
 
 extension NetworkInspector {
     /// Serves a page that shows the calls as they happen, until the caller is cancelled.
@@ -29,7 +29,7 @@ extension NetworkInspector {
     public func serveLivePage(port: UInt16 = 0, onReady: @Sendable (URL) -> Void) async throws {
         try await withLivePage(port: port) { url in
             onReady(url)
-            try await Suspension<Void>().value()
+            try await Suspension<Void>().value(until: nil)
         }
     }
 
@@ -53,17 +53,18 @@ extension NetworkInspector {
         _ operation: (URL) async throws -> Result
     ) async throws -> Result {
         try Task.checkCancellation()
-        let page = LivePage(of: self, on: NetworkEnvironment.current.clock)
-        let server: LivePageServer
+        let clock = NetworkEnvironment.current.clock
+        let page = LivePage(of: self, on: clock)
+        let listener: LoopbackListener
         do {
-            server = try await LivePageServer(port: port)
-        } catch let error as SocketError {
-            throw LivePageError(error, port: port)
+            listener = try await LoopbackListener(port: port == 0 ? nil : port)
+        } catch let fault as LoopbackFault {
+            throw LivePageError(fault)
         }
         return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await server.run(page) }
+            group.addTask { await listener.serve(atMost: LivePage.maximumTime, on: clock) { try await page.serve($0) } }
             defer { group.cancelAll() }
-            return try await operation(try page.open(at: server.port))
+            return try await operation(try page.open(at: listener.port))
         }
     }
 }
@@ -73,19 +74,19 @@ public struct LivePageError: Error, LocalizedError, CustomStringConvertible {
     /// The failure and its remedy.
     public let reason: String
 
-    init(_ error: SocketError, port: UInt16) {
-        let place = port == 0 ? "a port of 127.0.0.1" : "port \(port) of 127.0.0.1"
+    init(_ fault: LoopbackFault) {
+        let place = fault.place
         reason =
-            switch error {
-            case .failed(_, EADDRINUSE, _):
+            switch fault.reason {
+            case .inUse:
                 "The live page could not be served: \(place) is in use by another program. Choose another port, or 0 "
                     + "for any free one."
-            case .failed(_, EACCES, _):
+            case .forbidden:
                 "The live page could not be served: this user may not use \(place). Choose a port above 1023, or 0 for "
                     + "any free one."
-            case .failed(_, _, let message):
+            case .other(let message?):
                 "The live page could not be served: \(place) is not available (\(message))."
-            default: "The live page could not be served: \(place) is not available."
+            case .other(nil): "The live page could not be served: \(place) is not available."
             }
     }
 

@@ -1,6 +1,7 @@
 #if LoopbackRedirect
 import FoundationForNetworking
 import NetworkingCore
+import NetworkingLoopback
 import Synchronization
 
 /// Responds to browsers, and accepts the one request that is the callback of an authorization.
@@ -19,7 +20,7 @@ final class LoopbackReception: Sendable {
 
     /// Waits for the callback.
     func callback() async throws -> URL {
-        try await end.value()
+        try await end.value(until: nil)
     }
 
     /// Ends the wait with an error, unless it has already ended.
@@ -27,15 +28,31 @@ final class LoopbackReception: Sendable {
         end.resume(with: .failure(error))
     }
 
+    /// Serves the one request of a connection.
+    func serve(_ connection: LoopbackConnection) async throws {
+        let decision =
+            if let head = try await connection.head() {
+                LoopbackRequestHead(head).map { decide(on: $0) } ?? refusal("400 Bad Request")
+            } else {
+                refusal("431 Request Header Fields Too Large")
+            }
+        // The waiting caller may end the process, so the browser gets its page first. The request is read to its end,
+        // so that closing the connection does not discard the page.
+        defer { conclude(decision) }
+        try await connection.respond(with: decision.response.data)
+        conclude(decision)
+        try await connection.drain()
+    }
+
     /// The response to a request, and the callback URL if the request carried it; the URL is delivered after the
     /// browser has received the response.
-    struct Decision {
+    private struct Decision {
         let response: LoopbackResponse
-        fileprivate var url: URL?
+        var url: URL?
     }
 
     /// Decides how to respond to a request.
-    func decide(on request: LoopbackRequest) -> Decision {
+    private func decide(on request: LoopbackRequestHead) -> Decision {
         // A foreign name may resolve to this machine (DNS rebinding), and its pages could then read the response.
         guard let host = request.host, address.isNamed(by: host) else { return refusal("403 Forbidden") }
         guard request.path == address.path else { return refusal("404 Not Found") }
@@ -52,16 +69,8 @@ final class LoopbackReception: Sendable {
         return Decision(response: page("200 OK", isRefusal ? texts.refused : texts.received), url: url)
     }
 
-    /// Returns the response to an invalid request.
-    func decision(on fault: LoopbackRequest.Fault) -> Decision {
-        switch fault {
-        case .malformed: refusal("400 Bad Request")
-        case .tooLong: refusal("431 Request Header Fields Too Large")
-        }
-    }
-
     /// Ends the wait, if the request was the callback.
-    func conclude(_ decision: Decision) {
+    private func conclude(_ decision: Decision) {
         if let url = decision.url { end.resume(with: .success(url)) }
     }
 
@@ -71,6 +80,17 @@ final class LoopbackReception: Sendable {
 
     private func page(_ status: String, _ text: String, _ fields: [String] = []) -> LoopbackResponse {
         LoopbackResponse(status: status, fields: fields, language: texts.language, title: texts.title, text: text)
+    }
+}
+
+extension LoopbackRequestHead {
+    fileprivate var path: Substring {
+        target.prefix { $0 != "?" }
+    }
+
+    /// The names of the query items.
+    fileprivate var queryNames: [Substring] {
+        target.dropFirst(path.count + 1).split(separator: "&").map { $0.prefix { $0 != "=" } }
     }
 }
 #endif

@@ -51,7 +51,7 @@ extension LoopbackUserAgent {
         } catch {
             throw noBrowser("it could not be started")
         }
-        let status = try await end.value()
+        let status = try await end.value(until: nil)
         guard status == 0 else { throw noBrowser("status \(status)") }
     }
 

@@ -1,6 +1,7 @@
 #if LoopbackRedirect
 public import FoundationForNetworking
 import NetworkingCore
+import NetworkingLoopback
 
 /// Opens the page in the user's browser, and receives the callback on this machine: for command-line tools (RFC 8252
 /// section 7.3).
@@ -30,6 +31,9 @@ import NetworkingCore
 /// `localhost` up as 127.0.0.1 or as `::1`, so this type then listens on both, and fails if another program uses the
 /// port of one of them. This type needs the trait `LoopbackRedirect`.
 public struct LoopbackUserAgent: OAuthUserAgent {
+    /// The maximum duration of a connection.
+    private static let maximumTime = Duration.seconds(10)
+
     private let texts: Texts
     private let open: @Sendable (URL) async throws -> Void
 
@@ -52,7 +56,16 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     ///   port is not available; `CancellationError`; errors of `open`.
     public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
         let asked = try LoopbackAddress(of: authorization.redirectURI)
-        let listener = try await LoopbackListener(port: asked.port, isOnBothAddresses: asked.isName)
+        let listener: LoopbackListener
+        do {
+            listener = try await LoopbackListener(
+                port: asked.port,
+                isOnBothAddresses: asked.isName,
+                waitsForPort: true
+            )
+        } catch let fault as LoopbackFault {
+            throw OAuthError(fault)
+        }
         let authorization =
             asked.port == nil ? authorization.redirecting(toPort: Int(listener.port)) : authorization
         let reception = LoopbackReception(of: authorization, at: asked.with(port: listener.port), texts: texts)
@@ -69,7 +82,8 @@ public struct LoopbackUserAgent: OAuthUserAgent {
             let url = try await withThrowingTaskGroup(of: URL?.self) { group in
                 defer { group.cancelAll() }
                 group.addTask {
-                    await listener.serve(reception)
+                    let clock = NetworkEnvironment.current.clock
+                    await listener.serve(atMost: Self.maximumTime, on: clock) { try await reception.serve($0) }
                     return nil
                 }
                 group.addTask { try await reception.callback() }
@@ -84,6 +98,24 @@ public struct LoopbackUserAgent: OAuthUserAgent {
             try Task.checkCancellation()
             throw error
         }
+    }
+}
+
+extension OAuthError {
+    fileprivate init(_ fault: LoopbackFault) {
+        let place = fault.place.prefix(1).uppercased() + fault.place.dropFirst()
+        let reason =
+            switch fault.reason {
+            case .inUse:
+                "\(place), which the redirect URI names, is in use by another program. Quit that program, or omit the "
+                    + "port if the provider allows any."
+            case .forbidden:
+                "\(place), which the redirect URI names, may not be used by this user. Use a port above 1023, or omit "
+                    + "the port if the provider allows any."
+            case .other(let message?): "\(place) is not available for the redirect (\(message))."
+            case .other(nil): "\(place) is not available for the redirect."
+            }
+        self.init(.misconfigured, underlying: fault, reason)
     }
 }
 

@@ -36,7 +36,7 @@ public struct WebAuthenticationSession: OAuthUserAgent {
         let sheet = await Sheet(over: anchor)
         try await sheet.show(authorization, isEphemeral: isEphemeral, ending: end)
         do {
-            return OAuthCallback(try await end.value(), to: authorization)
+            return OAuthCallback(try await end.value(until: nil), to: authorization)
         } catch is CancellationError {
             await sheet.close()
             throw CancellationError()

@@ -125,7 +125,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
             }
         }
         start(exchange, of: request, recordingInto: branch, upstream: upstream)
-        let response = try await exchange.work.valueForCreator(limit: request.exchangeLimit)
+        let response = try await exchange.work.valueForCreator(until: request.exchangeLimit)
         // The caller receives the last report before its response.
         await listener?.settle()
         return response
@@ -171,7 +171,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
         request.emit(DeduplicationEvent.shared)
         do {
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
-                try await exchange.work.value(for: waiter, limit: request.exchangeLimit)
+                try await exchange.work.value(for: waiter, until: request.exchangeLimit)
             }
             guard !isForAnotherUser(response, response.principal, exchange.key, request) else {
                 return try await upstream.send(request)

@@ -169,7 +169,7 @@ final class Audience: NetworkEventObserver {
 
         /// Waits until the progress handler has received all reports.
         func settle() async {
-            await reports?.settle(limit: request.exchangeLimit)
+            await reports?.settle(until: request.exchangeLimit)
         }
     }
 

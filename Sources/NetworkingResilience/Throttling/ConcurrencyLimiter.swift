@@ -121,13 +121,6 @@ public final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Ends a wait with an error, unless it has already ended.
-    func leave(_ place: WaitPlace, _ host: String?, with error: any Error) {
-        if place.wait.resume(with: .failure(error)) {
-            left(place, host)
-        }
-    }
-
     /// Removes a place after its wait has ended.
     func left(_ place: WaitPlace, _ host: String?) {
         state.withLock { state in state.withHost(host) { permits, _ in permits.queue.leave(place) } }

@@ -110,20 +110,10 @@ struct RateLimited: LimitingModifier {
         case .wait(let place, let duration):
             request.emit(WaitEvent.waiting(.rateLimit, duration))
             defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
-            let alarm = request.exchangeLimit?
-                .alarm { [limiter] in
-                    if place.wait.resume(with: .failure(CancellationError())) {
-                        limiter.left(place, key, on: clock)
-                    }
-                }
-            defer { alarm?.cancel() }
-            try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
-            // A permit that arrives together with the cancellation or the limit goes to the next request.
-            do {
-                try request.checkCancellation()
-            } catch {
+            try await place.permit(for: request) { [limiter] in
+                limiter.left(place, key, on: clock)
+            } giveBack: {
                 limiter.giveBack(place, key, on: clock)
-                throw error
             }
         case .refused(let wait):
             throw NetworkingError(

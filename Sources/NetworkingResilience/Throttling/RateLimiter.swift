@@ -119,7 +119,7 @@ public final class RateLimiter: Sendable {
         on clock: NetworkClock
     ) -> Decision {
         guard weight <= burst else { return .impossible }
-        let (decision, alarm) = withCell(of: key, on: clock) { cell, numbers, now -> (Decision, Duration?) in
+        let (decision, alarm) = withCell(of: key, on: clock) { cell, numbers, now -> (Decision, AlarmPlan?) in
             if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
             // The time until all requests that wait already are served, whatever their priority, and then this one.
             let wait = cell.wait(for: weight + cell.queue.weight, at: now)
@@ -152,7 +152,7 @@ public final class RateLimiter: Sendable {
     }
 
     private func release(_ place: WaitPlace, _ key: String, isPermit: Bool, on clock: NetworkClock) {
-        let alarm = withCell(of: key, on: clock, ifMissing: .some(nil)) { cell, _, now -> Duration? in
+        let alarm = withCell(of: key, on: clock, ifMissing: .some(nil)) { cell, _, now -> AlarmPlan? in
             // The cell in which the request waited may have been removed since, and its key may have a new cell.
             guard place.number > cell.lastNumberBefore else { return nil }
             if isPermit {
@@ -165,22 +165,37 @@ public final class RateLimiter: Sendable {
         set(alarm, key, on: clock)
     }
 
-    private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
-        guard let moment else { return }
+    private func set(_ plan: AlarmPlan?, _ key: String, on clock: NetworkClock) {
+        plan?.replaced?.cancel()
+        guard let moment = plan?.moment else { return }
         // The alarm keeps the limiter alive until it rings, because requests wait for it.
-        _ = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
+        let alarm = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
+        let isNeeded = state.withLock { state in
+            state.withExistingCell(of: key) { $0.keep(alarm, for: moment, on: clock) } ?? false
+        }
+        if !isNeeded {
+            alarm.cancel()
+        }
+    }
+
+    /// The alarm that a cell needs from now on.
+    private struct AlarmPlan: Sendable {
+        /// Its moment; `nil` if no request waits.
+        let moment: Duration?
+        let replaced: Alarm?
     }
 
     /// Resumes the requests that are next in line.
     private func serve(_ key: String, plannedFor moment: Duration, on clock: NetworkClock) {
-        let nothing: ([WaitPlace], Duration?) = ([], nil)
+        let nothing: ([WaitPlace], AlarmPlan?) = ([], nil)
         let (due, alarm) = withCell(of: key, on: clock, ifMissing: nothing) {
             cell,
             _,
-            now -> ([WaitPlace], Duration?) in
+            now -> ([WaitPlace], AlarmPlan?) in
             // Another alarm has replaced this one. A cell that was on another clock until now has no alarm.
             guard cell.alarm == nil || cell.alarm == moment else { return nothing }
             cell.alarm = nil
+            cell.handle = nil
             var due: [WaitPlace] = []
             while let first = cell.queue.first(), cell.take(first.weight, at: now) {
                 _ = cell.queue.serve()
@@ -243,6 +258,10 @@ public final class RateLimiter: Sendable {
         var cells = RateCells<Cell>()
         private var numbers = WaitNumbers()
 
+        mutating func withExistingCell<Result>(of key: String, _ body: (inout Cell) -> Result) -> Result? {
+            cells.withExistingValue(for: key, body)
+        }
+
         /// Runs a closure with the cell of a key; returns `nil` if there is none and none is added.
         mutating func withCell<Result>(
             of key: String,
@@ -270,6 +289,8 @@ public final class RateLimiter: Sendable {
         var queue = WaitQueue()
         /// The moment of the next alarm, on ``clock``.
         var alarm: Duration?
+        /// The alarm itself, once it is set.
+        var handle: Alarm?
 
         /// The clock of the stack that used the cell last.
         private(set) var clock: NetworkClock
@@ -295,6 +316,7 @@ public final class RateLimiter: Sendable {
             emptyAt = now + (emptyAt - formerNow)
             self.clock = clock
             alarm = nil
+            handle = nil
         }
 
         /// Returns the time until this many permits are available.
@@ -313,13 +335,21 @@ public final class RateLimiter: Sendable {
             emptyAt -= interval.multiplied(by: weight)
         }
 
-        /// Returns the moment of the alarm for the next place in the queue, or `nil` if an alarm rings by then.
-        mutating func planAlarm(at now: Duration) -> Duration? {
-            guard let first = queue.first() else { return nil }
-            let moment = now + wait(for: first.weight, at: now)
-            if let alarm, alarm <= moment { return nil }
-            alarm = moment
-            return moment
+        /// Returns the alarm for the next place in the queue, or `nil` if an alarm rings by then.
+        mutating func planAlarm(at now: Duration) -> AlarmPlan? {
+            let moment = queue.first().map { now + wait(for: $0.weight, at: now) }
+            if let alarm, let moment, alarm <= moment { return nil }
+            defer { (alarm, handle) = (moment, nil) }
+            return AlarmPlan(moment: moment, replaced: handle)
+        }
+
+        /// Stores an alarm so that it can be cancelled; returns `false` if the alarm is no longer needed.
+        mutating func keep(_ alarm: Alarm, for moment: Duration, on clock: NetworkClock) -> Bool {
+            // Requests that entered with another clock wait for the alarm on it.
+            guard self.clock === clock else { return true }
+            guard self.alarm == moment, handle == nil else { return false }
+            handle = alarm
+            return true
         }
     }
 }

@@ -135,20 +135,13 @@ struct Throttled: LimitingModifier {
         }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
-        let alarm = maximumWait.map { limit in
-            clock.alarm(at: start + limit) { [limiter] in limiter.leave(place, host, with: tooLong(request)) }
+        let deadline = maximumWait.map { maximumWait in
+            WaitDeadline<Void>(start + maximumWait, on: clock, with: .failure(tooLong(request)))
         }
-        defer { alarm?.cancel() }
-        let limitAlarm = request.exchangeLimit?
-            .alarm { [limiter] in limiter.leave(place, host, with: CancellationError()) }
-        defer { limitAlarm?.cancel() }
-        try await place.wait.value { [limiter] in limiter.left(place, host) }
-        // A permit that arrives together with the cancellation or the limit goes to the next request.
-        do {
-            try request.checkCancellation()
-        } catch {
+        try await place.permit(for: request, or: deadline) { [limiter] in
+            limiter.left(place, host)
+        } giveBack: {
             limiter.giveBack(host)
-            throw error
         }
     }
 

@@ -8,6 +8,29 @@ struct WaitPlace: Sendable {
     let number: UInt64
     let weight: Int
     let wait: Suspension<Void>
+
+    /// Waits for the permit of a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - deadline: The moment at which the wait ends by itself.
+    ///   - leave: Removes the place from its queue; called if the wait ended without a permit.
+    ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit.
+    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, or the error of the deadline.
+    func permit(
+        for request: HTTPRequestData,
+        or deadline: WaitDeadline<Void>? = nil,
+        leave: @escaping @Sendable () -> Void,
+        giveBack: () -> Void
+    ) async throws {
+        try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
+        do {
+            try request.checkCancellation()
+        } catch {
+            giveBack()
+            throw error
+        }
+    }
 }
 
 /// The numbers of the places in all queues of a limiter.

@@ -93,37 +93,12 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         let limits = limits.replaced(by: request)
         guard limits.hasPhases || limits.whole != nil else { return try await upstream.send(request) }
-        try Task.checkCancellation()
         let watch = PhaseWatch(limits: limits, clock: clock)
-        let limit = watch.limit(for: request)
-        var watched = watch.watching(request)
-        watched.exchangeLimit = limit
-        let outer = request.exchangeLimit?.alarm { limit.end() }
-        watch.start { limit.end() }
-        defer {
-            outer?.cancel()
-            watch.stop()
-        }
         do {
-            return try await upstream.sendWithinLimit(watched)
-        } catch {
-            guard let limit = watch.expired ?? reached(limit, of: watch, in: request.exchangeLimit), !Task.isCancelled
-            else { throw error }
-            let underlying = error is CancellationError ? nil : error
-            throw timeIsUp(limit, for: request, over: upstream, underlying: underlying)
+            return try await watch.limiting(request, observingPhases: true) { try await upstream.sendWithinLimit($0) }
+        } catch let expiry as PhaseWatch.Expiry {
+            throw timeIsUp(expiry.limit, for: request, over: upstream, underlying: expiry.underlying)
         }
-    }
-
-    /// Returns the limit that the client of a transport has reached before the watch noticed it.
-    private func reached(
-        _ limit: ExchangeLimit,
-        of watch: PhaseWatch,
-        in outer: ExchangeLimit?
-    ) -> TimeLimits.Name? {
-        guard limit.isReached, outer?.isReached != true else { return nil }
-        if let next = watch.next, outer.map({ next.timeLeft <= $0.timeLeft }) ?? true { return next.name }
-        outer?.reach()
-        return nil
     }
 
     private func timeIsUp(

@@ -77,7 +77,7 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Throws: ``SQLiteCacheError``, or `CancellationError` as soon as the caller is cancelled; the file is opened
     ///   nevertheless.
     public func open() async throws {
-        try await StoreWait.run { [database] in try await database.open() }
+        try await StoreWait.run(until: nil) { [database] in try await database.open() }
     }
 
     /// The number of entries.

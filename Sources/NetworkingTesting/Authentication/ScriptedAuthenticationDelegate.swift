@@ -123,7 +123,7 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     public func waitForCalls(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.waits.add(wait, until: count, current: $0.calls.count) }
-        try await wait.value { self.state.withLock { $0.waits.remove(id) } }
+        try await wait.value(until: nil) { self.state.withLock { $0.waits.remove(id) } }
     }
 
     /// Returns the next credentials.
@@ -153,9 +153,9 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         }
         if let hold, ignoresCancellation {
             // A detached task does not inherit cancellation; it ends when the call is released.
-            try await Task.detached { try await hold.value() }.value
+            try await Task.detached { try await hold.value(until: nil) }.value
         } else if let hold {
-            try await hold.value { self.state.withLock { $0.held[id] = nil } }
+            try await hold.value(until: nil) { self.state.withLock { $0.held[id] = nil } }
         }
         return try await operation()
     }

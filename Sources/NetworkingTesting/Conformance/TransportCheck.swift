@@ -78,7 +78,7 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
             trial.cancel()
         }
         defer { guardian.cancel() }
-        try await end.value { trial.cancel() }
+        try await end.value(until: nil) { trial.cancel() }
     }
 
     private func attempt(

@@ -130,7 +130,7 @@ extension HTTPResponseData {
         response.body = .collected(Data(arrived).corrupted(by: faults.corruption?.masks(in: data.count) ?? [:]))
         guard data.count > faults.end.count else { return response }
         switch faults.end.manner {
-        case .stall: try await Suspension<Void>().value()
+        case .stall: try await Suspension<Void>().value(until: nil)
         case .cut(nil): break
         case .cut(let kind?): throw request.brokenOff(as: kind, http, after: arrived.count)
         }

@@ -53,7 +53,7 @@ final class FaultySink: ForwardingSink {
 
     private func goNoFurther() async throws {
         switch faults.end.manner {
-        case .stall: try await Suspension<Void>().value()
+        case .stall: try await Suspension<Void>().value(until: nil)
         // The transport continues reading, and the bytes are discarded.
         case .cut(nil): break
         case .cut(let kind?):

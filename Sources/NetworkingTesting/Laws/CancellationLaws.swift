@@ -100,6 +100,6 @@ final class HeldProbe: NetworkingComponent {
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         let wait = Suspension<HTTPResponseData>()
         held.withLock { $0.append(wait) }
-        return try await wait.value { self.cancelled.increase() }
+        return try await wait.value(until: nil) { self.cancelled.increase() }
     }
 }

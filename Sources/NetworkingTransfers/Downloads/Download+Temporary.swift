@@ -30,7 +30,7 @@ extension NetworkingComponent {
         // The removal comes after the creation, even if no caller waits for that any more.
         let disk = DiskQueue()
         do {
-            try await disk.run { try PrivateFile.makeDirectory(directory.path) }
+            try await disk.run(until: nil) { try PrivateFile.makeDirectory(directory.path) }
             return try await download(
                 request,
                 to: .directory(directory),
@@ -39,7 +39,7 @@ extension NetworkingComponent {
                 progress: progress
             )
         } catch {
-            try? await disk.run { try? FileManager.default.removeItem(at: directory) }
+            try? await disk.run(until: nil) { try? FileManager.default.removeItem(at: directory) }
             guard let fault = error as? FileFault else { throw error }
             throw NetworkingError(.storage, request: request, reason: fault.reason)
         }

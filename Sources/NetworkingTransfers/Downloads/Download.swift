@@ -124,7 +124,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         if let flaw = options.checksum?.flaw {
             throw failure(.invalidRequest, flaw)
         }
-        try await DiskQueue.run { try checkDestination() }
+        try await DiskQueue.run(until: nil) { try checkDestination() }
         let part = try await openPart()
         var request = request
         if let progress {

@@ -35,7 +35,7 @@ final class PartialFile: Sendable {
         for resource: String,
         _ policy: DownloadOptions.PartialFile
     ) async throws -> PartialFile {
-        try await DiskQueue.run { try PartialFile(at: path, for: resource, policy) }
+        try await DiskQueue.run(until: nil) { try PartialFile(at: path, for: resource, policy) }
     }
 
     private init(at path: String, for resource: String, _ policy: DownloadOptions.PartialFile) throws {
@@ -122,7 +122,7 @@ final class PartialFile: Sendable {
     /// - Parameter record: The metadata of the new file.
     /// - Throws: The error of the system for the partial file or for its record, or `CancellationError`.
     func begin(_ record: DownloadRecord) async throws {
-        try await disk.run { [self] in try beginNow(record) }
+        try await disk.run(until: nil) { [self] in try beginNow(record) }
     }
 
     private func beginNow(_ record: DownloadRecord) throws(FileFault) {
@@ -137,7 +137,7 @@ final class PartialFile: Sendable {
 
     /// Prepares for the bytes after the kept ones, and returns the updated metadata.
     func resume(with record: DownloadRecord, after count: Int64) async throws -> DownloadRecord {
-        try await disk.run { [self] in
+        try await disk.run(until: nil) { [self] in
             var record = try truncateNow(to: count, record)
             guard record.bootSession != BootSession.current else { return record }
             record.bootSession = BootSession.current
@@ -147,7 +147,7 @@ final class PartialFile: Sendable {
     }
 
     func write(_ data: Data, at position: Int64) async throws {
-        try await disk.run { [self] in try writeNow(data, at: position) }
+        try await disk.run(until: nil) { [self] in try writeNow(data, at: position) }
     }
 
     private func writeNow(_ data: Data, at position: Int64) throws(FileFault) {
@@ -162,7 +162,7 @@ final class PartialFile: Sendable {
 
     /// Cuts off the untrusted bytes after a length, and returns the metadata of the rest.
     func truncate(to length: Int64, _ record: DownloadRecord?) async throws -> DownloadRecord? {
-        try await disk.run { [self] () throws -> DownloadRecord? in
+        try await disk.run(until: nil) { [self] () throws -> DownloadRecord? in
             guard let record else {
                 try file.truncate(to: length)
                 return nil
@@ -184,7 +184,7 @@ final class PartialFile: Sendable {
 
     /// Returns the free space on the volume, in bytes; `nil` if it is not known.
     func freeBytes() async -> Int64? {
-        (try? await disk.run { [self] in file.freeBytes }) ?? nil
+        (try? await disk.run(until: nil) { [self] in file.freeBytes }) ?? nil
     }
 
     /// Waits for the disk, if enough was written since the last wait.
@@ -192,7 +192,7 @@ final class PartialFile: Sendable {
     /// - Returns: The metadata after the wait; `nil` if there was no wait.
     func synchronize(_ record: DownloadRecord, at count: Int64) async throws -> DownloadRecord? {
         guard count - record.synchronizedCount >= Self.synchronizedEvery else { return nil }
-        return try await disk.run { [self] in
+        return try await disk.run(until: nil) { [self] in
             var record = record
             try file.synchronize()
             record.synchronizedCount = count
@@ -209,7 +209,7 @@ final class PartialFile: Sendable {
         var position: Int64 = 0
         while true {
             try Task.checkCancellation()
-            let bytes = try await disk.run { [self, position] in
+            let bytes = try await disk.run(until: nil) { [self, position] in
                 try file.read(upTo: 1 << 20, at: position)
             }
             guard !bytes.isEmpty else { return function.finish() }
@@ -220,7 +220,7 @@ final class PartialFile: Sendable {
 
     /// Moves the complete file to its destination, and returns the path.
     func place(at destination: String, ifExists existingFile: ExistingFilePolicy) async throws -> String {
-        try await disk.run { [self] in
+        try await disk.run(until: nil) { [self] in
             try placeNow(at: destination, ifExists: existingFile)
         }
     }
@@ -252,7 +252,7 @@ final class PartialFile: Sendable {
     ///
     /// A cancelled caller does not wait for a slow disk; the file is closed after its last change.
     func close(isKept: Bool) async {
-        try? await disk.run { [self] in closeNow(isKept: isKept) }
+        try? await disk.run(until: nil) { [self] in closeNow(isKept: isKept) }
     }
 
     private func closeNow(isKept: Bool) {

@@ -72,7 +72,7 @@ final class StreamChannel: ResponseSink {
             return state.beginning
         }
         if let known { return try known.get() }
-        return try await wait.value { [self] in abandon() }
+        return try await wait.value(until: nil) { [self] in abandon() }
     }
 
     /// Returns the next chunk; `nil` after the last.

@@ -70,7 +70,7 @@ extension Transfer where Value == DownloadedFile {
         guard let pauses else { return nil }
         await pauses.pause()
         // The partial file must not be read on the caller's actor.
-        return (try? await DiskQueue.run { pauses.keptState() }) ?? nil
+        return (try? await DiskQueue.run(until: nil) { pauses.keptState() }) ?? nil
     }
 
     /// Resumes the transfer after a pause; otherwise does nothing.

@@ -66,7 +66,7 @@ final class TransferPauses: Sendable {
         }
         cancel?()
         // If the caller is cancelled while it waits, the transfer is still paused.
-        try? await wait?.value()
+        try? await wait?.value(until: nil)
     }
 
     func resume() {
@@ -89,7 +89,7 @@ final class TransferPauses: Sendable {
                 return state.isRunning
             }
             if mayRun { return }
-            try await wait.value()
+            try await wait.value(until: nil)
         }
     }
 

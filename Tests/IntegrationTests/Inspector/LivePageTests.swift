@@ -177,6 +177,25 @@ extension Loopback {
             }
         }
 
+        #if os(Linux)
+        @Test func portInUseLeavesNothingOpen() async throws {
+            func openFiles() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            }
+            try await inspector.withLivePage { url in
+                let port = try #require(url.port.map(UInt16.init))
+                let before = try openFiles()
+                for _ in 0..<200 {
+                    await #expect(throws: LivePageError.self) {
+                        try await NetworkInspector().withLivePage(port: port) { _ in }
+                    }
+                }
+                // Other tests open files at the same time.
+                #expect(try openFiles() < before + 100)
+            }
+        }
+        #endif
+
         @Test func cancellationReleasesThePort() async throws {
             let (urls, found) = AsyncStream.makeStream(of: URL.self)
             let serving = Task { [inspector] in try await inspector.serveLivePage { found.yield($0) } }

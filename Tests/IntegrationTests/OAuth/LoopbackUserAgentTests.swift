@@ -4,6 +4,7 @@ import Networking
 import NetworkingOAuth
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {

@@ -2,6 +2,7 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Mock responses that arrive in chunks, end early, are held, or never arrive.

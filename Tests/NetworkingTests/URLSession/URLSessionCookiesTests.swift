@@ -212,7 +212,7 @@ struct URLSessionCookiesTests {
         let url = try #require(URL(string: text))
         let response = try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil))
         try await (cookies ?? self.cookies)
-            .store(from: response, HTTPResponse(status: .ok, headerFields: [.setCookie: field]))
+            .store(from: response, HTTPResponse(status: .ok, headerFields: [.setCookie: field]), until: nil)
     }
 }
 #endif

@@ -21,7 +21,7 @@ struct DiskQueueTests {
 
     @Test func cancelledCallerDoesNotWaitForWorkThatRunsToItsEnd() async throws {
         let work = work("a")
-        let call = Task { try await DiskQueue.run(work) }
+        let call = Task { try await DiskQueue.run(until: nil, work) }
         try await eventually("the work has begun") { journal.entries == ["a begins"] }
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
@@ -33,7 +33,7 @@ struct DiskQueueTests {
     @Test func callerDoesNotWaitBeyondItsLimit() async throws {
         let (clock, work) = (ManualClock(), work("a"))
         let limit = ExchangeLimit(until: .seconds(1), on: .manual(clock))
-        let call = Task { try await DiskQueue.run(within: limit, work) }
+        let call = Task { try await DiskQueue.run(until: limit, work) }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(limit.isReached)
@@ -45,7 +45,7 @@ struct DiskQueueTests {
     @Test func quickWorkOfACancelledCallerIsCompleted() async throws {
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await DiskQueue.run { 1 }
+            return try await DiskQueue.run(until: nil) { 1 }
         }
         #expect(try await call.value == 1)
     }
@@ -54,7 +54,7 @@ struct DiskQueueTests {
         let queue = DiskQueue()
         for name in ["a", "b"] {
             let work = work(name)
-            let call = Task { try await queue.run(work) }
+            let call = Task { try await queue.run(until: nil, work) }
             if name == "a" {
                 try await eventually("the work has begun") { journal.entries == ["a begins"] }
             }
@@ -64,7 +64,7 @@ struct DiskQueueTests {
         #expect(journal.entries == ["a begins"])
         disk.signal()
         disk.signal()
-        try await queue.run {}
+        try await queue.run(until: nil) {}
         #expect(journal.entries == ["a begins", "a ends", "b begins", "b ends"])
     }
 

@@ -340,9 +340,50 @@ struct ExchangeLimitTests {
         try await transport.timeout(head: .seconds(1), idle: .seconds(1)).retry().deadline(.seconds(9))
             .environment(\.clock, clock).data(.lawful)
         try await transport.timeout(connect: .seconds(1)).environment(\.clock, clock).data(.lawful)
-        #expect(journal.entries == ["true", "true", "true"])
+        try await transport.timeout(.seconds(9)).timeout(head: .seconds(5)).environment(\.clock, clock).data(.lawful)
+        #expect(journal.entries == ["true", "true", "true", "true"])
         try await transport.delayed(by: .zero).timeout(idle: .seconds(1)).environment(\.clock, clock).data(.lawful)
         #expect(journal.entries.last == "false", "A modifier that does not know limits runs in a task.")
+    }
+
+    @Test func plainLimitInsideOfOneForPhasesEndsTheExchange() async throws {
+        let network = SilentTransport().timeout(.seconds(3)).timeout(head: .seconds(5))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.advance(by: .seconds(3), afterSleepers: 3)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(error?.reason.contains("3.0 seconds") == true)
+        #expect(clock.sleepers == 0)
+    }
+
+    /// A modifier that makes a call of its own, with a limit of its own.
+    private struct Aside: UpstreamLimited {
+        let journal: Journal
+
+        func send(
+            _ request: HTTPRequestData,
+            upstream: some NetworkingComponent
+        ) async throws -> HTTPResponseData {
+            let clock = NetworkEnvironment.current.clock
+            let network = SilentTransport(journal)
+            return try await network.send(request.besideStack, until: clock.now + .seconds(3), on: clock) { _ in
+                NetworkingError(.deadline, request: request)
+            }
+        }
+    }
+
+    /// It begins a new call, which does not know the limit, so a task is cancelled.
+    @Test func requestBesideAStackEndsAtItsLimit() async throws {
+        let journal = Journal()
+        let network = PromptTransport().modified(Aside(journal: journal)).timeout(.seconds(9))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.advance(by: .seconds(3), afterSleepers: 2)
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(journal.entries == ["no limit"])
+        #expect(clock.sleepers == 0)
     }
 
     @Test func silentPhaseEndsTheExchangeOfATransportThatEnforcesLimits() async throws {

@@ -222,7 +222,7 @@ struct StoreWaitTests {
             return { [transport] in _ = try await transport.data(request) }
         case .partialFile:
             let part = try await PartialFile.open(at: directory.appending(path: "part").path, for: "a", .resume)
-            return { [hang] in try await part.disk.run(hang) }
+            return { [hang] in try await part.disk.run(until: nil, hang) }
         }
     }
 
@@ -282,7 +282,7 @@ struct StoreWaitTests {
             let part = try await PartialFile.open(at: path, for: "a", .resume)
             try await part.begin(DownloadRecord(resource: "a", validator: nil, length: nil))
             let calls: [@Sendable () async throws -> Void] = [
-                { [hang] in try await part.disk.run(hang) },
+                { [hang] in try await part.disk.run(until: nil, hang) },
                 { try await part.write(Data("late".utf8), at: 0) },
                 {
                     await part.close(isKept: true)

@@ -64,7 +64,7 @@ struct ThrottledHammerTests {
         if random.once(in: 4) {
             // The maximum wait is over.
             await random.yield(upTo: 3)
-            limiter.leave(place, host, with: Refusal())
+            if place.wait.resume(with: .failure(Refusal())) { limiter.left(place, host) }
         }
         do {
             try await place.wait.value { limiter.left(place, host) }

@@ -275,7 +275,8 @@ struct ThrottledTests {
         let places = (0..<10_000).map { _ in limiter.enqueue(.normal, nil, refusal: CancellationError())! }
         let cancelled = Set(stride(from: 0, to: 10_000, by: 3))
         for number in cancelled {
-            limiter.leave(places[number], nil, with: CancellationError())
+            places[number].wait.resume(with: .failure(CancellationError()))
+            limiter.left(places[number], nil)
         }
         #expect(limiter.waiting == 10_000 - cancelled.count)
         let served = await withTaskGroup(of: Bool.self) { group in

@@ -1,21 +1,31 @@
-import NetworkingCore
 import Synchronization
 
-/// Tracks the phases of an attempt from the transport's events, and cancels the attempt when a phase takes too long.
+/// Tracks the phases of an exchange, and ends it when one of them takes too long.
 ///
-/// There is one alarm at a time. It is replaced only if it would ring too late. If it rings too early, because bytes
-/// have moved since, it checks the clock and is set again for the remaining time.
-final class PhaseWatch: Sendable {
+/// `timeout` learns of the phases from the events and the progress that a transport reports. A transport with its own
+/// limit for silence calls ``moved()`` and ``sinkIs(busy:)``.
+///
+/// There is one alarm at a time, from the moment at which a part of the exchange waits for the limit. It is replaced
+/// only if it would ring too late. If it rings too early, because bytes have moved since, it checks the clock and is
+/// set again for the remaining time.
+package final class PhaseWatch: Sendable {
     private let clock: NetworkClock
     private let state: Mutex<State>
 
-    init(limits: TimeLimits, clock: NetworkClock) {
+    package init(limits: TimeLimits, clock: NetworkClock) {
         self.clock = clock
         state = Mutex(State(limits: limits, start: clock.now))
     }
 
+    /// A limit was exceeded.
+    package struct Expiry: Error {
+        package let limit: TimeLimits.Name
+        /// The error of the exchange; `nil` if that was only a cancellation.
+        package let underlying: (any Error)?
+    }
+
     /// Returns the request with observers, progress handler and sink that report to this watch.
-    func watching(_ request: HTTPRequestData) -> HTTPRequestData {
+    private func watching(_ request: HTTPRequestData) -> HTTPRequestData {
         var watched = request
         if let sink = request.sink {
             let isReaderPaced = sink.isReaderPaced
@@ -33,52 +43,93 @@ final class PhaseWatch: Sendable {
         return watched
     }
 
-    /// Returns the time limit that this watch ends.
-    func limit(for request: HTTPRequestData) -> ExchangeLimit {
-        // The reader of a body may take any time.
-        let whole = request.sink?.isReaderPaced == true ? nil : state.withLock { $0.wholeDeadline }
+    /// Sends a request with the time limit that this watch ends.
+    ///
+    /// - Parameters:
+    ///   - request: The request. If it has a limit too, the earlier one ends it.
+    ///   - observesPhases: Whether the transport's events and progress report to this watch. If the sink is read at
+    ///     the reader's own speed, the limit of the whole attempt then ends with the head.
+    ///   - send: Sends the request with the limit.
+    /// - Returns: The response.
+    /// - Throws: ``Expiry`` if a limit of this watch was exceeded, or the error of the request.
+    package func limiting(
+        _ request: HTTPRequestData,
+        observingPhases observesPhases: Bool = false,
+        _ send: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        try Task.checkCancellation()
         let outer = request.exchangeLimit
+        let isReaderPaced = observesPhases && request.sink?.isReaderPaced == true
+        let limit = limit(isReaderPaced: isReaderPaced, inside: outer)
+        var limited = observesPhases ? watching(request) : request
+        limited.exchangeLimit = limit
+        state.withLock { $0.limit = limit }
+        defer { stop() }
+        do {
+            return try await send(limited)
+        } catch {
+            guard let name = expired ?? reached(limit, inside: outer), !Task.isCancelled else { throw error }
+            throw Expiry(limit: name, underlying: error is CancellationError ? nil : error)
+        }
+    }
+
+    /// Returns the time limit that this watch ends.
+    private func limit(isReaderPaced: Bool, inside outer: ExchangeLimit?) -> ExchangeLimit {
+        let whole = isReaderPaced ? nil : state.withLock { $0.wholeDeadline }
         let deadlines = [whole, outer.map { [clock] in clock.now + ($0.deadline - $0.clock.now) }]
-        let isOnSystemClock = clock.isSystem && outer?.isOnSystemClock != false
         return ExchangeLimit(
             endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited,
             on: clock,
-            isOnSystemClock: isOnSystemClock
+            isOnSystemClock: clock.isSystem && outer?.isOnSystemClock != false
         ) { [self] in
             let ends = [state.withLock { $0.next?.deadline }, outer.map { [clock] in clock.now + $0.timeLeft }]
             return ends.compactMap { $0 }.min()
+        } onAlarm: { [self] in
+            arm(inside: outer)
         }
     }
 
-    /// Starts the watch.
-    ///
-    /// - Parameter onExpiry: Cancels the attempt; called once, when a limit is exceeded.
-    func start(onExpiry: @escaping @Sendable () -> Void) {
-        let isExpired = state.withLock { state in
-            state.onExpiry = onExpiry
-            return state.expired != nil
+    /// Sets the alarms, because a part of the exchange waits for the limit.
+    private func arm(inside outer: ExchangeLimit?) {
+        guard let limit = state.withLock({ $0.arm() }) else { return }
+        if let alarm = outer?.alarm({ limit.end() }), !state.withLock({ $0.keepOuter(alarm) }) {
+            alarm.cancel()
         }
-        if isExpired {
-            onExpiry()
-        } else {
-            update { _, _ in }
-        }
+        update { _, _ in }
     }
 
-    /// Ends the watch.
-    func stop() {
-        state.withLock { $0.stop() }?.cancel()
+    /// Returns the limit that the client of a transport has reached before the watch noticed it.
+    private func reached(_ limit: ExchangeLimit, inside outer: ExchangeLimit?) -> TimeLimits.Name? {
+        guard limit.isReached, outer?.isReached != true else { return nil }
+        let now = clock.now
+        let next = state.withLock { $0.nextOrFailed }
+        if let next, outer.map({ next.deadline - now <= $0.timeLeft }) ?? true { return next.name }
+        outer?.reach()
+        return nil
+    }
+
+    private func stop() {
+        for alarm in state.withLock({ $0.stop() }) {
+            alarm.cancel()
+        }
     }
 
     /// The limit that was exceeded.
-    var expired: TimeLimits.Name? {
+    private var expired: TimeLimits.Name? {
         state.withLock { $0.expired }
     }
 
-    /// The limit that would be exceeded first, or would have been when the exchange failed, and the time until then.
-    var next: (name: TimeLimits.Name, timeLeft: Duration)? {
-        let now = clock.now
-        return state.withLock { $0.nextOrFailed }.map { ($0.name, $0.deadline - now) }
+    /// Records that bytes have moved.
+    package func moved() {
+        update { $0.enterBody(at: $1) }
+    }
+
+    /// Records whether the sink is busy, so that time without new bytes does not count.
+    package func sinkIs(busy isBusy: Bool) {
+        update { state, now in
+            state.isSinkBusy = isBusy
+            state.enterBody(at: now)
+        }
     }
 
     private func received(_ progress: TransferProgress) {
@@ -88,13 +139,6 @@ final class PhaseWatch: Sendable {
     private func offered(_ decision: SinkDecision, isReaderPaced: Bool) {
         guard case .take = decision, isReaderPaced else { return }
         update { state, now in state.paceByReader(at: now) }
-    }
-
-    private func sinkIs(busy isBusy: Bool) {
-        update { state, now in
-            state.isSinkBusy = isBusy
-            state.enterBody(at: now)
-        }
     }
 
     /// Changes the state and sets the alarm for the next deadline.
@@ -119,8 +163,9 @@ final class PhaseWatch: Sendable {
 
     private func ring(_ number: Int) {
         let now = clock.now
-        let (onExpiry, plan) = state.withLock { $0.ring(number, at: now) }
-        onExpiry?()
+        let (limit, outer, plan) = state.withLock { $0.ring(number, at: now) }
+        outer?.cancel()
+        limit?.end()
         set(plan)
     }
 
@@ -141,10 +186,13 @@ final class PhaseWatch: Sendable {
         /// Whether the sink is busy with a chunk, so that time without new bytes does not count.
         var isSinkBusy = false
 
-        var onExpiry: (@Sendable () -> Void)?
+        /// The limit that the watch ends; `nil` when the exchange is over.
+        var limit: ExchangeLimit?
         private(set) var expired: TimeLimits.Name?
         private var isOver = false
 
+        private var isArmed = false
+        private var outerAlarm: Alarm?
         private var alarm: Alarm?
         private var alarmMoment: Duration?
         private var alarmNumber = 0
@@ -239,9 +287,23 @@ final class PhaseWatch: Sendable {
             return phase
         }
 
+        /// Returns the limit if its alarms have to be set now.
+        mutating func arm() -> ExchangeLimit? {
+            guard !isOver, !isArmed else { return nil }
+            isArmed = true
+            return limit
+        }
+
+        /// Stores the alarm of the outer limit; returns `false` if it is no longer needed.
+        mutating func keepOuter(_ alarm: Alarm) -> Bool {
+            guard !isOver else { return false }
+            outerAlarm = alarm
+            return true
+        }
+
         /// Returns the alarm to set if the current one would ring too late.
         mutating func planAlarm() -> AlarmPlan? {
-            guard !isOver, let next else { return nil }
+            guard isArmed, !isOver, let next else { return nil }
             if let alarmMoment, alarmMoment <= next.deadline { return nil }
             alarmNumber += 1
             alarmMoment = next.deadline
@@ -256,27 +318,27 @@ final class PhaseWatch: Sendable {
             return false
         }
 
-        mutating func ring(_ number: Int, at now: Duration) -> ((@Sendable () -> Void)?, AlarmPlan?) {
-            guard !isOver, number == alarmNumber else { return (nil, nil) }
+        /// Returns the limit to end and the outer alarm to cancel if time is up, and otherwise the next alarm.
+        mutating func ring(_ number: Int, at now: Duration) -> (ExchangeLimit?, outer: Alarm?, AlarmPlan?) {
+            guard !isOver, number == alarmNumber else { return (nil, nil, nil) }
             (alarm, alarmMoment) = (nil, nil)
-            guard let next, next.deadline <= now else { return (nil, planAlarm()) }
+            guard let next, next.deadline <= now else { return (nil, nil, planAlarm()) }
             expired = next.name
-            let onExpiry = onExpiry
-            _ = stop()
-            return (onExpiry, nil)
+            let limit = limit
+            return (limit, stop().first, nil)
         }
 
-        mutating func stop() -> Alarm? {
+        /// Ends the watch, and returns the alarms to cancel.
+        mutating func stop() -> [Alarm] {
             isOver = true
-            onExpiry = nil
-            defer { (alarm, alarmMoment) = (nil, nil) }
-            return alarm
+            defer { (limit, alarm, alarmMoment, outerAlarm) = (nil, nil, nil, nil) }
+            return [alarm, outerAlarm].compactMap { $0 }
         }
     }
 }
 
 extension PhaseWatch: NetworkEventObserver {
-    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+    package func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         guard let event = event as? ExchangeEvent else { return }
         update { $0.observe(event, at: $1) }
     }
