@@ -1,6 +1,5 @@
 import FoundationForNetworking
 import NetworkingCore
-import NetworkingHAR
 import NetworkingObservability
 
 extension HTTPArchive {

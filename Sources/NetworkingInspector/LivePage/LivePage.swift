@@ -1,7 +1,6 @@
 #if Inspector
 import FlyingFox
 import Foundation
-import NetworkingHAR
 import NetworkingCore
 import Synchronization
 
