@@ -46,11 +46,9 @@ extension RequestOptionKey {
 
 /// The networks that a request may use.
 package struct NetworkAccess: Sendable, Hashable, Codable {
-    package var allowsCellular = true
-    package var allowsExpensive = true
-    package var allowsConstrained = true
-
-    package init() {}
+    var allowsCellular = true
+    var allowsExpensive = true
+    var allowsConstrained = true
 
     /// Returns the reason why a request may not be sent over a network; `nil` if it may.
     package func refusal(over status: ConnectivityStatus) -> String? {
