@@ -80,11 +80,9 @@ let extras: [Module] = [
         products: http,
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded", "NIOHPACK", "NIOHTTPCompression"] + nio]
     ),
-    // The HAR types of archives and cassettes. It is no product, because no other code uses them.
-    Module("NetworkingHAR", uses: base, products: http),
     Module(
         "NetworkingInspector",
-        uses: platform + ["NetworkingHAR", "NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
+        uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
         products: http + ["DequeModule"],
         traits: ["Inspector": ["FlyingFox"]]
     ),
@@ -122,7 +120,7 @@ let extras: [Module] = [
     Module(
         "NetworkingTesting",
         uses: base + [
-            "NetworkingAuthentication", "NetworkingHAR", "NetworkingMocking", "NetworkingResilience",
+            "NetworkingAuthentication", "NetworkingInspector", "NetworkingMocking", "NetworkingResilience",
             "NetworkingTestServer", "NetworkingTransfers",
         ],
         products: http + ["Logging"]
@@ -177,7 +175,7 @@ let tests: [Module] = [
     Module("NetworkingTests", uses: testing + [foundation], products: http + ["Logging"]),
     Module(
         "NetworkingInspectorTests",
-        uses: testing + ["NetworkingHAR", "NetworkingInspector"],
+        uses: testing + ["NetworkingInspector"],
         products: http,
         traits: ["Inspector": ["FlyingFox"]]
     ),

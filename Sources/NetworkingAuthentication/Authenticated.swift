@@ -176,7 +176,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         if Credentials.self == APIKeyCredentials.self, let key = store.credentials as? APIKeyCredentials,
             case .query(let name) = key.place
         {
-            request.settings.secretQueryItems.insert(name.lowercased())
+            request.markSecret(queryItem: name)
         }
     }
 

@@ -220,8 +220,8 @@ struct BackgroundDeparture {
             id: id,
             destination: destination,
             acceptedStatuses: prepared.acceptedStatuses,
-            secretQueryItems: prepared.settings.secretQueryItems,
-            hidesTarget: !prepared.settings.secretValues.isEmpty
+            secretQueryItems: prepared.secretQueryItems,
+            hidesTarget: prepared.hasSecrets
         )
     }
 }
@@ -246,8 +246,8 @@ extension HTTPRequestData {
             return
         }
         acceptedStatuses = record.acceptedStatuses
-        if !record.secretQueryItems.isEmpty {
-            settings.secretQueryItems = record.secretQueryItems
+        for name in record.secretQueryItems {
+            markSecret(queryItem: name)
         }
     }
 }

@@ -219,13 +219,8 @@ struct CacheRules: Sendable, Hashable {
     ///
     /// If two variants had the same id, each would replace the other in the store.
     static func id(of varying: [String: String]) -> UUID {
-        var digest = StableDigest()
-        for (name, value) in varying.sorted(by: { $0.key < $1.key }) {
-            digest.add(name)
-            digest.add(value)
-        }
-        let numbers = [digest.numbers.0, digest.numbers.1]
-        return numbers.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+        let numbers = StableDigest.numbers(of: varying.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })
+        return withUnsafeBytes(of: numbers) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
     /// Returns a field's value without insignificant differences: blanks around commas, and for languages and codings

@@ -18,7 +18,7 @@ extension CachedExchange {
             }
             response.cacheRecord = .forwarded(.method, response.status)
             guard response.status.code < 400 else { return response }
-            let isCurrent = cache.fetches.isCurrent(fetch.beginning, key.url)
+            let isCurrent = cache.invalidation.isCurrent(fetch.beginning, key.url)
             guard mayKeep, isCurrent, let get = exchange(forGetOf: response) else {
                 await cache.invalidate(after: response, to: self, since: fetch.change)
                 return response
@@ -51,7 +51,7 @@ extension CachedExchange {
         var get = request
         get.method = .get
         get.body = nil
-        return CachedExchange(cache: cache, key: key, request: get, glance: glance, values: values)
+        return CachedExchange(cache: cache, key: key, request: get, snapshot: snapshot, values: values)
     }
 }
 

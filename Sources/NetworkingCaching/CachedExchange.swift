@@ -8,7 +8,7 @@ struct CachedExchange: Sendable {
     let key: CacheKey
     let request: HTTPRequestData
     /// The state of the cache before the store was read.
-    let glance: CacheFetches.Glance
+    let snapshot: CacheInvalidation.Snapshot
     /// The values of the environment and of options on which responses depend, as a text; `nil` if there are none.
     let values: String?
     /// The credentials of the request.
@@ -36,7 +36,7 @@ struct CachedExchange: Sendable {
             cache: cache,
             key: key,
             request: request,
-            glance: glance,
+            snapshot: snapshot,
             values: values,
             credentials: credentials,
             seal: seal,
@@ -66,7 +66,7 @@ struct CachedExchange: Sendable {
             if needsDigests {
                 self = await cache.prepared(self)
             }
-            return reads ? await cache.entries(for: self, glance) : []
+            return reads ? await cache.entries(for: self, snapshot) : []
         }
         let isSettled = await cache.writes.settle(key.url)
         do {
@@ -75,7 +75,7 @@ struct CachedExchange: Sendable {
                 atMost: CacheWrites.readPatience
             ) { [self] in
                 let exchange = await cache.prepared(self)
-                return (exchange, reads && isSettled ? await cache.entries(for: exchange, glance) : [])
+                return (exchange, reads && isSettled ? await cache.entries(for: exchange, snapshot) : [])
             }
             self = exchange
             return entries
@@ -222,7 +222,7 @@ struct CachedExchange: Sendable {
     /// A fetch in progress.
     struct Fetch: Sendable {
         /// `nil` if the fetch is outdated from the start.
-        let beginning: CacheFetches.Beginning?
+        let beginning: CacheInvalidation.Beginning?
         /// The store's latest change at the start of the fetch, if its response may be stored.
         let change: StoreChange?
         let clock: NetworkClock
@@ -244,8 +244,8 @@ struct CachedExchange: Sendable {
         _ body: (Fetch) async throws -> Value
     ) async rethrows -> Value {
         let clock = NetworkEnvironment.current.clock
-        let beginning = cache.fetches.begin(key.url, since: glance)
-        defer { cache.fetches.end(key.url) }
+        let beginning = cache.invalidation.begin(key.url, since: snapshot)
+        defer { cache.invalidation.end(key.url) }
         let isKept = mayKeep && (request.cacheMode.writes || !entries.isEmpty)
         let change = isKept ? await cache.latestChange(after: entries, of: self) : nil
         return try await body(
@@ -254,7 +254,7 @@ struct CachedExchange: Sendable {
                 change: change,
                 clock: clock,
                 sent: clock.date,
-                storeCount: cache.fetches.storeCount(key.url)
+                storeCount: cache.invalidation.storeCount(key.url)
             )
         )
     }
@@ -372,7 +372,7 @@ struct CachedExchange: Sendable {
         let known = await cache.entries(for: self)
         for old in known where rules.matches(old, request, credentials) {
             // Another caller of the same exchange has stored this response.
-            if cache.fetches.storeCount(key.url) > fetch.storeCount, old.isSame(as: entry) { return nil }
+            if cache.invalidation.storeCount(key.url) > fetch.storeCount, old.isSame(as: entry) { return nil }
             if entry.part != nil, let combined = old.combined(with: entry) {
                 entry = combined
             } else if entry.part != nil, old.part == nil {
@@ -489,7 +489,7 @@ struct CachedExchange: Sendable {
         let isLate = rivals.contains {
             $0.requestDate > fetch.sent && $0.responseDate <= now && $0.facts.date >= entry.facts.date
         }
-        guard !isLate, cache.fetches.isCurrent(fetch.beginning, key.url) else { return .outdated }
+        guard !isLate, cache.invalidation.isCurrent(fetch.beginning, key.url) else { return .outdated }
         let others = replacesMatching ? rivals.filter { $0.id != entry.id } : []
         guard entry.cost <= cache.store.entryCostLimit else {
             for id in [entry.id] + others.map(\.id) {
@@ -499,12 +499,12 @@ struct CachedExchange: Sendable {
         }
         guard let change = fetch.change else { return .outdated }
         if let refusal = await cache.write(entry, self, since: change) { return refusal }
-        cache.fetches.noteStore(key.url)
+        cache.invalidation.noteStore(key.url)
         for old in others {
             await cache.remove(old.id, self)
         }
         // An entry that was removed during this write must not reappear.
-        guard cache.fetches.isCurrent(fetch.beginning, key.url) else {
+        guard cache.invalidation.isCurrent(fetch.beginning, key.url) else {
             await cache.remove(entry.id, self)
             return .outdated
         }

@@ -21,7 +21,7 @@ extension ResponseCache {
             cache: self,
             key: key,
             request: request,
-            glance: fetches.glance(),
+            snapshot: invalidation.snapshot(),
             values: identities.isEmpty ? nil : valueTexts.text(of: identities)
         )
     }
@@ -42,16 +42,17 @@ extension ResponseCache {
     ///
     /// They may be older than the response, which the caller receives.
     func refuse(_ url: String) -> CacheBypass {
-        _ = fetches.doom(url)
+        _ = invalidation.invalidate(url)
         return .store
     }
 
     /// Reads the entries of a request's URL that may be used for its user.
-    func entries(for exchange: CachedExchange, _ glance: CacheFetches.Glance? = nil) async -> [CachedEntry] {
+    func entries(for exchange: CachedExchange, _ snapshot: CacheInvalidation.Snapshot? = nil) async -> [CachedEntry] {
         let credentials = exchange.credentials
         guard exchange.hasStore, exchange.seal?.isUnstorable != true else { return [] }
         do {
-            if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(exchange.key) { return [] }
+            let snapshot = snapshot ?? invalidation.snapshot()
+            if snapshot.hasUnfinishedRemovals, try await !removeInvalid(exchange.key) { return [] }
             let entries = try await stored(for: exchange)
             // Most URLs have a single entry, which belongs to this user.
             if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
@@ -117,9 +118,9 @@ extension ResponseCache {
         guard let place = writes.place(for: url) else {
             return refuse(url)
         }
-        fetches.extend(url)
-        return await writes.run(place, isInline: store.isInMemory) { [fetches] in
-            defer { fetches.end(url) }
+        invalidation.extend(url)
+        return await writes.run(place, isInline: store.isInMemory) { [invalidation] in
+            defer { invalidation.end(url) }
             return await work()
         }
     }
@@ -184,7 +185,7 @@ extension ResponseCache {
         after response: HTTPResponseData?,
         to exchange: CachedExchange,
         since change: StoreChange? = nil,
-        then: @escaping @Sendable (CacheFetches.Beginning, StoreChange?) async -> CacheBypass? = { _, _ in nil }
+        then: @escaping @Sendable (CacheInvalidation.Beginning, StoreChange?) async -> CacheBypass? = { _, _ in nil }
     ) async -> CacheBypass? {
         let (request, key) = (exchange.request, exchange.key)
         var urls: Set = [key.url]
@@ -202,8 +203,8 @@ extension ResponseCache {
             }
         }
         // All URLs are marked before the first `await`.
-        let dooms = Dictionary(uniqueKeysWithValues: urls.map { ($0, fetches.doom($0)) })
-        let beginning = fetches.standing(of: key.url)
+        let removals = Dictionary(uniqueKeysWithValues: urls.map { ($0, invalidation.invalidate($0)) })
+        let beginning = invalidation.beginning(of: key.url)
         let refusal = await self.change(key.url) { [self] in
             let exchange = await prepared(exchange)
             var own = change
@@ -213,18 +214,18 @@ extension ResponseCache {
                 } else {
                     try await removeStored(key.url)
                 }
-                dooms[key.url].map { fetches.spare(key.url, $0) }
+                removals[key.url].map { invalidation.endRemoval(of: key.url, $0) }
             } catch {
                 own = nil
                 request.emit(CacheEvent.failed(error))
             }
             return await then(beginning, own)
         }
-        for (url, token) in dooms where url != key.url {
+        for (url, token) in removals where url != key.url {
             await self.change(url) { [self] in
                 do {
                     try await removeStored(url)
-                    fetches.spare(url, token)
+                    invalidation.endRemoval(of: url, token)
                 } catch {
                     request.emit(CacheEvent.failed(error))
                 }

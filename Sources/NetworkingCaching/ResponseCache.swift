@@ -16,7 +16,7 @@ import Synchronization
 public final class ResponseCache: Sendable {
     let store: any CacheStore
     let rules: CacheRules
-    let fetches = CacheFetches()
+    let invalidation = CacheInvalidation()
     /// The key for digests of credentials if the store has none.
     let ownDigestKey = CacheDigestKey()
     let valueTexts = ValueTexts()
@@ -62,7 +62,7 @@ public final class ResponseCache: Sendable {
     ///   store is in memory, a digest replaces the query of a URL with credentials.
     /// - Throws: The store's error, or `CancellationError` if the caller is cancelled; the removal continues then.
     public func removeAll(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
-        let token = fetches.doom(where: isUnwanted)
+        let token = invalidation.invalidate(where: isUnwanted)
         try await StoreWait.run(until: nil) { [self] in try await carryOut(token, isUnwanted) }
     }
 
@@ -78,12 +78,12 @@ public final class ResponseCache: Sendable {
 
     private func carryOut(_ token: UInt64, _ isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
         // A fetch that began during the removal may have read an entry before it was removed.
-        defer { fetches.outdateAll() }
+        defer { invalidation.outdateAll() }
         do {
             try await store.removeAll(where: isUnwanted)
-            fetches.end(token, hasFailed: false)
+            invalidation.endRemoval(token, hasFailed: false)
         } catch {
-            fetches.end(token, hasFailed: true)
+            invalidation.endRemoval(token, hasFailed: true)
             throw error
         }
     }
@@ -91,15 +91,15 @@ public final class ResponseCache: Sendable {
     /// Carries out earlier removals that failed, if they concern a key.
     ///
     /// Returns whether the stored entries of the key may be used: `false` while another task is removing them.
-    func removeDoomed(_ key: CacheKey) async throws -> Bool {
-        switch fetches.doom(of: key) {
+    func removeInvalid(_ key: CacheKey) async throws -> Bool {
+        switch invalidation.unfinishedRemovals(of: key) {
         case .none: return true
         case .url(let token):
             try await removeStored(key.url)
-            fetches.spare(key.url, token)
+            invalidation.endRemoval(of: key.url, token)
             return true
         case .several(let removals):
-            for removal in removals where fetches.claim(removal.token) {
+            for removal in removals where invalidation.takeOver(removal.token) {
                 try await carryOut(removal.token, removal.isUnwanted)
             }
             return false
@@ -109,10 +109,10 @@ public final class ResponseCache: Sendable {
     /// Removes the responses of a URL, and prevents requests in flight from storing theirs.
     func remove(url: String) async throws {
         // The entries must not be used until they are removed, even if the store cannot remove them now.
-        let token = fetches.doom(url)
+        let token = invalidation.invalidate(url)
         try await StoreWait.run(until: nil) { [self] in
             try await removeStored(url)
-            fetches.spare(url, token)
+            invalidation.endRemoval(of: url, token)
         }
     }
 

@@ -1,7 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
 
 /// The rules for storing and showing the messages of a call.
 struct CaptureRules: Sendable {

@@ -8,12 +8,8 @@ struct ProviderError {
 
     /// Creates the error, with secrets redacted in case the provider repeats them.
     init(code: String?, explanation: String?, redacting secrets: [String]) {
-        var values = SecretValues()
-        for secret in secrets {
-            values.insert(secret)
-        }
         let printable = { (text: String, limit: Int) in
-            PrintableText.cut(PrintableText.singleLine(values.redacted(in: text)), to: limit)
+            PrintableText.cut(PrintableText.singleLine(text.redacting(secrets)), to: limit)
         }
         self.code = code.flatMap { $0.isEmpty ? nil : printable($0, 64) }
         self.explanation = explanation.flatMap { $0.isEmpty ? nil : printable($0, 200) }

@@ -27,11 +27,6 @@ extension HTTPRequestData {
         let url = "\(scheme ?? "https")://\(shown)\(target == "*" ? "" : target)"
         return PrintableText.singleLine(url.replacing(Redaction.placeholder, with: "REDACTED"))
     }
-
-    /// Whether a listener of a given type receives the events of this stack.
-    func hasStackObserver<Observer: NetworkEventObserver>(_ type: Observer.Type) -> Bool {
-        openPassage.observers.all.contains { $0 is Observer }
-    }
 }
 
 extension Redaction {

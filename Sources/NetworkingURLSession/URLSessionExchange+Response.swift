@@ -109,11 +109,11 @@ extension URLSessionExchange {
         return head
     }
 
-    /// The content codings that the request or the session accepts; `nil` where URLSession checks coded bodies to their
-    /// end.
-    var acceptedCodings: [AcceptedCodings]? {
+    /// The fields with the codings that the request or the session accepts; `nil` where URLSession checks coded bodies
+    /// to their end.
+    var acceptedCodings: [String]? {
         #if canImport(FoundationNetworking)
-        [request.headerFields[.acceptEncoding], sessionAcceptEncoding].compactMap { $0.map { AcceptedCodings($0) } }
+        [request.headerFields[.acceptEncoding], sessionAcceptEncoding].compactMap { $0 }
         #else
         nil
         #endif

@@ -110,7 +110,7 @@ package struct ReceivedHead {
         } else {
             encodedLength = nil
         }
-        guard !codings.content.isEmpty, codings.areDecoded(by: Self.knownCodings) else {
+        guard codings.areDecoded(by: Self.knownCodings) else {
             decodedCoding = nil
             return
         }
@@ -135,10 +135,10 @@ package struct ReceivedHead {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - accepted: The content codings that the request and the session accept; `nil` if URLSession checks coded
-    ///     bodies to their end.
+    ///   - accepted: The fields of the request and the session with the codings that they accept; `nil` if URLSession
+    ///     checks coded bodies to their end.
     /// - Returns: The error.
-    func refusal(of request: HTTPRequestData, accepting accepted: [AcceptedCodings]?) -> NetworkingError? {
+    func refusal(of request: HTTPRequestData, accepting accepted: [String]?) -> NetworkingError? {
         guard !codings.isEmpty else { return nil }
         do {
             let decoded = try request.codingsToDecode(
@@ -148,7 +148,7 @@ package struct ReceivedHead {
                 of: http
             )
             guard let accepted, !decoded.isEmpty, encodedLength != 0,
-                !accepted.contains(where: { $0.contains(decoded) })
+                !accepted.contains(where: codings.areAccepted)
             else { return nil }
             return request.unverifiableCoding(codings.text, of: http)
         } catch {

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Networking
-import NetworkingHAR
 import NetworkingTesting
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import Networking
-import NetworkingHAR
 import NetworkingTesting
 import TestSupport
 import Testing
@@ -340,11 +339,7 @@ struct HTTPArchiveTests {
 extension HAR.Request {
     fileprivate static func with(body: String) -> HAR.Request {
         var request = HAR.Request(method: "POST", url: "https://a.example/")
-        request.postData = HAR.PostData(
-            .data(Data(body.utf8), contentType: "text/plain"),
-            mimeType: "text/plain",
-            .standard
-        )
+        request.postData = HAR.PostData(Data(body.utf8), mimeType: "text/plain", .standard)
         return request
     }
 }

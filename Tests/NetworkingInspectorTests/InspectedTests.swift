@@ -5,7 +5,6 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import NetworkingHAR
 @testable import NetworkingInspector
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

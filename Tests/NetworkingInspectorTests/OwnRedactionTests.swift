@@ -1,10 +1,10 @@
 import Foundation
 import HTTPTypes
 import Networking
-import NetworkingHAR
-import NetworkingInspector
 import NetworkingTesting
 import Testing
+
+@testable import NetworkingInspector
 
 /// An app's own redaction rules, errors of archives, and connection timings.
 @Suite(.timeLimit(.minutes(5)))

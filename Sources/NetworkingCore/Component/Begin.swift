@@ -4,7 +4,7 @@ extension NetworkingComponent {
     /// The whole chain rewrites the request, which is then checked, marked and sent. A collected body is delivered to
     /// the sink unless the transport has offered it. The parts upstream find the mark and only pass the request on.
     @usableFromInline
-    package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+    func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         try await carry(try prepared(request), for: request)
     }
 

@@ -187,12 +187,12 @@ extension Duration {
     /// A century, because the system's clock traps on moments outside the range of its nanoseconds.
     ///
     /// A caller that sleeps for `.seconds(Int64.max)` intends to sleep forever.
-    package static let farthest = Duration.seconds(100 * 365 * 86_400)
+    static let farthest = Duration.seconds(100 * 365 * 86_400)
 
     /// The duration, shortened to a century in either direction, so that it can be added to any moment of a clock.
     ///
     /// Decoded durations may be longer than any number of seconds.
-    package var bounded: Duration {
+    var bounded: Duration {
         min(max(self, .zero - .farthest), .farthest)
     }
 }

@@ -1,6 +1,6 @@
 /// Values of any type, each stored under a key, for request options, response metadata and the environment.
 @usableFromInline
-package struct TypedValues: Sendable {
+struct TypedValues: Sendable {
     // An array, because a request rarely has more than a few values, and a linear search of those is faster than
     // hashing.
     @usableFromInline var entries: [Entry] = []
@@ -32,7 +32,7 @@ package struct TypedValues: Sendable {
 
     // Inlinable, so that reading a value from another module costs no more than from this one.
     @inlinable
-    package func value<Value: Sendable>(for key: ObjectIdentifier, as type: Value.Type) -> Value? {
+    func value<Value: Sendable>(for key: ObjectIdentifier, as type: Value.Type) -> Value? {
         // By index, because copying an entry takes as long as all the rest.
         for index in entries.indices where entries[index].identifier == key {
             // The key fixes the value type, and `set` is the only writer. A checked cast has the same result, but takes
@@ -210,7 +210,7 @@ final class Box<Value: Sendable>: ValueBox {
 
 /// A value behind a single reference, which is copied when it is changed while shared.
 @usableFromInline
-package struct CopyOnWrite<Value: Sendable>: Sendable {
+struct CopyOnWrite<Value: Sendable>: Sendable {
     @usableFromInline var storage: Storage
 
     @inlinable
@@ -218,7 +218,7 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
         storage = Storage(value)
     }
 
-    @inlinable package var value: Value {
+    @inlinable var value: Value {
         _read { yield storage.value }
         _modify {
             if !isKnownUniquelyReferenced(&storage) {

@@ -88,7 +88,7 @@ package struct Authority {
     ///
     /// Other names count as another machine. A system asks DNS for `api.localhost` and `localhost.`, although RFC 6761
     /// section 6.3 forbids it. So do `0.0.0.0` and `::`, which are no destinations (RFC 1122 section 3.2.1.3).
-    package var isLoopback: Bool {
+    var isLoopback: Bool {
         address?.isLoopback ?? (host.lowercased() == "localhost")
     }
 

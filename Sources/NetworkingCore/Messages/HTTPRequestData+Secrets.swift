@@ -19,6 +19,21 @@ extension HTTPRequestData {
         settings.secretValues.insert(value)
     }
 
+    /// Redacts the values of the query items with a name, in addition to those of the rules.
+    package mutating func markSecret(queryItem name: String) {
+        settings.secretQueryItems.insert(name.lowercased())
+    }
+
+    /// The names, in lower case, of the query items that were marked on this request.
+    package var secretQueryItems: Set<String> {
+        box?.value.secretQueryItems ?? []
+    }
+
+    /// Whether texts were marked on this request.
+    package var hasSecrets: Bool {
+        box?.value.secretValues.isEmpty == false
+    }
+
     /// Returns a text in which the texts that were marked on this request are redacted.
     package func redactingMarkedSecrets(in text: String) -> String {
         guard let box, !box.value.secretValues.isEmpty else { return text }

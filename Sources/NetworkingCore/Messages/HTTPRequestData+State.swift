@@ -1,11 +1,11 @@
 extension HTTPRequestData {
     /// What is known about the message of a request.
     @usableFromInline
-    package struct State: OptionSet, Sendable {
-        @usableFromInline package let rawValue: UInt8
+    struct State: OptionSet, Sendable {
+        @usableFromInline let rawValue: UInt8
 
         @usableFromInline
-        package init(rawValue: UInt8) {
+        init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 

@@ -40,12 +40,17 @@ extension HTTPRequestData {
     /// The options; `nil` if none has been set.
     ///
     /// Read single options through this property, so that only the one option is copied.
-    @inlinable package var box: CopyOnWrite<RequestSettings>? {
+    @inlinable var box: CopyOnWrite<RequestSettings>? {
         _read { yield content.value.options }
     }
 
+    /// Whether an option has been set, without which each has its default.
+    @inlinable package var hasOptions: Bool {
+        content.value.options != nil
+    }
+
     /// The options, created when they are first written.
-    package var settings: RequestSettings {
+    var settings: RequestSettings {
         _read {
             if content.value.options != nil {
                 yield content.value.options!.value

@@ -41,7 +41,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     // One reference, because a stack copies a request about thirty times for each call.
     @usableFromInline var content: CopyOnWrite<Content>
-    @usableFromInline package var state: State = []
+    @usableFromInline var state: State = []
     @usableFromInline var destination = Destination()
     @usableFromInline var place = Place.outside
     /// What a stack has added; `nil` outside of a stack.

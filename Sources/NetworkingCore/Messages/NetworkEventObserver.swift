@@ -66,16 +66,10 @@ extension NetworkEventObserver {
 }
 
 /// The listeners of a request, in the order in which they were added.
-package struct NetworkEventObservers: Sendable {
-    package private(set) var all: [any NetworkEventObserver] = []
+struct NetworkEventObservers: Sendable {
+    private(set) var all: [any NetworkEventObserver] = []
     /// Whether one of them needs events.
     fileprivate private(set) var observeEvents = false
-
-    package init(_ observers: any NetworkEventObserver...) {
-        for observer in observers {
-            append(observer)
-        }
-    }
 
     mutating func append(_ observer: some NetworkEventObserver) {
         all.append(observer)
@@ -96,6 +90,18 @@ extension HTTPRequestData {
         } else {
             settings.observers.append(observer)
         }
+    }
+
+    /// Replaces all listeners of the request, its caller's and those of its stack.
+    package mutating func replaceObservers(with observer: some NetworkEventObserver) {
+        settings.observers = NetworkEventObservers()
+        settings.observers.append(observer)
+        openPassage.observers = NetworkEventObservers()
+    }
+
+    /// Whether a modifier has added a listener of a type.
+    package func hasStackObserver<Observer: NetworkEventObserver>(_ type: Observer.Type) -> Bool {
+        passage?.value.observers.all.contains { $0 is Observer } ?? false
     }
 
     /// Whether the request has observers, which may need no events.

@@ -4,26 +4,9 @@
 /// ``shared(recordingInto:)`` and ``inBackground`` state its value. Every other copy either keeps the whole passage or
 /// removes it.
 @usableFromInline
-package struct Passage: Sendable {
-    /// The work that parts further out do, so that those further in leave it out.
-    package struct Handled: OptionSet, Sendable {
-        package let rawValue: UInt8
-
-        package init(rawValue: UInt8) {
-            self.rawValue = rawValue
-        }
-
-        /// A modifier follows the redirects, so the transport does not need to.
-        package static let redirects = Handled(rawValue: 1)
-        /// A modifier ends an exchange that is silent for too long, so the transport does not need to.
-        package static let silence = Handled(rawValue: 2)
-        /// A modifier handles the Authorization field itself.
-        package static let authorization = Handled(rawValue: 4)
-        /// A modifier handles the cookies, so the transport does not use its own storage.
-        package static let cookies = Handled(rawValue: 8)
-    }
-
-    var handled: Handled
+struct Passage: Sendable {
+    /// The work that parts further out do, so that those further in leave it out: a bit for each ``HandledWork``.
+    var handled: UInt8
     /// The time limit of the exchange.
     @usableFromInline var limit: ExchangeLimit?
     /// The limiters with a permit for the request.
@@ -31,7 +14,7 @@ package struct Passage: Sendable {
     /// The recorder of the call; `nil` if the call is not measured.
     @usableFromInline var recorder: (any CallRecording)?
     /// The listeners that the modifiers have added.
-    package var observers: NetworkEventObservers
+    var observers: NetworkEventObservers
     /// The trace of the request's exchanges.
     var trace: (any RequestTrace)?
     /// The number that identifies the last exchange to listeners; 0 if the request has no listeners.
@@ -42,10 +25,22 @@ package struct Passage: Sendable {
     @usableFromInline var options: TypedValues
 }
 
+/// Work that a part of the stack does for those further in.
+package enum HandledWork: UInt8, CaseIterable {
+    /// A modifier follows the redirects, so the transport does not need to.
+    case redirects = 1
+    /// A modifier ends an exchange that is silent for too long, so the transport does not need to.
+    case silence = 2
+    /// A modifier handles the Authorization field itself.
+    case authorization = 4
+    /// A modifier handles the cookies, so the transport does not use its own storage.
+    case cookies = 8
+}
+
 extension Passage {
     /// The passage of a request to which no stack has added anything.
-    package static let none = Passage(
-        handled: [],
+    static let none = Passage(
+        handled: 0,
         limit: nil,
         permits: nil,
         recorder: nil,
@@ -63,7 +58,7 @@ extension Passage {
     func shared(recordingInto recorder: (any CallRecording)?) -> Passage {
         Passage(
             // The exchange must not end with its creator's timeout while other callers wait.
-            handled: handled.subtracting(.silence),
+            handled: handled & ~HandledWork.silence.rawValue,
             limit: nil,
             permits: permits,
             recorder: recorder,
@@ -79,7 +74,7 @@ extension Passage {
     var inBackground: Passage {
         Passage(
             // A timeout further out has ended with the caller's exchange.
-            handled: handled.subtracting(.silence),
+            handled: handled & ~HandledWork.silence.rawValue,
             limit: nil,
             permits: nil,
             recorder: nil,
@@ -97,7 +92,7 @@ extension Passage {
 
 extension HTTPRequestData {
     /// The passage, which is created when it is first changed.
-    package var openPassage: Passage {
+    var openPassage: Passage {
         _read {
             if passage != nil {
                 yield passage!.value
@@ -122,14 +117,14 @@ extension HTTPRequestData {
     }
 
     /// Returns whether a part further out does some work.
-    package func isHandled(_ work: Passage.Handled) -> Bool {
-        passage?.value.handled.contains(work) ?? false
+    package func isHandled(_ work: HandledWork) -> Bool {
+        (passage?.value.handled ?? 0) & work.rawValue != 0
     }
 
     /// Records that a part of the stack does some work, so that the parts upstream leave it out.
-    package mutating func handle(_ work: Passage.Handled) {
+    package mutating func handle(_ work: HandledWork) {
         guard !isHandled(work) else { return }
-        openPassage.handled.insert(work)
+        openPassage.handled |= work.rawValue
     }
 
     /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.

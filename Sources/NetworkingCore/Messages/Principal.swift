@@ -85,7 +85,7 @@ public struct Principal: Sendable, Hashable {
     ///
     /// A server may change a cookie in any response, for example in one that redirects the request or that is retried.
     /// Signing out removes the cookies, and the next ones belong to another session.
-    package func isSame(as other: Principal) -> Bool {
+    func isSame(as other: Principal) -> Bool {
         if self == other { return true }
         guard let parts = cookieParts, let others = other.cookieParts else {
             // The user stays the same when a session gets its first cookie or loses its last one.

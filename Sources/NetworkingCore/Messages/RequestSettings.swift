@@ -5,24 +5,24 @@ import HTTPTypes
 /// The latter are fields, because setting a field needs no further allocation. All options that an app sets are in
 /// ``custom``, by their declarations.
 @usableFromInline
-package struct RequestSettings: Sendable {
+struct RequestSettings: Sendable {
     static let defaults = RequestSettings()
 
     /// The longest limit of the stack's `timeout` modifiers.
     var allowedSilence: Duration?
     // Not an option, because `redirected` sets it for every request.
-    package var redirects: RedirectPolicy?
+    var redirects: RedirectPolicy?
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var decoder: (any BodyDecoder)?
-    package var observers = NetworkEventObservers()
+    var observers = NetworkEventObservers()
     /// The names, in lower case, of query items with secret values, in addition to those of the rules.
-    package var secretQueryItems: Set<String> = []
+    var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they occur.
-    package var secretValues = SecretValues()
-    @usableFromInline package var custom = TypedValues()
+    var secretValues = SecretValues()
+    @usableFromInline var custom = TypedValues()
     /// The options with which the request was stored, by their names, until they are set again.
-    @usableFromInline package var unread: [String: StoredOption] = [:]
+    @usableFromInline var unread: [String: StoredOption] = [:]
 
     /// The values by which requests are compared before they share an exchange or a stored response.
     var identities: ValueIdentities {

@@ -6,7 +6,7 @@ import Synchronization
 /// It stays as it is until the option is read, because the text of a request names options, and only the declaration of
 /// an option knows its type.
 @usableFromInline
-package struct StoredOption: Codable, Sendable {
+struct StoredOption: Codable, Sendable {
     /// The value as JSON.
     let value: String
     let affects: OptionEffect

@@ -46,11 +46,9 @@ extension RequestOptionKey {
 
 /// The networks that a request may use.
 package struct NetworkAccess: Sendable, Hashable, Codable {
-    package var allowsCellular = true
-    package var allowsExpensive = true
-    package var allowsConstrained = true
-
-    package init() {}
+    var allowsCellular = true
+    var allowsExpensive = true
+    var allowsConstrained = true
 
     /// No network for which a request can say whether it may use it.
     fileprivate static let none: NetworkAccess = {

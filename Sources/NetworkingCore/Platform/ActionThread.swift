@@ -22,7 +22,7 @@ package final class ActionThread: Sendable {
     }
 
     /// Runs actions after those that were added before, and does not wait for them.
-    package func run(_ actions: some Collection<@Sendable () -> Void>) {
+    func run(_ actions: some Collection<@Sendable () -> Void>) {
         guard !actions.isEmpty else { return }
         let worker = state.withLock { state in
             state.actions.append(contentsOf: actions)

@@ -1,15 +1,13 @@
 /// Texts that are secret wherever they occur, in any encoding.
-package struct SecretValues: Sendable, Hashable {
+struct SecretValues: Sendable, Hashable {
     /// The longest first, because one value may begin with another.
     private(set) var values: [[UInt8]] = []
 
-    package var isEmpty: Bool {
+    var isEmpty: Bool {
         values.isEmpty
     }
 
-    package init() {}
-
-    package mutating func insert(_ value: String) {
+    mutating func insert(_ value: String) {
         let value = Array(value.utf8)
         guard !value.isEmpty, !values.contains(value) else { return }
         values.append(value)
@@ -22,7 +20,7 @@ package struct SecretValues: Sendable, Hashable {
     }
 
     /// Returns a text with each of the values replaced by the placeholder.
-    package func redacted(in text: String) -> String {
+    func redacted(in text: String) -> String {
         guard !isEmpty, let bytes = redacted(in: Array(text.utf8)) else { return text }
         return String(decoding: bytes, as: UTF8.self)
     }
@@ -136,5 +134,16 @@ package struct SecretValues: Sendable, Hashable {
             let low = Hexadecimal.value(of: text[start + 1])
         else { return nil }
         return high << 4 | low
+    }
+}
+
+extension String {
+    /// Returns the text with each of some secrets replaced by the placeholder, in whatever encoding it occurs.
+    package func redacting(_ secrets: [String]) -> String {
+        var values = SecretValues()
+        for secret in secrets {
+            values.insert(secret)
+        }
+        return values.redacted(in: self)
     }
 }

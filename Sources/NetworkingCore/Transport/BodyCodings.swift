@@ -6,7 +6,7 @@ package import HTTPTypes
 /// unchecked body that looks like a valid one.
 package struct BodyCodings: Sendable, Equatable {
     /// The maximum number of content codings of a body, which is that of libcurl.
-    package static let maximumCount = 5
+    fileprivate static let maximumCount = 5
 
     /// The names of IANA's registry of content codings, without aliases.
     fileprivate static let registered: Set = [
@@ -16,10 +16,10 @@ package struct BodyCodings: Sendable, Equatable {
     /// The content codings in lower case, in the order in which the server applied them (RFC 9110 section 8.4).
     ///
     /// `identity` and empty members are left out, and `x-gzip` is `gzip`.
-    package let content: [String]
+    let content: [String]
 
     /// The transfer codings besides a final `chunked`, which only frames the body (RFC 9112 section 6.1).
-    package let transfer: [String]
+    let transfer: [String]
 
     /// Whether `chunked` frames the body.
     package let isChunked: Bool
@@ -52,9 +52,14 @@ package struct BodyCodings: Sendable, Equatable {
     /// Returns whether a transport can decode the content codings.
     ///
     /// - Parameter known: The codings that the transport decodes.
-    /// - Returns: `true` if it knows all of them and they are not too many.
+    /// - Returns: `true` if there are any, it knows all of them, and they are not too many.
     package func areDecoded(by known: Set<String>) -> Bool {
-        content.count <= Self.maximumCount && content.allSatisfy(known.contains)
+        !content.isEmpty && content.count <= Self.maximumCount && content.allSatisfy(known.contains)
+    }
+
+    /// Returns whether an Accept-Encoding field accepts all content codings; it never needs to name `identity`.
+    package func areAccepted(by field: String) -> Bool {
+        AcceptedCodings(field).contains(content)
     }
 
     /// Returns the name of a coding without its alias (RFC 9110 section 8.4.1).
@@ -105,7 +110,7 @@ extension HTTPRequestData {
     }
 
     /// Returns whether the request's own Accept-Encoding names all of these codings.
-    package func accepts(_ codings: [String]) -> Bool {
+    private func accepts(_ codings: [String]) -> Bool {
         headerFields[.acceptEncoding].map { AcceptedCodings($0).contains(codings) } ?? false
     }
 
@@ -122,11 +127,11 @@ extension HTTPRequestData {
 }
 
 /// The codings that an Accept-Encoding field accepts (RFC 9110 section 12.5.3).
-package struct AcceptedCodings: Sendable {
+private struct AcceptedCodings: Sendable {
     private var isAccepted: [String: Bool] = [:]
 
     /// Reads the value of the field.
-    package init(_ field: String) {
+    init(_ field: String) {
         for member in field.split(separator: ",") {
             let parts = member.split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
             guard let name = parts.first, !name.isEmpty else { continue }
@@ -136,7 +141,7 @@ package struct AcceptedCodings: Sendable {
     }
 
     /// Returns whether the field accepts all of these codings; it never needs to name `identity`.
-    package func contains(_ codings: [String]) -> Bool {
+    func contains(_ codings: [String]) -> Bool {
         codings.allSatisfy { isAccepted[$0] ?? isAccepted["*"] ?? false }
     }
 }

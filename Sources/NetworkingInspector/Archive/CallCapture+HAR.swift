@@ -1,7 +1,6 @@
 import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
 import NetworkingObservability
 
 extension CallCapture {

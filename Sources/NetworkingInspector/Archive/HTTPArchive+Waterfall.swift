@@ -1,6 +1,5 @@
 import FoundationForNetworking
 import NetworkingCore
-import NetworkingHAR
 import NetworkingObservability
 
 extension HTTPArchive {
@@ -37,8 +36,7 @@ extension HTTPArchive {
                 note: entry.outcome
             )
         }
-        let whole = rows.map(\.end).max() ?? .zero
-        return TextWaterfall.text(for: rows, of: whole, width: width)
+        return TextWaterfall.text(for: rows, width: width)
     }
 }
 

@@ -1,6 +1,5 @@
 public import FoundationForNetworking
 public import NetworkingCore
-import NetworkingHAR
 
 /// An HTTP archive (HAR 1.2): the calls of a session, to store, share or display.
 ///

@@ -3,7 +3,6 @@ import FlyingFox
 import Foundation
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
 import NetworkingLoopback
 import Synchronization
 

@@ -1,7 +1,6 @@
 public import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
 
 /// The page that shows an archive, as a report or live.
 struct InspectorPage {

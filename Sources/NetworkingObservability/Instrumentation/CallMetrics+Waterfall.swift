@@ -84,8 +84,7 @@ extension SessionInstrument {
         precondition(width > 0, "width must be greater than zero (is \(width))")
         // The calls are stored in the order of their end.
         let calls = recent.sorted { $0.log.start < $1.log.start }
-        guard let start = calls.first?.log.start, let end = calls.map(\.log.end).max() else { return "no calls" }
-        let whole = Duration.nanoseconds(end - start)
+        guard let start = calls.first?.log.start else { return "no calls" }
         let rows = calls.map { call in
             TextWaterfall.Row(
                 title: "  \(call.request.method) \(call.shownTarget)",
@@ -94,7 +93,7 @@ extension SessionInstrument {
                 note: call.summary
             )
         }
-        return TextWaterfall.text(for: rows, of: whole, width: width)
+        return TextWaterfall.text(for: rows, width: width)
     }
 }
 

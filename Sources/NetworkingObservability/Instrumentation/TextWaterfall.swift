@@ -15,13 +15,14 @@ package enum TextWaterfall {
             self.note = note
         }
 
-        package var end: Duration {
+        var end: Duration {
             offset + duration
         }
     }
 
-    /// Returns the calls of a session as text, with their number.
-    package static func text(for calls: [Row], of whole: Duration, width: Int) -> String {
+    /// Returns the calls of a session as text, with their number, up to the end of the last one.
+    package static func text(for calls: [Row], width: Int) -> String {
+        let whole = calls.map(\.end).max() ?? .zero
         let headline = "\(calls.count) call\(calls.count == 1 ? "" : "s") in \(whole.milliseconds)"
         return ([headline] + lines(for: calls, of: whole, width: width)).joined(separator: "\n")
     }

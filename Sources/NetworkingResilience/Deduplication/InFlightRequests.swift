@@ -196,8 +196,7 @@ final class Audience: NetworkEventObserver {
     /// Returns the request for the exchange, which reports to this audience and not to its creator's listeners.
     func observing(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
-        request.settings.observers = NetworkEventObservers(self)
-        request.openPassage.observers = NetworkEventObservers()
+        request.replaceObservers(with: self)
         request.progressHandler = { [self] progress in
             let (listeners, number) = state.withLock { state in
                 state.progress = progress

@@ -5,7 +5,7 @@ extension TimeLimits {
     ///
     /// Limits of the request itself take precedence.
     func replaced(by request: HTTPRequestData) -> TimeLimits {
-        guard request.box != nil else { return self }
+        guard request.hasOptions else { return self }
         return TimeLimits(
             whole: request.timeout ?? whole,
             connect: request.connectTimeout ?? connect,

@@ -46,15 +46,15 @@ extension TestResponse {
     }
 
     /// The point and the manner of a disconnect.
-    public struct Disconnect: Sendable {
+    struct Disconnect: Sendable {
         /// The effect on the connection.
-        public let effect: SocketEffect
+        let effect: SocketEffect
 
         /// The point of the exchange.
-        public let stage: Stage
+        let stage: Stage
 
         /// The gate that has to be open before the disconnect.
-        public let gate: Gate?
+        let gate: Gate?
     }
 
     /// Disconnects at one point of the exchange.

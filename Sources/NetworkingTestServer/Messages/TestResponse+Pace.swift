@@ -1,12 +1,12 @@
 #if TestServer
 extension TestResponse {
     /// A pace for bytes: a number of bytes, then a pause.
-    public struct Throttle: Sendable, Hashable {
+    struct Throttle: Sendable, Hashable {
         /// The number of bytes between two pauses.
-        public let byteCount: Int
+        let byteCount: Int
 
         /// The duration of a pause.
-        public let period: Duration
+        let period: Duration
 
         init(byteCount: Int, period: Duration) {
             precondition(byteCount > 0, "byteCount must be greater than zero (is \(byteCount))")

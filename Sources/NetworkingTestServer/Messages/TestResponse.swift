@@ -37,28 +37,28 @@ public struct TestResponse: Sendable {
     public var delay: Duration
 
     /// The time to wait between the head and the first bytes of the body: ``delayed(head:body:trailers:)``.
-    public internal(set) var bodyDelay = Duration.zero
+    var bodyDelay = Duration.zero
 
     /// The time to wait between the last bytes of the body and the trailers: ``delayed(head:body:trailers:)``.
-    public internal(set) var trailersDelay = Duration.zero
+    var trailersDelay = Duration.zero
 
     /// The responses sent before the head: ``preceded(by:)``.
-    public internal(set) var informational: [Informational] = []
+    var informational: [Informational] = []
 
     /// The fields after the body: ``trailers(_:)``.
-    public internal(set) var trailerFields = HTTPFields()
+    var trailerFields = HTTPFields()
 
     /// The pace at which the body is sent: ``throttled(to:every:)``.
-    public internal(set) var throttle: Throttle?
+    var throttle: Throttle?
 
     /// The pace at which the body of the request is read: ``readingThrottled(to:every:)``.
-    public internal(set) var readingThrottle: Throttle?
+    var readingThrottle: Throttle?
 
     /// The response to a client with `Expect: 100-continue`: ``onExpectation(_:)``.
-    public internal(set) var expectation = Expectation.continued
+    var expectation = Expectation.continued
 
     /// The disconnect of the exchange: ``disconnecting(_:at:gate:)``.
-    public internal(set) var disconnect: Disconnect?
+    var disconnect: Disconnect?
 
     /// Creates a response.
     ///

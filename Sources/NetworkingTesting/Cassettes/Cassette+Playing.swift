@@ -1,6 +1,7 @@
 import FoundationForNetworking
 import Logging
 import NetworkingCore
+import NetworkingInspector
 import Synchronization
 
 extension Cassette {

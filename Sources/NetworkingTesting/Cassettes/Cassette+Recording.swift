@@ -1,7 +1,7 @@
 import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
+import NetworkingInspector
 import Synchronization
 
 extension Cassette.Options {
@@ -177,7 +177,7 @@ extension Cassette {
 extension Cassette.Interaction.Response {
     /// Whether redaction has removed the complete body.
     fileprivate func isUnshown(in entry: HAR.Entry) -> Bool {
-        missingBody == nil && !body.isEmpty && entry.response.content.text == nil
+        missingBody == nil && !body.isEmpty && !entry.hasResponseBody
     }
 }
 

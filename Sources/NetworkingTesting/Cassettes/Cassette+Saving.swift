@@ -1,5 +1,5 @@
 import FoundationForNetworking
-import NetworkingHAR
+import NetworkingInspector
 
 extension Cassette {
     /// Writes the file if its content changed.
@@ -13,7 +13,7 @@ extension Cassette {
 
     /// The entries that the file should contain.
     func entries(of state: State) -> [HAR.Entry] {
-        let old = tape.content?.har.log.entries ?? []
+        let old = tape.content?.har.entries ?? []
         let new = state.recordings.sorted { $0.key < $1.key }.map(\.value)
         guard mode != .all else {
             if new.isEmpty { return old }

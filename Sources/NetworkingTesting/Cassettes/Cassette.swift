@@ -2,7 +2,7 @@ public import FoundationForNetworking
 import HTTPTypes
 import Logging
 import NetworkingCore
-import NetworkingHAR
+import NetworkingInspector
 import Synchronization
 
 /// A file with recorded requests and responses: the first run of a test records it, and later runs replay it.
@@ -279,7 +279,7 @@ extension Cassette.Tape {
     fileprivate init(_ content: CassetteFile.Content?, _ options: Cassette.Options) {
         self.content = content
         guard let content else { return }
-        interactions = content.har.log.entries.map { Cassette.Interaction($0, isForeign: !content.isOurs) }
+        interactions = content.har.entries.map { Cassette.Interaction($0, isForeign: !content.isOurs) }
         facts = interactions.map { options.facts(of: $0.request.redacted(by: options.redaction)) }
         index = Dictionary(grouping: facts.indices) { options.key(of: facts[$0], for: interactions[$0].user) }
     }

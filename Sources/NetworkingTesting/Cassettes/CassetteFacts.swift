@@ -1,7 +1,7 @@
 import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
+import NetworkingInspector
 
 /// The parts of a request that matchers compare, parsed once.
 struct CassetteFacts: Sendable {
@@ -30,7 +30,7 @@ struct CassetteFacts: Sendable {
         port = "\(named.port ?? (scheme == "http" ? 80 : 443))"
         let path = rest.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         self.path = path.isEmpty ? "/" : String(Substring(path))
-        query = Dictionary(grouping: HAR.queryItems(of: request.url)) { $0.name }.mapValues { $0.map(\.value) }
+        query = HAR.query(of: request.url)
     }
 
     /// Whether both bodies are the same; false for redacted bodies, which cannot be compared.

@@ -1,6 +1,6 @@
 import FoundationForNetworking
 import NetworkingCore
-import NetworkingHAR
+import NetworkingInspector
 
 /// The file of a cassette: an HTTP archive with a marker that identifies it as a cassette.
 struct CassetteFile {
@@ -34,7 +34,7 @@ struct CassetteFile {
 
         /// Whether a cassette wrote the file.
         var isOurs: Bool {
-            har.log.cassette != nil
+            har.format != nil
         }
     }
 
@@ -65,16 +65,16 @@ struct CassetteFile {
         } catch {
             throw CassetteError(reason: fault(of: json))
         }
-        guard har.log.skippedEntries == 0 else {
+        guard har.skippedEntries == 0 else {
             throw CassetteError(
                 reason:
-                    "The cassette \(name) has \(har.log.skippedEntries) "
-                    + "entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove them, or remove the "
+                    "The cassette \(name) has \(har.skippedEntries) "
+                    + "entr\(har.skippedEntries == 1 ? "y" : "ies") without a request. Remove them, or remove the "
                     + "file and record the cassette again."
             )
         }
         // A browser's archive can have requests without a response; a cassette cannot.
-        let broken = har.log.cassette == nil ? nil : har.log.entries.firstIndex { $0.request.url.isEmpty }
+        let broken = har.format == nil ? nil : har.entries.firstIndex { !$0.hasURL }
         if let broken {
             throw CassetteError(
                 reason:
@@ -105,12 +105,12 @@ struct CassetteFile {
 
     /// Throws if the format version of the file is unknown.
     func check(_ content: Content) throws(CassetteError) {
-        guard let cassette = content.har.log.cassette, cassette.format != Self.format else { return }
+        guard let format = content.har.format, format != Self.format else { return }
         throw CassetteError(
-            reason: cassette.format > Self.format
-                ? "The cassette \(name) has format \(cassette.format), and this version of swift-networking reads "
+            reason: format > Self.format
+                ? "The cassette \(name) has format \(format), and this version of swift-networking reads "
                     + "format \(Self.format). Update the package, or record the cassette again with mode .all."
-                : "The cassette \(name) has format \(cassette.format), which is no longer supported. Record it again "
+                : "The cassette \(name) has format \(format), which is no longer supported. Record it again "
                     + "with mode .all."
         )
     }
@@ -118,7 +118,7 @@ struct CassetteFile {
     /// Throws if another tool wrote the file, so that it is not overwritten.
     func checkIsOurs(_ content: Content) throws(CassetteError) {
         guard !content.isOurs else { return }
-        let creator = PrintableText.cut(PrintableText.singleLine(content.har.log.creator.name), to: 100)
+        let creator = PrintableText.cut(PrintableText.singleLine(content.har.creator), to: 100)
         throw CassetteError(
             reason:
                 "\(name) is an HTTP archive\(creator.isEmpty ? "" : " of \(creator)") and not a cassette, so it is not "
@@ -128,10 +128,7 @@ struct CassetteFile {
 
     /// Encodes the file with one entry after another and sorted fields, so that diffs are easy to read.
     static func encode(_ entries: [HAR.Entry]) throws(CassetteError) -> Data {
-        var har = HAR(
-            log: HAR.Log(creator: .library, pages: [], entries: entries)
-        )
-        har.log.cassette = HAR.CassetteFormat(format: format)
+        let har = HAR(entries: entries, format: format)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         do {

@@ -1,6 +1,7 @@
 public import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
+import NetworkingInspector
 
 extension Cassette {
     /// A request and its response, as hooks see and change them.

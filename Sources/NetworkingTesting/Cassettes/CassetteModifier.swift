@@ -1,6 +1,7 @@
 import FoundationForNetworking
 import HTTPTypes
 public import NetworkingCore
+import NetworkingInspector
 
 extension NetworkingComponent {
     /// Records exchanges on a cassette, or replays them from it without sending anything.

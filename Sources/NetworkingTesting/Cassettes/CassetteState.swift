@@ -1,7 +1,7 @@
 import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
-import NetworkingHAR
+import NetworkingInspector
 import Synchronization
 
 extension Cassette {
@@ -151,7 +151,7 @@ extension Cassette {
 extension Cassette.Recording {
     /// The user that it was recorded for.
     var user: Cassette.User? {
-        entry.tape?.user
+        entry.user
     }
 }
 

@@ -221,7 +221,7 @@ struct AWSSignerTests {
             )
         )
         // The request marks these items as secret, so other redaction rules redact them too.
-        #expect(sent.settings.secretQueryItems == ["x-amz-credential", "x-amz-security-token", "x-amz-signature"])
+        #expect(sent.secretQueryItems == ["x-amz-credential", "x-amz-security-token", "x-amz-signature"])
         #expect(!everyPrint(of: sent).contains("secret"))
         #expect(!everyPrint(of: sent).contains(try #require(sent.query["X-Amz-Signature"])))
     }

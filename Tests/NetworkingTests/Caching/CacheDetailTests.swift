@@ -109,15 +109,17 @@ struct CacheDetailTests {
     }
 
     @Test func tooManyRemovalsAreForgottenOnceTheyAreCarriedOut() {
-        let fetches = CacheFetches()
-        for number in 0...1_000 { _ = fetches.doom("\(number)") }
+        let invalidation = CacheInvalidation()
+        for number in 0...1_000 { _ = invalidation.invalidate("\(number)") }
         let key = CacheKey(principal: nil, url: "1")
-        guard case .several(let removals) = fetches.doom(of: key) else {
+        guard case .several(let removals) = invalidation.unfinishedRemovals(of: key) else {
             Issue.record("The removals do not concern the key.")
             return
         }
-        for removal in removals where fetches.claim(removal.token) { fetches.end(removal.token, hasFailed: false) }
-        guard case .none = fetches.doom(of: key) else {
+        for removal in removals where invalidation.takeOver(removal.token) {
+            invalidation.endRemoval(removal.token, hasFailed: false)
+        }
+        guard case .none = invalidation.unfinishedRemovals(of: key) else {
             Issue.record("The key is still to be removed.")
             return
         }

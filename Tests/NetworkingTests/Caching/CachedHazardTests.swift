@@ -445,17 +445,17 @@ struct CachedHazardTests {
     }
 
     @Test func moreChangesThanTheHistoryHoldsOutdateAFetch() {
-        let fetches = CacheFetches()
+        let invalidation = CacheInvalidation()
         for (count, isKnown) in [(1, true), (256, true), (257, false)] {
-            let glance = fetches.glance()
+            let snapshot = invalidation.snapshot()
             for number in 0..<count {
-                fetches.spare("\(number)", fetches.doom("\(number)"))
+                invalidation.endRemoval(of: "\(number)", invalidation.invalidate("\(number)"))
             }
-            #expect((fetches.begin("url", since: glance) != nil) == isKnown)
+            #expect((invalidation.begin("url", since: snapshot) != nil) == isKnown)
         }
-        let glance = fetches.glance()
-        fetches.outdateAll()
-        #expect(fetches.begin("url", since: glance) == nil)
+        let snapshot = invalidation.snapshot()
+        invalidation.outdateAll()
+        #expect(invalidation.begin("url", since: snapshot) == nil)
     }
 
     @Test(arguments: [NetworkingError.Kind.connectionLost, .timeout, .connection, .offline])

@@ -102,7 +102,7 @@ struct ComparedValuesTests {
         "permits": (.sending, { $0.heldLimits = HeldLimits() }),
         // Each caller's recorder receives the events of the shared exchange.
         "recorder": (.none, { $0.recorder = nil }),
-        "observers": (.sending, { $0.openPassage.observers = NetworkEventObservers(EventRecorder()) }),
+        "observers": (.sending, { $0.openPassage.observers.append(EventRecorder()) }),
         "trace": (.none, { $0.openPassage.trace = nil }),
         "exchangeNumber": (.none, { $0.openPassage.exchangeNumber = 7 }),
         // Credentials are compared by their values and by the principal.
@@ -111,7 +111,7 @@ struct ComparedValuesTests {
         "options": (.none, { $0.openPassage.options = TypedValues() }),
     ]
 
-    private static let handledWork: [(work: Passage.Handled, effect: Effect)] = [
+    private static let handledWork: [(work: HandledWork, effect: Effect)] = [
         (.redirects, .sending),
         // The shared exchange has no time limit of one caller.
         (.silence, .none),
@@ -188,10 +188,8 @@ struct ComparedValuesTests {
         #expect(Set(labels) == Set(Self.passage.keys))
     }
 
-    @Test func eachHandledWorkHasADecision() throws {
-        let names = try Self.declarations(of: #"static let (\w+) = Handled\(rawValue"#)
-        #expect(names.count == Self.handledWork.count)
-        #expect(Set(Self.handledWork.map(\.work.rawValue)).count == names.count)
+    @Test func eachHandledWorkHasADecision() {
+        #expect(Self.handledWork.map(\.work) == HandledWork.allCases)
     }
 
     @Test func eachValueOfTheEnvironmentHasADecision() throws {

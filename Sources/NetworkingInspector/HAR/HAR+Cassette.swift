@@ -1,27 +1,35 @@
 extension HAR {
     /// The metadata of a cassette.
-    package struct CassetteFormat: Sendable, Hashable {
+    struct CassetteFormat: Sendable, Hashable {
         /// The version of the format.
-        package var format: Int64
-
-        package init(format: Int64) {
-            self.format = format
-        }
+        var format: Int64
     }
 
     /// The cassette's metadata for an entry.
-    package struct Tape: Sendable, Hashable {
+    struct Tape: Sendable, Hashable {
         /// The principal of the request: users of the recording are numbered from 1; `nil` for none.
-        package var principal: Int64?
+        var principal: Int64?
         /// The test's name for the principal; `nil` if it has none.
-        package var principalName: String?
+        var principalName: String?
         /// Whether the body is incomplete because its reader stopped early; `nil` if it is complete.
-        package var isPartial: Bool?
+        var isPartial: Bool?
+    }
+}
 
-        package init(principal: Int64?, principalName: String?, isPartial: Bool) {
-            (self.principal, self.principalName) = (principal, principalName)
-            self.isPartial = isPartial ? true : nil
+extension HAR.Tape {
+    init(_ user: HAR.User?, isPartial: Bool) {
+        switch user {
+        case .number(let number): principal = Int64(number)
+        case .name(let name): principalName = name
+        case nil: break
         }
+        self.isPartial = isPartial ? true : nil
+    }
+
+    /// The user that the entry was recorded for.
+    var user: HAR.User? {
+        if let principalName { return .name(principalName) }
+        return principal.flatMap { Int(exactly: $0) }.map { .number($0) }
     }
 }
 
@@ -30,7 +38,7 @@ extension HAR.CassetteFormat: Codable {
         case format
     }
 
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         // A cassette without a format number belongs to no known format.
         self.init(format: try decoder.container(keyedBy: CodingKeys.self).integer(.format) ?? 0)
     }
@@ -41,12 +49,12 @@ extension HAR.Tape: Codable {
         case principal, principalName, isPartial
     }
 
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             principal: container.integer(.principal),
             principalName: container.text(.principalName),
-            isPartial: container.flag(.isPartial) ?? false
+            isPartial: container.flag(.isPartial) == true ? true : nil
         )
     }
 }

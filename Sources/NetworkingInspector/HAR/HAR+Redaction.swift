@@ -1,12 +1,12 @@
 import FoundationForNetworking
 import HTTPTypes
-package import NetworkingCore
+import NetworkingCore
 
 extension HAR {
     /// Returns the archive redacted, for archives written by other tools.
     ///
     /// Applying the same redaction again changes nothing.
-    package func redacted(by redaction: Redaction) -> HAR {
+    func redacted(by redaction: Redaction) -> HAR {
         var har = self
         har.log.version = redaction.text(har.log.version)
         har.log.creator.name = redaction.text(har.log.creator.name)
@@ -28,7 +28,7 @@ extension HAR {
 }
 
 extension HAR.Entry {
-    package mutating func redact(_ redaction: Redaction) {
+    mutating func redact(_ redaction: Redaction) {
         request.redact(redaction)
         response.redact(redaction)
         startedDateTime = redaction.text(startedDateTime)
@@ -66,7 +66,7 @@ extension HAR.Failure {
 }
 
 extension HAR.Request {
-    package mutating func redact(_ redaction: Redaction) {
+    mutating func redact(_ redaction: Redaction) {
         postData?.redact(redaction)
         redactHead(redaction)
     }
@@ -154,8 +154,13 @@ extension HAR.PostData {
 }
 
 extension HAR {
+    /// The values of each item of a URL's query, decoded.
+    package static func query(of url: String) -> [String: [String]] {
+        Dictionary(grouping: queryItems(of: url), by: \.name).mapValues { $0.map(\.value) }
+    }
+
     /// The items of a URL's query, decoded.
-    package static func queryItems(of url: String) -> [Field] {
+    static func queryItems(of url: String) -> [Field] {
         guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
         let query = url.utf8[mark...].dropFirst().prefix { $0 != UInt8(ascii: "#") }
         return query.split(separator: UInt8(ascii: "&"))

@@ -1,20 +1,20 @@
 import Synchronization
 
 /// The last value of a sequence, to detect repeated values.
-package final class LastValue<Value: Equatable & Sendable>: Sendable {
+final class LastValue<Value: Equatable & Sendable>: Sendable {
     private let last: Mutex<Value?>
 
-    package init(_ value: Value? = nil) {
+    init(_ value: Value? = nil) {
         last = Mutex(value)
     }
 
     /// The last value; `nil` if there is none.
-    package var value: Value? {
+    var value: Value? {
         last.withLock { $0 }
     }
 
     /// Stores the next value and returns whether it differs from the one before.
-    package func replace(with next: Value) -> Bool {
+    func replace(with next: Value) -> Bool {
         last.withLock { value in
             guard value != next else { return false }
             value = next

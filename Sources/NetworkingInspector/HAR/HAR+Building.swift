@@ -1,6 +1,6 @@
-package import FoundationForNetworking
-package import HTTPTypes
-package import NetworkingCore
+import FoundationForNetworking
+import HTTPTypes
+import NetworkingCore
 
 extension HAR.Request {
     /// Creates a redacted request for an archive.
@@ -8,7 +8,7 @@ extension HAR.Request {
     /// - Parameters:
     ///   - request: The complete request.
     ///   - redaction: The redaction, including the secrets that the request itself knows.
-    package init(_ request: HTTPRequestData, redaction: Redaction) {
+    init(_ request: HTTPRequestData, redaction: Redaction) {
         // A request without a server is an error, and its URL is incomplete.
         self.init(method: request.method.rawValue, url: request.absoluteString ?? "https:\(request.closedTarget)")
         headers = request.headerFields.httpFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
@@ -18,9 +18,9 @@ extension HAR.Request {
             headers[index].value = Redaction.placeholder
         }
         bodySize = request.body.map { $0.length ?? -1 } ?? 0
-        postData = request.body.map { body in
-            HAR.PostData(body, mimeType: request.headerFields[.contentType] ?? body.contentType, redaction)
-        }
+        let type = request.headerFields[.contentType] ?? request.body?.contentType
+        // A body without data has parts or a reason, which the capture knows.
+        postData = request.body?.data.map { HAR.PostData($0, mimeType: type, redaction) }
         redactHead(redaction)
     }
 }
@@ -32,7 +32,7 @@ extension HAR.Response {
     ///   - head: The head of the response.
     ///   - content: The body of the response.
     ///   - redaction: The redaction, including the secrets that the request knows.
-    package init(_ head: HTTPResponse, content: HAR.Content, redaction: Redaction) {
+    init(_ head: HTTPResponse, content: HAR.Content, redaction: Redaction) {
         self.init()
         status = Int64(head.status.code)
         statusText = head.status.reasonPhrase
@@ -51,7 +51,7 @@ extension HAR.Response {
 
 extension HAR.Content {
     /// Creates a redacted body.
-    package init(_ data: Data, mimeType: String?, _ redaction: Redaction) {
+    init(_ data: Data, mimeType: String?, _ redaction: Redaction) {
         self.init()
         size = Int64(data.count)
         self.mimeType = mimeType ?? ""
@@ -64,7 +64,7 @@ extension HAR.Content {
     }
 
     /// Creates a body that is not stored.
-    package init(size: Int64, mimeType: String?, because reason: String) {
+    init(size: Int64, mimeType: String?, because reason: String) {
         self.init()
         self.size = size
         self.mimeType = mimeType ?? ""
@@ -72,49 +72,31 @@ extension HAR.Content {
     }
 
     /// The bytes; `nil` if they are not stored.
-    package var data: Data? {
+    var data: Data? {
         HAR.decoded(text, encoding)
     }
 }
 
 extension HAR.PostData {
     /// Creates a body that is not stored.
-    package init(mimeType: String, because reason: String) {
+    init(mimeType: String, because reason: String) {
         self.init()
         self.mimeType = mimeType
         comment = reason
     }
 
     /// Creates a redacted body with parts.
-    package init(_ parts: [HAR.Part], mimeType: String, _ redaction: Redaction) {
+    init(_ parts: [HAR.Part], mimeType: String, _ redaction: Redaction) {
         self.init()
         self.mimeType = mimeType
         params = parts.map(redaction.part)
     }
 
     /// Creates a redacted body.
-    package init(_ body: RequestBody, mimeType: String?, _ redaction: Redaction) {
+    init(_ data: Data, mimeType: String?, _ redaction: Redaction) {
         self.init()
         self.mimeType = mimeType ?? ""
-        if let data = body.data {
-            set(data, redaction)
-        } else if let parts = body.parts {
-            self.init(
-                parts.map { part in
-                    let data = part.fileName == nil ? part.body.data : nil
-                    return HAR.Part(
-                        name: part.name,
-                        value: data.flatMap { String(validating: $0, as: UTF8.self) },
-                        fileName: part.fileName,
-                        contentType: part.contentType
-                    )
-                },
-                mimeType: mimeType ?? "",
-                redaction
-            )
-        } else {
-            comment = "not kept: \(PrintableText.singleLine(redaction.redactingValues(in: body.description)))"
-        }
+        set(data, redaction)
     }
 
     mutating func set(_ data: Data, _ redaction: Redaction) {
@@ -127,14 +109,14 @@ extension HAR.PostData {
     }
 
     /// The bytes; `nil` if they are not stored.
-    package var data: Data? {
+    var data: Data? {
         HAR.decoded(text, encoding)
     }
 }
 
 extension HAR.Cookie {
     /// Parses a `Set-Cookie` field (RFC 6265 section 5.2); `nil` if it is not a cookie.
-    package init?(setCookie text: String) {
+    init?(setCookie text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         guard let first = parts.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
         self.init(name: name, value: value)
@@ -152,7 +134,7 @@ extension HAR.Cookie {
     }
 
     /// The cookies of a `Cookie` field.
-    package static func cookies(of field: String) -> [HAR.Cookie] {
+    static func cookies(of field: String) -> [HAR.Cookie] {
         field.utf8.split(separator: UInt8(ascii: ";"))
             .compactMap { part in
                 pair(part).map { HAR.Cookie(name: $0, value: $1) }
@@ -177,7 +159,7 @@ extension HAR {
     ///   - data: The body.
     ///   - mimeType: The media type of the body, whose charset applies to the bytes; `nil` for text in UTF-8.
     /// - Returns: The text, and its encoding if there is one.
-    package static func encoded(_ data: Data, mimeType: String?) -> (text: String, encoding: String?) {
+    static func encoded(_ data: Data, mimeType: String?) -> (text: String, encoding: String?) {
         if !data.contains(0), data.allSatisfy({ $0 < 128 }) || isUTF8(BodyType(mimeType).charset),
             let text = String(validating: data, as: UTF8.self)
         {
@@ -197,7 +179,7 @@ extension HAR {
     ///   - text: The recorded text.
     ///   - encoding: The encoding of the text; a body in base64 still has its charset.
     /// - Returns: The Content-Type.
-    package static func contentType(_ contentType: String, ofText text: String?, encoding: String?) -> String {
+    static func contentType(_ contentType: String, ofText text: String?, encoding: String?) -> String {
         guard let text, encoding?.lowercased() != "base64", let charset = BodyType(contentType).charset,
             !isUTF8(charset)
         else { return contentType }
@@ -222,7 +204,7 @@ extension HAR {
     }
 
     /// Formats a date as HAR does: in UTC, to the millisecond.
-    package static func timestamp(_ date: Date) -> String {
+    static func timestamp(_ date: Date) -> String {
         // The style truncates, and a millisecond that a Double cannot represent would become the previous one.
         let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
         return Date(timeIntervalSince1970: milliseconds / 1_000 + 0.000_1)
@@ -230,7 +212,7 @@ extension HAR {
     }
 
     /// Parses a timestamp, with or without fractions and in any time zone; `nil` if it is invalid.
-    package static func date(of timestamp: String) -> Date? {
+    static func date(of timestamp: String) -> Date? {
         (try? Date(timestamp, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
             ?? (try? Date(timestamp, strategy: .iso8601))
     }

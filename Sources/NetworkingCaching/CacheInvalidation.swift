@@ -6,26 +6,26 @@ import Synchronization
 /// A URL changes when its entries are removed: by the app, or because an unsafe request may have changed the resource.
 /// A response is not stored if its URL was changed after its fetch began. Entries with an unfinished removal are not
 /// used.
-final class CacheFetches: Sendable {
+final class CacheInvalidation: Sendable {
     private struct State {
         var fetches: [String: Fetch] = [:]
         /// The URLs with entries that are still to be removed, with the number of the change.
-        var doomed: [String: UInt64] = [:]
+        var invalid: [String: UInt64] = [:]
         /// The other removals that are not finished, by the number of the change.
         var removals: [UInt64: Removal] = [:]
         /// The total number of changes.
         var changes: UInt64 = 0
         /// The URLs of the latest changes, each at its number modulo the size; `nil` for a change of all URLs.
-        var latest: [String?] = Array(repeating: nil, count: CacheFetches.maximumLatest)
+        var latest: [String?] = Array(repeating: nil, count: CacheInvalidation.maximumLatest)
         /// The number of changes that made all fetches outdated.
         var generation: UInt64 = 0
 
-        func standing(of url: String) -> Beginning {
+        func beginning(of url: String) -> Beginning {
             Beginning(generation: generation, changes: fetches[url]?.changes ?? 0)
         }
 
         /// Records a change of a URL, or of all URLs.
-        mutating func note(_ url: String?) {
+        mutating func record(_ url: String?) {
             changes += 1
             latest[Int(changes % UInt64(latest.count))] = url
         }
@@ -42,10 +42,10 @@ final class CacheFetches: Sendable {
         }
 
         /// Marks everything for removal, because there are too many separate removals to remember.
-        mutating func doomAll() {
+        mutating func invalidateAll() {
             // The removal needs its own number, because the caller ends the removal with the current one.
-            note(nil)
-            doomed = [:]
+            record(nil)
+            invalid = [:]
             removals = [changes: Removal(token: changes, isUnwanted: { _ in true }, isUnderWay: false)]
         }
     }
@@ -74,21 +74,21 @@ final class CacheFetches: Sendable {
     }
 
     /// The state of all URLs at one moment.
-    struct Glance: Sendable {
+    struct Snapshot: Sendable {
         fileprivate let changes: UInt64
         /// Whether removals are not finished.
-        let hasDoomed: Bool
+        let hasUnfinishedRemovals: Bool
     }
 
     /// The unfinished removals that concern a key.
-    enum Doom {
+    enum UnfinishedRemovals {
         case none
         case url(UInt64)
         case several([Removal])
     }
 
     /// The maximum number of URLs with unfinished removals; it limits the memory if the store never removes anything.
-    private static let maximumDoomed = 1_000
+    private static let maximumInvalid = 1_000
     private static let maximumRemovals = 32
     /// The maximum number of changes that are stored with their URL.
     ///
@@ -97,11 +97,11 @@ final class CacheFetches: Sendable {
 
     private let state = Mutex(State())
 
-    func glance() -> Glance {
+    func snapshot() -> Snapshot {
         state.withLock { state in
-            Glance(
+            Snapshot(
                 changes: state.changes,
-                hasDoomed: !state.doomed.isEmpty || !state.removals.isEmpty
+                hasUnfinishedRemovals: !state.invalid.isEmpty || !state.removals.isEmpty
             )
         }
     }
@@ -110,12 +110,13 @@ final class CacheFetches: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - glance: The state before the store was read. If the URL was changed since then, the response is not stored.
+    ///   - snapshot: The state before the store was read. If the URL was changed since then, the response is not
+    ///     stored.
     /// - Returns: The state of the URL; `nil` if it was changed since then.
-    func begin(_ url: String, since glance: Glance) -> Beginning? {
+    func begin(_ url: String, since snapshot: Snapshot) -> Beginning? {
         state.withLock { state in
             state.fetches[url, default: Fetch()].count += 1
-            return state.hasChanged(url, since: glance.changes) ? nil : state.standing(of: url)
+            return state.hasChanged(url, since: snapshot.changes) ? nil : state.beginning(of: url)
         }
     }
 
@@ -134,13 +135,13 @@ final class CacheFetches: Sendable {
         state.withLock { $0.fetches[url, default: Fetch()].count += 1 }
     }
 
-    func standing(of url: String) -> Beginning {
-        state.withLock { $0.standing(of: url) }
+    func beginning(of url: String) -> Beginning {
+        state.withLock { $0.beginning(of: url) }
     }
 
     /// Whether the response of a fetch may still be stored.
     func isCurrent(_ beginning: Beginning?, _ url: String) -> Bool {
-        state.withLock { $0.standing(of: url) == beginning }
+        state.withLock { $0.beginning(of: url) == beginning }
     }
 
     func end(_ url: String) {
@@ -155,15 +156,15 @@ final class CacheFetches: Sendable {
     /// Marks the fetches from a URL as outdated, and its stored entries as unusable.
     ///
     /// - Parameter url: The URL.
-    /// - Returns: A token for `spare(_:_:)`, to be called once the entries are removed.
-    func doom(_ url: String) -> UInt64 {
+    /// - Returns: A token for `endRemoval(of:_:)`, to be called once the entries are removed.
+    func invalidate(_ url: String) -> UInt64 {
         state.withLock { state in
-            state.note(url)
+            state.record(url)
             state.fetches[url]?.changes += 1
             let token = state.changes
-            state.doomed[url] = token
-            if state.doomed.count > Self.maximumDoomed {
-                state.doomAll()
+            state.invalid[url] = token
+            if state.invalid.count > Self.maximumInvalid {
+                state.invalidateAll()
             }
             return token
         }
@@ -172,10 +173,10 @@ final class CacheFetches: Sendable {
     /// Ends a removal after its entries are removed.
     ///
     /// A later change of the URL stays in effect.
-    func spare(_ url: String, _ token: UInt64) {
+    func endRemoval(of url: String, _ token: UInt64) {
         state.withLock { state in
-            if let doomed = state.doomed[url], doomed <= token {
-                state.doomed[url] = nil
+            if let number = state.invalid[url], number <= token {
+                state.invalid[url] = nil
             }
         }
     }
@@ -183,20 +184,20 @@ final class CacheFetches: Sendable {
     /// Begins a removal of the keys that match a predicate, and marks all fetches as outdated.
     ///
     /// - Parameter isUnwanted: Returns `true` for the keys to remove.
-    /// - Returns: A token for `end(_:hasFailed:)`, to be called once the entries are removed.
-    func doom(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
+    /// - Returns: A token for `endRemoval(_:hasFailed:)`, to be called once the entries are removed.
+    func invalidate(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
         let token = outdateAll()
         state.withLock { state in
             state.removals[token] = Removal(token: token, isUnwanted: isUnwanted, isUnderWay: true)
             if state.removals.count > Self.maximumRemovals {
-                state.doomAll()
+                state.invalidateAll()
             }
         }
         return token
     }
 
     /// Ends a removal; if it has failed, the next request for one of its keys repeats it.
-    func end(_ token: UInt64, hasFailed: Bool) {
+    func endRemoval(_ token: UInt64, hasFailed: Bool) {
         state.withLock { state in
             if hasFailed {
                 state.removals[token]?.isUnderWay = false
@@ -206,8 +207,8 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// Claims a failed removal, and returns whether the caller must carry it out.
-    func claim(_ token: UInt64) -> Bool {
+    /// Takes a failed removal over, and returns whether the caller must carry it out.
+    func takeOver(_ token: UInt64) -> Bool {
         state.withLock { state in
             guard state.removals[token]?.isUnderWay == false else { return false }
             state.removals[token]?.isUnderWay = true
@@ -215,14 +216,14 @@ final class CacheFetches: Sendable {
         }
     }
 
-    func doom(of key: CacheKey) -> Doom {
-        let (doom, removals) = state.withLock { state in
-            (state.doomed.isEmpty ? nil : state.doomed[key.url], Array(state.removals.values))
+    func unfinishedRemovals(of key: CacheKey) -> UnfinishedRemovals {
+        let (number, removals) = state.withLock { state in
+            (state.invalid.isEmpty ? nil : state.invalid[key.url], Array(state.removals.values))
         }
         // The predicates are called outside the lock.
         let concerning = removals.filter { $0.isUnwanted(key) }
         guard concerning.isEmpty else { return .several(concerning) }
-        return doom.map { .url($0) } ?? .none
+        return number.map { .url($0) } ?? .none
     }
 
     /// Marks all fetches in progress as outdated.
@@ -231,7 +232,7 @@ final class CacheFetches: Sendable {
     @discardableResult
     func outdateAll() -> UInt64 {
         state.withLock { state in
-            state.note(nil)
+            state.record(nil)
             state.generation += 1
             return state.changes
         }

@@ -1,48 +1,35 @@
 import NetworkingCore
 
 extension HAR {
-    package struct Request: Sendable, Hashable {
-        package var method: String
-        package var url: String
-        package var httpVersion = HAR.unknownVersion
-        package var cookies: [Cookie] = []
-        package var headers: [Field] = []
-        package var queryString: [Field] = []
-        package var postData: PostData?
+    struct Request: Sendable, Hashable {
+        var method: String
+        var url: String
+        var httpVersion = HAR.unknownVersion
+        var cookies: [Cookie] = []
+        var headers: [Field] = []
+        var queryString: [Field] = []
+        var postData: PostData?
         var headersSize: Int64 = -1
-        package var bodySize: Int64 = 0
-
-        package init(method: String, url: String) {
-            self.method = method
-            self.url = url
-        }
+        var bodySize: Int64 = 0
     }
 
-    package struct Response: Sendable, Hashable {
+    struct Response: Sendable, Hashable {
         /// The status; 0 if there was no response.
-        package var status: Int64 = 0
-        package var statusText = ""
-        package var httpVersion = HAR.unknownVersion
-        package var cookies: [Cookie] = []
-        package var headers: [Field] = []
-        package var content = Content()
-        package var redirectURL = ""
+        var status: Int64 = 0
+        var statusText = ""
+        var httpVersion = HAR.unknownVersion
+        var cookies: [Cookie] = []
+        var headers: [Field] = []
+        var content = Content()
+        var redirectURL = ""
         var headersSize: Int64 = -1
-        package var bodySize: Int64 = -1
-
-        /// Creates the value for a missing response.
-        package init() {}
+        var bodySize: Int64 = -1
     }
 
     /// A name and a value.
-    package struct Field: Sendable, Hashable {
-        package var name: String
-        package var value: String
-
-        package init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
+    struct Field: Sendable, Hashable {
+        var name: String
+        var value: String
 
         /// Returns one field for each line of a value: browsers join the values of repeated fields with line breaks.
         static func separated(_ fields: [Field]) -> [Field] {
@@ -54,61 +41,45 @@ extension HAR {
         }
     }
 
-    package struct Cookie: Sendable, Hashable {
+    struct Cookie: Sendable, Hashable {
         var name: String
         var value: String
-        package var path: String?
+        var path: String?
         var domain: String?
         var expires: String?
         var httpOnly: Bool?
         var secure: Bool?
-
-        package init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
     }
 
     /// The body of a response.
-    package struct Content: Sendable, Hashable {
+    struct Content: Sendable, Hashable {
         /// The length of the body, even if it is not stored.
-        package var size: Int64 = 0
-        package var mimeType = ""
-        package var text: String?
+        var size: Int64 = 0
+        var mimeType = ""
+        var text: String?
         /// `base64` if the text is encoded.
-        package var encoding: String?
+        var encoding: String?
         /// The reason why the body is not stored.
-        package var comment: String?
-
-        init() {}
+        var comment: String?
     }
 
     /// The body of a request.
-    package struct PostData: Sendable, Hashable {
-        package var mimeType = ""
-        package var text: String?
+    struct PostData: Sendable, Hashable {
+        var mimeType = ""
+        var text: String?
         /// `base64` if the text is encoded; HAR has no field for it.
-        package var encoding: String?
-        package var params: [Part]?
+        var encoding: String?
+        var params: [Part]?
         /// The reason why the body is not stored.
-        package var comment: String?
-
-        package init() {}
+        var comment: String?
     }
 
     /// A part of a form.
-    package struct Part: Sendable, Hashable {
-        package var name: String
-        package var value: String?
-        package var fileName: String?
-        package var contentType: String?
-
-        package init(name: String, value: String? = nil, fileName: String? = nil, contentType: String? = nil) {
-            self.name = name
-            self.value = value
-            self.fileName = fileName
-            self.contentType = contentType
-        }
+    struct Part: Sendable, Hashable {
+        var name: String
+        var value: String?
+        var fileName: String?
+        var contentType: String?
     }
 
     /// The placeholder for a version that the transport does not report.
@@ -116,7 +87,7 @@ extension HAR {
 }
 
 extension HAR.Request: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(method: container.text(.method) ?? "", url: container.text(.url) ?? "")
         bodySize = -1
@@ -130,7 +101,7 @@ extension HAR.Request: Codable {
 }
 
 extension HAR.Response: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
         container.read(
@@ -150,14 +121,14 @@ extension HAR.Response: Codable {
 }
 
 extension HAR.Field: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
     }
 }
 
 extension HAR.Cookie: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
         container.read(container.text, [.path: \.path, .domain: \.domain, .expires: \.expires], into: &self)
@@ -166,7 +137,7 @@ extension HAR.Cookie: Codable {
 }
 
 extension HAR.Content: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
         container.read(container.integer, [.size: \.size], into: &self)
@@ -181,7 +152,7 @@ extension HAR.PostData: Codable {
         case encoding = "_encoding"
     }
 
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
         container.read(container.text, [.mimeType: \.mimeType], into: &self)
@@ -192,7 +163,7 @@ extension HAR.PostData: Codable {
 }
 
 extension HAR.Part: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             name: container.text(.name) ?? "",

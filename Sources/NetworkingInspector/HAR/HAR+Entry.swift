@@ -1,73 +1,53 @@
 extension HAR {
     /// An exchange, or a call without one because it used a cached response, shared another exchange or ended early.
     package struct Entry: Sendable, Hashable {
-        package var pageref: String?
-        package var startedDateTime: String
+        var pageref: String?
+        var startedDateTime: String
         /// The elapsed time in milliseconds.
-        package var time: Double
-        package var request: Request
-        package var response: Response
+        var time: Double
+        var request: Request
+        var response: Response
         /// Empty, but required by HAR: this library does not have the caches of a browser.
-        private var cache: [String: String] = [:]
-        package var timings: Timings
-        package var serverIPAddress: String?
-        package var connection: String?
+        var cache: [String: String] = [:]
+        var timings: Timings
+        var serverIPAddress: String?
+        var connection: String?
         var comment: String?
         /// The number of the exchange in its call; `nil` for a call without an exchange.
-        package var exchange: Exchange?
+        var exchange: Exchange?
         /// The reason why the exchange failed.
-        package var error: Failure?
+        var error: Failure?
         /// The call that the exchange belongs to.
-        package var call: Call?
+        var call: Call?
         /// The cassette's metadata for the entry; `nil` in other archives.
-        package var tape: Tape?
+        var tape: Tape?
         /// The request as a shell command; only in the data of a page, never in an archive.
-        package var curl: String?
-
-        package init(startedDateTime: String, time: Double, request: Request, response: Response, timings: Timings) {
-            self.startedDateTime = startedDateTime
-            self.time = time
-            self.request = request
-            self.response = response
-            self.timings = timings
-        }
+        var curl: String?
     }
 
-    package struct Exchange: Sendable, Hashable {
+    struct Exchange: Sendable, Hashable {
         /// The number, starting at 1.
-        package var number: Int
+        var number: Int
         var isReused: Bool?
-
-        package init(number: Int, isReused: Bool? = nil) {
-            self.number = number
-            self.isReused = isReused
-        }
     }
 
-    package struct Failure: Sendable, Hashable {
-        package var kind: String
-        package var reason: String
-
-        package init(kind: String, reason: String) {
-            self.kind = kind
-            self.reason = reason
-        }
+    struct Failure: Sendable, Hashable {
+        var kind: String
+        var reason: String
     }
 
     /// The timings of an exchange, in milliseconds; -1 if unknown.
-    package struct Timings: Sendable, Hashable {
-        package var blocked = -1.0
-        package var dns = -1.0
-        package var connect = -1.0
-        package var ssl = -1.0
-        package var send = 0.0
-        package var wait = 0.0
-        package var receive = 0.0
-
-        package init() {}
+    struct Timings: Sendable, Hashable {
+        var blocked = -1.0
+        var dns = -1.0
+        var connect = -1.0
+        var ssl = -1.0
+        var send = 0.0
+        var wait = 0.0
+        var receive = 0.0
 
         /// The sum of the parts; TLS is included in connecting.
-        package var sum: Double {
+        var sum: Double {
             // Rounded to the microsecond, like the parts.
             ([blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max(0, $1) } * 1_000).rounded() / 1_000
         }
@@ -123,7 +103,7 @@ private struct ResponseError: Decodable {
 }
 
 extension HAR.Exchange: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             number: container.integer(.number).flatMap { Int(exactly: $0) } ?? 1,
@@ -133,14 +113,14 @@ extension HAR.Exchange: Codable {
 }
 
 extension HAR.Failure: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(kind: container.text(.kind) ?? "failed", reason: container.text(.reason) ?? "")
     }
 }
 
 extension HAR.Timings: Codable {
-    package init(from decoder: any Decoder) throws {
+    init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         container.read(
             container.number,
