@@ -119,6 +119,7 @@ final class URLSessionPool: Sendable {
     ///   - partition: The owner of its connections, and what they need.
     ///   - isShared: Whether other requests use its connections too.
     /// - Returns: The response.
+    /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
     private func exchange(
         _ request: HTTPRequestData,
         over session: URLSession,

@@ -97,6 +97,7 @@ struct StoredRequestTests {
         #expect(!request.allowsCellularAccess && !request.allowsExpensiveAccess && !request.allowsConstrainedAccess)
         guard value != "null" else { return }
         #expect(try self.request("authenticationMethod", value, affects: "sending").authenticationMethod == .anonymous)
+        #expect(try self.request("limited", value)[.limited] == [])
     }
 
     @Test func twoStoredOptionsWithOneNameAreRefused() async {
@@ -307,6 +308,12 @@ extension RequestOptionKey {
         affects: .responses,
         stored: .always,
         isCredential: true
+    )
+    fileprivate static let limited = RequestOption<[String]?>(
+        "limited",
+        default: nil,
+        affects: .responses,
+        stored: .always(ifDamaged: [])
     )
     fileprivate static let hop = RequestOption(
         "hop",
