@@ -44,7 +44,7 @@ extension HTTPRequestData {
     }
 }
 
-extension RequestFactory {
+extension RequestFactory where Output == HTTPRequestData {
     /// Not available, because a request does not take a variable as path.
     @available(*, unavailable, message: "Write RequestPath(path), or interpolate its values into a literal.")
     @_disfavoredOverload
@@ -78,6 +78,44 @@ extension RequestFactory {
         headers: HeaderFields = [:],
         body: some Encodable
     ) -> Output {
+        unavailable()
+    }
+}
+
+extension RequestFactory {
+    /// Not available, because a request does not take a variable as path.
+    @available(*, unavailable, message: "Write RequestPath(path), or interpolate its values into a literal.")
+    @_disfavoredOverload
+    public func callAsFunction<Response: Decodable>(
+        _ path: String,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Output where Output == Request<Response> {
+        unavailable()
+    }
+
+    /// Not available, because a request does not take a dictionary as query.
+    @available(*, unavailable, message: "Write query: RequestQuery(query).")
+    @_disfavoredOverload
+    public func callAsFunction<Response: Decodable>(
+        _ path: RequestPath,
+        query: [String: some QueryValue],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Output where Output == Request<Response> {
+        unavailable()
+    }
+
+    /// Not available, because a request does not take a value as body.
+    @available(*, unavailable, message: "Write body: .json(value), .form(fields) or .data(bytes).")
+    @_disfavoredOverload
+    public func callAsFunction<Response: Decodable>(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: some Encodable
+    ) -> Output where Output == Request<Response> {
         unavailable()
     }
 }
