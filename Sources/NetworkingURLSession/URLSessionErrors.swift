@@ -71,13 +71,15 @@ extension HTTPRequestData {
         if isCutOff, let head, let expected = head.encodedLength, received < expected {
             return truncated(head.http, received: received, of: expected, underlying: error.withoutURL)
         }
-        return NetworkingError(
+        var failure = NetworkingError(
             kind(of: code, fault, wasSent: wasSent || head != nil),
             request: self,
             response: head.map { response(with: $0.http) },
             underlying: error.withoutURL,
             reason: reason(for: fault, code, head)
         )
+        failure.isHandshakeFailure = fault == nil && code == .secureConnectionFailed
+        return failure
     }
 
     /// Returns the kind of an error.

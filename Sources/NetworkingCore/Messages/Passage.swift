@@ -164,6 +164,13 @@ extension HTTPRequestData {
         try exchangeLimit?.check()
     }
 
+    /// Throws if the request must not be sent any more after it has waited for a permit: because of a cancellation or a
+    /// limit (``checkCancellation()``), or because a limiter further out no longer admits it.
+    package func checkAfterWait() throws {
+        try checkCancellation()
+        try heldLimits?.confirmAll(self)
+    }
+
     /// The limiters with a permit for the request.
     package var heldLimits: HeldLimits? {
         get { passage?.value.permits }
