@@ -13,6 +13,11 @@ struct CallsInFlight {
     /// The number of the first call in ``calls``.
     private var first: UInt64 = 0
 
+    /// The number of calls in memory.
+    var count: Int {
+        calls.count
+    }
+
     /// The number of overdue calls that have not ended.
     private(set) var overdue = 0
     /// The moment of the last response.

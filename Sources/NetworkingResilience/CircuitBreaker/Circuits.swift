@@ -108,8 +108,7 @@ final class Circuits: Sendable {
         on clock: NetworkClock
     ) {
         if let length = transition.fullBreak {
-            var random = NetworkEnvironment.current.random
-            let jittered = length / 2 + length / 2 * Double.random(in: 0...1, using: &random)
+            let jittered = length / 2 + length / 2 * NetworkEnvironment.current.random.fraction()
             withTable(on: clock) { table, _ in table.shorten(transition, of: key, to: jittered) }
         }
         request.emit(CircuitBreakerEvent.changed(CircuitBreaker.Change(key: key, state: transition.state)))
