@@ -171,15 +171,16 @@ struct CircuitBreakerProbeTests {
         bench.respond(with: .held(by: held))
         for round in 1...20 {
             let rejections = Locked(0)
-            let calls = (1...50).map { number in
-                Task {
-                    do {
-                        _ = try await bench.network.data(.lawful("/\(round)-\(number)"))
-                    } catch let error as NetworkingError where error.circuitRejection != nil {
-                        rejections.withLock { $0 += 1 }
-                    } catch {}
+            let calls = (1...50)
+                .map { number in
+                    Task {
+                        do {
+                            _ = try await bench.network.data(.lawful("/\(round)-\(number)"))
+                        } catch let error as NetworkingError where error.circuitRejection != nil {
+                            rejections.withLock { $0 += 1 }
+                        } catch {}
+                    }
                 }
-            }
             try await held.waitForRequests(round)
             try await eventually("all but the probe are rejected") { rejections.value == 49 }
             #expect(held.requests.count == round)
@@ -268,7 +269,7 @@ struct CircuitBreakerProbeTests {
         await bench.open()
         bench.clock.advance(by: .seconds(5))
         let gate = MockGate()
-        bench.respond(with: .chunks("a", .wait(for: gate), "b"))
+        bench.respond(with: .chunks(["a", .wait(for: gate), "b"]))
         let request = HTTPRequestData.lawful.with { $0.sink = CollectingSink() }
         let download = Task { try await bench.network.data(request) }
         try await eventually("the circuit is closed") { bench.state == .closed }
