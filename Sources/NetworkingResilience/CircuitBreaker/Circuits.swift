@@ -83,6 +83,13 @@ final class Circuits: Sendable {
         hasHead: Bool,
         on clock: NetworkClock
     ) {
+        if case .success = result, !pass.isProbe, policy.slowCalls == nil {
+            // Nothing depends on the time since the last request, and reading a clock takes longer than the rest.
+            state.withLock { state in
+                _ = state.table.record(result, of: pass, hasHead: hasHead, at: state.time.latest)
+            }
+            return
+        }
         let transition = withTable(on: clock) { [changes] table, now in
             let transition = table.record(result, of: pass, hasHead: hasHead, at: now)
             Self.publish(transition, key, in: changes)
