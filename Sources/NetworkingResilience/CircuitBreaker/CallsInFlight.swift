@@ -1,6 +1,6 @@
 import DequeModule
 
-/// The calls in flight through a circuit, in the order of their start, to find those that take too long.
+/// The calls in flight through a circuit, in the order of their start, to find calls that take too long.
 ///
 /// It stores a call only until the call has ended or is overdue, so its memory does not grow with long calls.
 struct CallsInFlight {

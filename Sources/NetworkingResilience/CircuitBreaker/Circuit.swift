@@ -113,13 +113,16 @@ struct Circuit {
     }
 
     /// Records that the head of a response has arrived, of which only the body is missing.
+    ///
+    /// The call is counted now, and once more as a failure if its body does not arrive.
     mutating func receiveHead(_ pass: Pass, at now: Duration, numbers: inout CircuitNumbers) -> Transition? {
         guard pass.generation == generation else { return nil }
         if pass.isProbe { return endProbe(pass, .success, at: now, numbers: &numbers) }
         window.advance(to: now)
         connectionFailures = 0
-        noteTime(of: pass, isResponse: true, at: now)
-        return policy.trips(window.total) ? trip(at: now, numbers: &numbers) : nil
+        let isCounted = noteTime(of: pass, isResponse: true, at: now)
+        window.add(calls: isCounted ? 0 : 1)
+        return policy.slowCalls != nil && policy.trips(window.total) ? trip(at: now, numbers: &numbers) : nil
     }
 
     /// Records the result of a request.
@@ -139,12 +142,12 @@ struct Circuit {
         numbers: inout CircuitNumbers
     ) -> Transition? {
         guard pass.generation == generation else {
-            lateResults += 1
+            lateResults += result.isCounted ? 1 : 0
             return nil
         }
         if pass.isProbe { return endProbe(pass, result, at: now, numbers: &numbers) }
         window.advance(to: now)
-        let isCounted = hasHead ? false : noteTime(of: pass, isResponse: result.isResponse, at: now)
+        let isCounted = hasHead || noteTime(of: pass, isResponse: result.isResponse, at: now)
         switch result {
         case .success:
             window.add(calls: isCounted ? 0 : 1)
@@ -163,10 +166,9 @@ struct Circuit {
         return trip(at: now, retryAfter: result.retryAfter, numbers: &numbers)
     }
 
-    /// Counts the time of a call that has ended or whose head has arrived.
+    /// Counts a call that has ended, or whose head has arrived, if it took too long.
     ///
     /// - Returns: Whether the call was counted before, because it was overdue.
-    @discardableResult
     private mutating func noteTime(of pass: Pass, isResponse: Bool, at now: Duration) -> Bool {
         guard let slow = policy.slowCalls else { return false }
         if isResponse {
@@ -287,7 +289,7 @@ struct Circuit {
 
     // MARK: Questions
 
-    /// Returns whether the circuit makes room for another one without letting through what it must refuse.
+    /// Returns whether the circuit may be removed, because it would not refuse a request now.
     func mayBeRemoved(at now: Duration) -> Bool {
         switch state {
         case .closed: true

@@ -168,7 +168,7 @@ extension CircuitBreaker.Policy {
 
     /// Returns whether the results in a window open the circuit.
     func trips(_ counts: CallWindow.Counts) -> Bool {
-        // A slow call whose result comes after it has left the window adds a failure without a call.
+        // A slow call that fails after it has left the window adds a failure without a call.
         let calls = max(counts.calls, counts.failures)
         guard calls >= minimumCalls else { return false }
         if Double(counts.failures) >= failureRatio * Double(calls) { return true }

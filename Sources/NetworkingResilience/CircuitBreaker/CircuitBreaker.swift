@@ -63,8 +63,8 @@ public final class CircuitBreaker: Sendable {
     /// - Parameters:
     ///   - policy: The rules by which a circuit opens and closes.
     ///   - key: Returns the key of a request's circuit, without secrets; `nil`, the default, for the authority.
-    /// - Precondition: The ratios are greater than 0 and at most 1, the counts are 1 to 1,000,000, and the times are 1 ms
-    ///   to 1 day.
+    /// - Precondition: The ratios are greater than 0 and at most 1, the counts are 1 to 1,000,000, and the times are
+    ///   1 ms to 1 day.
     public init(_ policy: Policy = .app, key: (@Sendable (HTTPRequestData) -> String)? = nil) {
         policy.check()
         let circuits = Circuits(policy, key: key)

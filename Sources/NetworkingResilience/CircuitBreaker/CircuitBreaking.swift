@@ -4,8 +4,8 @@ import Synchronization
 extension NetworkingComponent {
     /// Refuses requests to a server that fails, and lets single requests through until it has recovered.
     ///
-    /// It belongs inside `retry`, so that it sees each attempt, and outside `rateLimited`, `throttled` and `timeout`, so
-    /// that a refused request waits for no permit, and an attempt that takes too long counts as a failure.
+    /// It belongs inside `retry`, so that it sees each attempt, and outside `rateLimited`, `throttled` and `timeout`.
+    /// There a refused request waits for no permit, and an attempt that takes too long counts as a failure.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -24,15 +24,15 @@ extension NetworkingComponent {
     /// retry them. The error's ``NetworkingError/retryAfter`` is the time until the next probe, and its
     /// ``NetworkingError/circuitRejection`` has the details. A `cached` further out may return a stale response if
     /// `stale-if-error` allows it. After that time, one request is sent as a probe. If the server responds, the circuit
-    /// closes; if it fails, the circuit opens for a longer time. A cancelled probe leaves its place to the next request.
+    /// closes; if it fails, the circuit opens for a longer time. After a cancelled probe, the next request is one.
     ///
     /// A redirect that the transport follows counts as a response of the first server.
     ///
     /// - Parameter policy: The rules by which a circuit opens and closes.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
     ///   that a circuit refuses.
-    /// - Precondition: The ratios are greater than 0 and at most 1, the counts are 1 to 1,000,000, and the times are 1 ms
-    ///   to 1 day.
+    /// - Precondition: The ratios are greater than 0 and at most 1, the counts are 1 to 1,000,000, and the times are
+    ///   1 ms to 1 day.
     public func circuitBreaker(_ policy: CircuitBreaker.Policy = .app) -> some NetworkingComponent {
         circuitBreaker(by: CircuitBreaker(policy))
     }
@@ -91,7 +91,7 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    /// Returns the request with what the parts further in need to know.
+    /// Returns the request with the mark of the breaker and an observed sink.
     private func prepared(
         _ request: HTTPRequestData,
         _ key: String,

@@ -1,7 +1,7 @@
 import HTTPTypes
 import NetworkingCore
 
-/// What the end of a request says about the health of its server.
+/// The conclusion about the health of a server from the result of a request.
 enum CircuitResult: Sendable {
     /// The server has processed the request.
     case success
@@ -72,6 +72,14 @@ enum CircuitResult: Sendable {
 
     var isFailure: Bool {
         if case .failure = self { true } else { false }
+    }
+
+    /// Whether the result is one of the calls in the window.
+    var isCounted: Bool {
+        switch self {
+        case .success, .failure: true
+        case .response, .nothing: false
+        }
     }
 
     /// Whether a response has arrived.

@@ -58,7 +58,7 @@ struct CircuitTable {
     }
 
     mutating func receiveHead(_ pass: Pass, at now: Duration) -> Circuit.Transition? {
-        guard circuits[pass.slot].number == pass.pass.circuit else { return nil }
+        guard !isIsolated, circuits[pass.slot].number == pass.pass.circuit else { return nil }
         return circuits[pass.slot].receiveHead(pass.pass, at: now, numbers: &numbers)
     }
 
@@ -68,7 +68,8 @@ struct CircuitTable {
         hasHead: Bool,
         at now: Duration
     ) -> Circuit.Transition? {
-        guard circuits[pass.slot].number == pass.pass.circuit else { return nil }
+        // The end of the isolation closes the circuits, whatever happens until then.
+        guard !isIsolated, circuits[pass.slot].number == pass.pass.circuit else { return nil }
         return circuits[pass.slot]
             .record(result, of: pass.pass, hasHead: hasHead, at: now, numbers: &numbers)
     }

@@ -132,7 +132,6 @@ struct CircuitBreakerSlowCallTests {
             }
         try await bench.transport.waitForChunks(12)
         bench.clock.advance(by: .seconds(10))
-        #expect(await bench.send(0) == 0)
         let probe = Task { try await network.data(.lawful("/next")) }
         try await bench.transport.waitForRequests(13)
         #expect(bench.statistics?.slow == 0)
@@ -142,6 +141,19 @@ struct CircuitBreakerSlowCallTests {
         }
         _ = try await probe.value
         #expect(bench.state == .closed)
+    }
+
+    @Test func downloadThatBreaksAfterItsHeadIsAFailure() async {
+        let bench = CircuitBench()
+        let request = HTTPRequestData.lawful.with { $0.sink = CollectingSink() }
+        bench.respond(with: .chunks(["a", .failure(NetworkingError(.connectionLost, request: .lawful))]))
+        _ = await bench.failure(request)
+        #expect(bench.statistics?.calls == 1)
+        #expect(bench.statistics?.failures == 1)
+        bench.respond(with: .text("a"))
+        _ = await bench.failure(.lawful.with { $0.sink = CollectingSink() })
+        #expect(bench.statistics?.calls == 2)
+        #expect(bench.statistics?.failures == 1)
     }
 
     @Test func memoryDoesNotGrowWithLongCalls() {

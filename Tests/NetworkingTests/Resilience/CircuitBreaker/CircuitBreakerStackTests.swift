@@ -172,6 +172,23 @@ struct CircuitBreakerStackTests {
         #expect(await bench.send(1) == 1)
     }
 
+    @Test func resultsDuringAnIsolationHaveNoEffect() async throws {
+        let bench = CircuitBench(.init(connectionFailures: 1))
+        var states = bench.breaker.states.makeAsyncIterator()
+        let held = HeldResponse()
+        bench.respond(with: .held(by: held))
+        let network = bench.network
+        let call = Task { try await network.data(.lawful) }
+        try await held.waitForRequests()
+        bench.breaker.isolate()
+        held.fail(NetworkingError(.connection, request: .lawful))
+        _ = await call.result
+        bench.breaker.close()
+        #expect(bench.state == .closed)
+        #expect(await states.next()?.state == .isolated)
+        #expect(await states.next()?.state == .closed)
+    }
+
     @Test func openCircuitCanBeClosedByHand() async {
         let bench = CircuitBench()
         await bench.open()
