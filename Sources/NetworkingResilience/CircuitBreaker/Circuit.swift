@@ -9,9 +9,9 @@ struct Circuit {
     /// The number of the circuit, which no other circuit has had before.
     let number: UInt64
     private(set) var state = CircuitBreaker.State.closed
-    private(set) var lastFailure: CircuitBreaker.Failure?
+    private var lastFailure: CircuitBreaker.Failure?
     /// The moment of the last request with this key.
-    private(set) var lastUse: Duration
+    private var lastUse: Duration
 
     private let policy: CircuitBreaker.Policy
     private var generation: UInt64
@@ -297,6 +297,11 @@ struct Circuit {
         case .halfOpen: probes.allSatisfy { now >= $0.end }
         case .isolated: false
         }
+    }
+
+    /// The position among the circuits that may be removed: a closed one first, and the least recently used first.
+    var removalOrder: (Int, Duration) {
+        (state == .closed ? 0 : 1, lastUse)
     }
 
     /// Returns the state, which an open circuit leaves only when the next request arrives.

@@ -162,8 +162,12 @@ extension CircuitBreaker.Policy {
     }
 
     /// Returns the time after which a probe counts as failed.
+    ///
+    /// - Parameter attemptLimit: The time limit of an attempt. More than a day is no limit.
+    /// - Returns: The time.
     func probeLimit(forAttemptsOf attemptLimit: Duration?) -> Duration {
-        min(max(attemptLimit ?? .zero, Self.minimumProbeLimit), .seconds(86_400))
+        guard let attemptLimit, attemptLimit <= .seconds(86_400) else { return Self.minimumProbeLimit }
+        return max(attemptLimit, Self.minimumProbeLimit)
     }
 
     /// Returns whether the results in a window open the circuit.

@@ -86,7 +86,8 @@ public final class CircuitBreaker: Sendable {
 
     /// The changes of all circuits from now on.
     ///
-    /// Each access starts a new sequence. A reader that falls behind by more than 1,000 changes misses the oldest.
+    /// Each access starts a new sequence, which ends when the breaker is released. A reader that falls behind by more
+    /// than 1,000 changes misses the oldest.
     public var states: AsyncStream<Change> {
         circuits.changes.elements()
     }

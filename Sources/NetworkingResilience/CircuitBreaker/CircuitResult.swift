@@ -18,14 +18,14 @@ enum CircuitResult: Sendable {
     private static let failures: Set<Int> = [500, 502, 503, 504]
 
     init(_ response: HTTPResponseData) {
-        let status = response.status
+        // A failure is stored, so it must not contain the reason phrase, which is text of any length from the network.
         self =
-            switch status.code {
+            switch response.status.code {
             case ..<400: .success
             // The server works, and limits this client.
             case 429: .nothing
             case let code where Self.failures.contains(code):
-                .failure(.status(status), retryAfter: response.retryAfter)
+                .failure(.status(HTTPResponse.Status(code: code)), retryAfter: response.retryAfter)
             default: .response
             }
     }

@@ -117,7 +117,7 @@ struct CircuitTable {
         return slots[key]
     }
 
-    /// Adds a circuit, in place of the least recently used one if there are too many.
+    /// Adds a circuit, in place of the least recently used one if there are too many, a closed one if possible.
     ///
     /// - Returns: Its slot; `nil` if no circuit may be removed.
     private mutating func addSlot(of key: String, at now: Duration) -> Int? {
@@ -127,7 +127,8 @@ struct CircuitTable {
             return circuits.count - 1
         }
         let removable = circuits.indices.lazy.filter { circuits[$0].mayBeRemoved(at: now) }
-        guard let slot = removable.min(by: { circuits[$0].lastUse < circuits[$1].lastUse }) else { return nil }
+        let slot = removable.min { circuits[$0].removalOrder < circuits[$1].removalOrder }
+        guard let slot else { return nil }
         slots[circuits[slot].key] = nil
         slots[key] = slot
         circuits[slot] = Circuit(key: key, policy, numbers: &numbers, at: now)

@@ -21,6 +21,10 @@ final class Circuits: Sendable {
         state = Mutex(State(table: CircuitTable(policy)))
     }
 
+    deinit {
+        changes.finish()
+    }
+
     /// Returns the key of a request's circuit.
     func key(of request: HTTPRequestData) -> String {
         customKey?(request) ?? request.authorityKey?.text ?? ""

@@ -40,6 +40,12 @@ struct CircuitBreakerBoundsTests {
         #expect(keys(of: bench.breaker).count == 256)
         #expect(bench.breaker.state(of: "/open") == .open)
         #expect(await bench.send(1, .lawful("/open")) == 0)
+        // After its break, a closed circuit makes room instead.
+        bench.clock.advance(by: .seconds(10))
+        for number in 2_000..<2_500 {
+            await bench.send(1, .lawful("/\(number)"))
+        }
+        #expect(bench.breaker.state(of: "/open") == .halfOpen)
     }
 
     @Test func hundredThousandKeysTakeNoMoreMemory() {
@@ -103,6 +109,33 @@ struct CircuitBreakerBoundsTests {
         bench.respond(with: .failure(.connection))
         #expect(await bench.send(2_000) == 2_000)
         #expect(keys(of: bench.breaker).count == 256)
+    }
+
+    /// The breaker calls code of the app: the key, the randomness and the listeners.
+    @Test func codeOfTheAppMayUseTheBreaker() async {
+        let shared = Locked<CircuitBreaker?>(nil)
+        let bench = CircuitBench(key: { request in
+            _ = shared.value?.state(of: "/check")
+            return request.path ?? ""
+        })
+        let breaker = bench.breaker
+        shared.withLock { $0 = breaker }
+        let random = RandomSource {
+            breaker.isolate()
+            return 0
+        }
+        let network = bench.transport.circuitBreaker(by: breaker)
+            .observed { event, _ in
+                if event is CircuitBreakerEvent { breaker.close() }
+            }
+            .environment(\.clock, .manual(bench.clock)).environment(\.random, random)
+        bench.respond(with: .failure(.connection))
+        for _ in 1...20 {
+            _ = try? await network.data(.lawful("/check"))
+        }
+        #expect(breaker.state(of: "/check") == .closed)
+        #expect(bench.transport.requests.count == 20)
+        shared.withLock { $0 = nil }
     }
 
     /// Many tasks at once, with a server that fails, hangs and recovers.

@@ -264,6 +264,22 @@ struct CircuitBreakerProbeTests {
         #expect(bench.state == .closed)
     }
 
+    @Test func probeWithoutATimeLimitCountsAsFailedAfterTenSeconds() async throws {
+        let bench = CircuitBench()
+        await bench.open()
+        bench.clock.advance(by: .seconds(5))
+        let held = HeldResponse()
+        bench.respond(with: .held(by: held))
+        let network = bench.network
+        let probe = Task { try await network.data(.lawful.with { $0.timeout = .unlimited }) }
+        try await held.waitForRequests()
+        bench.clock.advance(by: .seconds(10))
+        #expect(await bench.failure()?.circuitRejection?.state == .open)
+        probe.cancel()
+        _ = await probe.result
+        #expect(bench.state == .open)
+    }
+
     @Test func probeThatDownloadsClosesTheCircuitAtTheHead() async throws {
         let bench = CircuitBench()
         await bench.open()

@@ -220,6 +220,13 @@ struct CircuitBreakerStackTests {
         )
     }
 
+    @Test func statesEndWithTheBreaker() async {
+        var breaker: CircuitBreaker? = CircuitBreaker()
+        var states = breaker?.states.makeAsyncIterator()
+        breaker = nil
+        #expect(await states?.next() == nil)
+    }
+
     // MARK: Several stacks
 
     @Test func stacksShareTheCircuits() async {

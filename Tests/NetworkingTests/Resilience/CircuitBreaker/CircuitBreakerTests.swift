@@ -230,6 +230,18 @@ struct CircuitBreakerTests {
 
     // MARK: Rejections
 
+    @Test func reasonPhraseOfAServerIsNotStored() async {
+        let bench = CircuitBench(.init(minimumCalls: 1))
+        bench.respond(with: .status(HTTPResponse.Status(code: 503, reasonPhrase: "secret")))
+        await bench.send(1)
+        let rejection = await bench.failure()?.circuitRejection
+        guard case .status(let status) = rejection?.lastFailure else {
+            Issue.record("there is no failure")
+            return
+        }
+        #expect(status.reasonPhrase != "secret")
+    }
+
     @Test func rejectionHasItsCauseAndTheTimeToWait() async throws {
         let bench = CircuitBench(.init(minimumCalls: 1))
         bench.respond(with: .status(.serviceUnavailable))
