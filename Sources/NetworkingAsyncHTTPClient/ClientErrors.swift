@@ -129,7 +129,8 @@ private struct ClientFault {
         case let error as NIOSSLError:
             let reason = Self.reasonOfBoringSSL(error)
             self = error == .uncleanShutdown ? Self.lost(error, hasHead: hasHead) : Self.unsecured(reason)
-            isHandshakeFailure = kind == .tls && reason?.contains("CERTIFICATE") != true
+            isHandshakeFailure =
+                kind == .tls && reason?.contains("CERTIFICATE") != true && reason?.contains("ALERT") != true
         case is HTTPParserError where error.isEndOfConnection:
             self = Self.lost(error, hasHead: hasHead)
         case HTTPParserError.headerOverflow:

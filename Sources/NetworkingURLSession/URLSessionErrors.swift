@@ -78,7 +78,7 @@ extension HTTPRequestData {
             underlying: error.withoutURL,
             reason: reason(for: fault, code, head)
         )
-        failure.isHandshakeFailure = fault == nil && code == .secureConnectionFailed
+        failure.isHandshakeFailure = fault?.isHandshakeFailure ?? (code == .secureConnectionFailed)
         return failure
     }
 
@@ -142,6 +142,12 @@ enum TransferFault: Equatable {
     case undecodable
     /// No secure connection was possible, for the reason in libcurl's words.
     case untrusted(String)
+
+    /// Whether the TLS handshake failed for another reason than a certificate, and the server did not refuse the client.
+    fileprivate var isHandshakeFailure: Bool {
+        guard case .untrusted(let detail) = self else { return false }
+        return !detail.contains("certificate") && !detail.contains("alert")
+    }
 
     fileprivate var kind: NetworkingError.Kind {
         switch self {

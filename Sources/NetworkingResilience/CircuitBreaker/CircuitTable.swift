@@ -126,9 +126,9 @@ struct CircuitTable {
             circuits.append(Circuit(key: key, policy, numbers: &numbers, at: now))
             return circuits.count - 1
         }
-        let removable = circuits.indices.lazy.filter { circuits[$0].mayBeRemoved(at: now) }
-        let slot = removable.min { circuits[$0].removalOrder < circuits[$1].removalOrder }
-        guard let slot else { return nil }
+        let removable = circuits.indices.filter { circuits[$0].mayBeRemoved(at: now) }
+        let first = removable.min { circuits[$0].removalOrder < circuits[$1].removalOrder }
+        guard let slot = first else { return nil }
         slots[circuits[slot].key] = nil
         slots[key] = slot
         circuits[slot] = Circuit(key: key, policy, numbers: &numbers, at: now)
