@@ -143,7 +143,7 @@ enum TransferFault: Equatable {
     /// No secure connection was possible, for the reason in libcurl's words.
     case untrusted(String)
 
-    /// Whether the TLS handshake failed, and neither because of a certificate nor because the server refused the client.
+    /// Whether the TLS handshake failed, neither because of a certificate nor because the server refused the client.
     fileprivate var isHandshakeFailure: Bool {
         guard case .untrusted(let detail) = self else { return false }
         return !detail.contains("certificate") && !detail.contains("alert")

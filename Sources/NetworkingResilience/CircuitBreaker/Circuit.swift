@@ -120,7 +120,7 @@ struct Circuit {
         if pass.isProbe { return endProbe(pass, .success, at: now, numbers: &numbers) }
         window.advance(to: now)
         connectionFailures = 0
-        let isCounted = noteTime(of: pass, isResponse: true, at: now)
+        let isCounted = noteTime(of: pass, .success, at: now)
         window.add(calls: isCounted ? 0 : 1)
         return policy.slowCalls != nil && policy.trips(window.total) ? trip(at: now, numbers: &numbers) : nil
     }
@@ -147,7 +147,7 @@ struct Circuit {
         }
         if pass.isProbe { return endProbe(pass, result, at: now, numbers: &numbers) }
         window.advance(to: now)
-        let isCounted = hasHead || noteTime(of: pass, isResponse: result.isResponse, at: now)
+        let isCounted = hasHead || noteTime(of: pass, result, at: now)
         switch result {
         case .success:
             window.add(calls: isCounted ? 0 : 1)
@@ -169,13 +169,13 @@ struct Circuit {
     /// Counts a call that has ended, or whose head has arrived, if it took too long.
     ///
     /// - Returns: Whether the call was counted before, because it was overdue.
-    private mutating func noteTime(of pass: Pass, isResponse: Bool, at now: Duration) -> Bool {
+    private mutating func noteTime(of pass: Pass, _ result: CircuitResult, at now: Duration) -> Bool {
         guard let slow = policy.slowCalls else { return false }
-        if isResponse {
+        if result.isResponse {
             inFlight.lastResponse = now
         }
         guard !inFlight.end(pass.call) else { return true }
-        if isResponse, now - pass.start >= slow.threshold {
+        if result.isCounted, now - pass.start >= slow.threshold {
             window.add(slow: 1)
         }
         return false

@@ -13,7 +13,8 @@ extension CircuitBreaker {
         /// The time until the circuit may let a request through; `nil` if it is isolated.
         public let retryAfter: Duration?
 
-        /// The last failure of the server; `nil` if the circuit is isolated, or opened because of slow calls.
+        /// The last failure of the server; `nil` if there was none, because its calls were slow or the circuit is
+        /// isolated.
         public let lastFailure: Failure?
     }
 

@@ -118,7 +118,6 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
     }
 
     var roles: Set<StackRole> { [.circuitBreaker] }
-    var requestOptions: Set<RequestOptionKey> { [.timeout] }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         let policy = breaker.circuits.policy

@@ -98,6 +98,57 @@ struct CircuitBreakerStackTests {
         #expect((permits.inFlight, permits.waiting) == (0, 0))
     }
 
+    @Test(arguments: [0, 1])
+    func eachBreakerIsAskedAgainAfterAWait(isolated: Int) async throws {
+        let bench = CircuitBench()
+        let breakers = [bench.breaker, CircuitBreaker()]
+        let permits = ConcurrencyLimiter(max: 1)
+        let network = bench.inEnvironment(
+            bench.transport.throttled(by: permits).circuitBreaker(by: breakers[0]).circuitBreaker(by: breakers[1])
+        )
+        let held = HeldResponse()
+        bench.respond(with: .held(by: held))
+        let first = Task { try await network.data(.lawful("/first")) }
+        try await held.waitForRequests()
+        let second = Task { try await network.data(.lawful("/second")) }
+        try await eventually("the second request waits") { permits.waiting == 1 }
+        breakers[isolated].isolate()
+        held.respond()
+        _ = try await first.value
+        let error = await #expect(throws: NetworkingError.self) { try await second.value }
+        #expect(error?.circuitRejection?.state == .isolated)
+        #expect(bench.transport.requests.count == 1)
+    }
+
+    @Test func limiterOfAnotherPackageCanAskAgain() async throws {
+        struct Gated: NetworkingModifier {
+            let gate: MockGate
+
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                try await gate.wait()
+                try request.checkAfterWait()
+                return try await upstream.send(request)
+            }
+
+            var roles: Set<StackRole> { [.rateLimit] }
+        }
+        let bench = CircuitBench()
+        let gate = MockGate()
+        let network = bench.inEnvironment(
+            bench.transport.modified(Gated(gate: gate)).circuitBreaker(by: bench.breaker)
+        )
+        let call = Task { try await network.data(.lawful) }
+        try await eventually("the request is admitted") { bench.breaker.statistics(of: "laws.example") != nil }
+        bench.breaker.isolate()
+        gate.open()
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.circuitRejection != nil)
+        #expect(bench.transport.requests.isEmpty)
+    }
+
     @Test func requestThatWaitedForTheRateIsRejectedAndTakesNone() async throws {
         let bench = CircuitBench()
         let rate = RateLimiter(1, per: .seconds(1))

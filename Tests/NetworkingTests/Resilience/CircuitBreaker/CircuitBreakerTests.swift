@@ -146,6 +146,16 @@ struct CircuitBreakerTests {
         #expect(bench.statistics?.failures == 1)
     }
 
+    @Test func failureAfterARedirectIsThatOfAnotherServer() async {
+        let bench = CircuitBench()
+        var error = NetworkingError(.connection, request: .lawful)
+        error.followsRedirect = true
+        bench.respond(with: .failure(error))
+        await bench.send(20)
+        #expect(bench.statistics?.calls == 20)
+        #expect(bench.statistics?.failures == 0)
+    }
+
     @Test func refreshThatFailedIsNoFailureOfTheServer() async {
         let bench = CircuitBench()
         var error = NetworkingError(.connection, request: .lawful)
