@@ -181,7 +181,7 @@ extension CircuitBreaker.Policy {
 }
 
 extension CircuitBreaker.Policy: CustomStringConvertible {
-    /// The rules, for the stack's outline: `50% of at least 10 calls in 30.0 seconds`.
+    /// The rules, for the stack's outline: `50.0% of at least 10 calls in 30.0 seconds`.
     public var description: String {
         let share = (failureRatio * 1_000).rounded() / 10
         let slow = slowCalls.map { ", slow after \($0.threshold)" } ?? ""

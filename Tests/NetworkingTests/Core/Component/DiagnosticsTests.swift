@@ -163,6 +163,7 @@ struct DiagnosticsTests {
         (.deduplication, MockTransport().deduplicated()),
         (.concurrencyLimit, MockTransport().throttled(max: 6)),
         (.rateLimit, MockTransport().rateLimited(to: 1, per: .seconds(1))),
+        (.circuitBreaker, MockTransport().circuitBreaker()),
         (.timeout, MockTransport().timeout(.seconds(1))),
         (.deadline, MockTransport().deadline(.seconds(1))),
         (.redirection, MockTransport().redirected()),
