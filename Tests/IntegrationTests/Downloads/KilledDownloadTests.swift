@@ -176,7 +176,8 @@ extension Loopback {
                 #expect(report.done?.count == 1 << 30)
                 #expect(report.failure == nil)
                 let peak = try #require(report.peakMemory)
-                #expect(peak < 72 << 20, "\(peak) bytes")
+                // The process itself takes 60 to 80 MB, most of them code.
+                #expect(peak < 96 << 20, "\(peak) bytes")
             }
         }
     }

@@ -324,8 +324,8 @@ struct SlowCacheStoreTests {
             for _ in 0..<50 {
                 group.addTask { _ = try await network.data(.lawful.with { $0.addObserver(events) }) }
             }
-            try await eventually("all callers have missed") {
-                events.names.count { $0 == "cacheMissed" } == 50
+            try await eventually("all callers have joined the exchange of the first") {
+                events.names.count { $0 == "shared" } == 49
             }
             gate.open()
             try await group.waitForAll()

@@ -122,7 +122,7 @@ struct DeduplicatedKeyTests {
     }
 
     /// The exchange would end with the time limit of the request that started it.
-    @Test(arguments: ["head", "connect", "idle", "whole"])
+    @Test(.stoppedClock, arguments: ["head", "connect", "idle", "whole"])
     func requestWithAnotherTimeLimitDoesNotShareAnExchange(limit: String) async throws {
         let transport = MockTransport { [held] _ in .held(by: held) }
         let network = transport.timeout(.seconds(60)).deduplicated(sharing: inFlight)
