@@ -94,6 +94,11 @@ extension LawfulModifier {
             LawfulModifier("throttled(by:)") { $0.throttled(by: ConcurrencyLimiter(max: 6)) },
             LawfulModifier("rateLimited(to:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
             LawfulModifier("rateLimited(by:)") { $0.rateLimited(by: RateLimiter(100, per: .seconds(1))) },
+            LawfulModifier("circuitBreaker(_:)") { $0.circuitBreaker() },
+            LawfulModifier("circuitBreaker(_:)", "with slow calls") {
+                $0.circuitBreaker(.init(slowCalls: .init(after: .seconds(5))))
+            },
+            LawfulModifier("circuitBreaker(by:)") { $0.circuitBreaker(by: CircuitBreaker(.server)) },
             LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
             LawfulModifier("cookies(in:)", "with a cookie") { upstream in
                 let jar = CookieJar()

@@ -118,9 +118,10 @@ struct RateLimited: LimitingModifier {
                 }
             defer { alarm?.cancel() }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
-            // A permit that arrives together with the cancellation or the limit goes to the next request.
+            // A permit that arrives together with the cancellation or the limit, or after a circuit has opened, goes
+            // to the next request.
             do {
-                try request.checkCancellation()
+                try request.checkAfterWait()
             } catch {
                 limiter.giveBack(place, key, on: clock)
                 throw error

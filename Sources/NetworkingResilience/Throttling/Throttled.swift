@@ -143,9 +143,10 @@ struct Throttled: LimitingModifier {
             .alarm { [limiter] in limiter.leave(place, host, with: CancellationError()) }
         defer { limitAlarm?.cancel() }
         try await place.wait.value { [limiter] in limiter.left(place, host) }
-        // A permit that arrives together with the cancellation or the limit goes to the next request.
+        // A permit that arrives together with the cancellation or the limit, or after a circuit has opened, goes to the
+        // next request.
         do {
-            try request.checkCancellation()
+            try request.checkAfterWait()
         } catch {
             limiter.giveBack(host)
             throw error

@@ -55,6 +55,27 @@ struct ModifierPreconditionTests {
         }
     }
 
+    @Test func circuitBreakers() async {
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: 0)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: .nan)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: 1.5)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(minimumCalls: 0)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(connectionFailures: -1)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(window: .zero)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(firstBreak: .seconds(61))) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(maximumBreak: .seconds(Int64.max))) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(probes: 0)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(closesAfter: 0)) }
+        await #expect(processExitsWith: .failure) {
+            _ = MockTransport().circuitBreaker(.init(slowCalls: .init(after: .seconds(-1))))
+        }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(failureRatio: .infinity))
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("failureRatio must be greater than 0 and at most 1 (is inf)"))
+    }
+
     @Test func throttles() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }
