@@ -1,4 +1,4 @@
-/// The results of the calls of a sliding window, in ten buckets.
+/// The results of the calls of a sliding window, in buckets.
 struct CallWindow {
     /// The results of some calls.
     struct Counts: Hashable {
@@ -13,25 +13,24 @@ struct CallWindow {
         }
     }
 
-    private static let bucketCount = 10
-
     /// The results in the window.
     private(set) var total = Counts()
-    private var buckets = Array(repeating: Counts(), count: bucketCount)
+    private var buckets: [Counts]
     private var current = 0
     private var currentEnd: Duration
     private let bucketLength: Duration
 
-    init(_ length: Duration, at now: Duration) {
-        bucketLength = length / Self.bucketCount
+    init(_ length: Duration, buckets count: Int = 10, at now: Duration) {
+        buckets = Array(repeating: Counts(), count: count)
+        bucketLength = length / count
         currentEnd = now + bucketLength
     }
 
     /// Removes the results that are older than the window.
     mutating func advance(to now: Duration) {
         guard now >= currentEnd else { return }
-        for _ in 0..<Self.bucketCount where now >= currentEnd {
-            current = (current + 1) % Self.bucketCount
+        for _ in buckets.indices where now >= currentEnd {
+            current = (current + 1) % buckets.count
             total -= buckets[current]
             buckets[current] = Counts()
             currentEnd += bucketLength

@@ -79,13 +79,11 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         let head = request.sink == nil ? nil : ReceivedHead()
         do {
             let response = try await upstream.send(prepared(request, key, pass, head, on: clock))
-            // A server that redirects a request works, whatever the other server does.
-            let result = response.redirects.isEmpty ? CircuitResult(response) : .success
+            let result = CircuitResult(response)
             circuits.record(result, of: request, key, pass, hasHead: head?.hasArrived == true, on: clock)
             return response
         } catch {
-            let isOfOtherServer = (error as? NetworkingError)?.followsRedirect == true
-            let result = isOfOtherServer ? .success : CircuitResult(error, of: request)
+            let result = CircuitResult(error, of: request)
             circuits.record(result, of: request, key, pass, hasHead: head?.hasArrived == true, on: clock)
             throw error
         }
@@ -109,8 +107,8 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         guard let head else { return sent }
         // The body may take any time, and its reader too, but the server has responded.
         sent.sink = request.sink.map { sink in
-            ObservedSink(sink: sink) { [circuits = breaker.circuits] decision in
-                guard case .take = decision, head.arrive() else { return }
+            HeadSink(sink: sink) { [circuits = breaker.circuits] response in
+                guard response.status.code < 400, head.arrive() else { return }
                 circuits.receiveHead(of: request, key, pass, on: clock)
             }
         }
@@ -121,41 +119,19 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         let policy = breaker.circuits.policy
-        let rules: [(isBroken: Bool, message: String)] = [
-            (
-                stack.outer.contains { ($0 as? CircuitBreaking)?.breaker === breaker },
-                "is inside a circuitBreaker with the same circuits, so requests pass it uncounted. Keep one of the two."
-            ),
-            (
-                stack.isOutside(.retry),
-                "is outside retry, so it does not see failed attempts, and retries reach a server that fails. Put it "
-                    + "inside."
-            ),
-            (
-                stack.isOutside(.caching),
-                "is outside cached, so cached responses are refused while the circuit is open. Put it inside."
-            ),
-            (
-                stack.isOutside(.deduplication),
-                "is outside deduplicated, so each caller of a shared exchange counts. Put it inside."
-            ),
-            (
-                stack.isInside(.concurrencyLimit) || stack.isInside(.rateLimit),
-                "is inside throttled or rateLimited, so a request waits for a permit before it is refused. Put it "
-                    + "outside."
-            ),
-            (
-                stack.isInside(.timeout),
-                "is inside timeout, so an attempt that takes too long is a cancellation, which does not count. Put it "
-                    + "outside."
-            ),
-            (
-                attemptLimit.map { policy.window < $0 * 2 } ?? false,
-                "has a window shorter than twice the timeout, so failures leave it before there are enough of them. "
-                    + "Use a longer window."
-            ),
-        ]
-        return rules.filter(\.isBroken).map { StackDiagnostic("\(self) \($0.message)", about: self) }
+        let isShort = attemptLimit.map { policy.window < $0 * 2 } ?? false
+        return stack.diagnostics(
+            ofFailureCounter: self,
+            isTwice: stack.outer.contains { ($0 as? CircuitBreaking)?.breaker === breaker }
+        )
+            + (isShort
+                ? [
+                    StackDiagnostic(
+                        "\(self) has a window shorter than twice the timeout, so failures leave it before there are "
+                            + "enough of them. Use a longer window.",
+                        about: self
+                    )
+                ] : [])
     }
 
     var description: String {

@@ -21,6 +21,8 @@ enum CircuitResult: Sendable {
         // A failure is stored, so it must not contain the reason phrase, which is text of any length from the network.
         self =
             switch response.status.code {
+            // A server that redirects a request works, whatever the other server does.
+            case _ where !response.redirects.isEmpty: .success
             case ..<400: .success
             // The server works, and limits this client.
             case 429: .nothing
@@ -36,6 +38,10 @@ enum CircuitResult: Sendable {
     ///   - error: The error with which sending the request has failed.
     ///   - request: The request.
     init(_ error: any Error, of request: HTTPRequestData) {
+        guard (error as? NetworkingError)?.followsRedirect != true else {
+            self = .success
+            return
+        }
         // An attempt that was cancelled may end with any error.
         guard !(error is CancellationError), !Task.isCancelled, request.exchangeLimit?.isReached != true else {
             self = .nothing

@@ -8,17 +8,12 @@ final class Circuits: Sendable {
     let policy: CircuitBreaker.Policy
     let changes = Broadcast<CircuitBreaker.Change>(buffering: .bufferingNewest(1_000))
     private let customKey: (@Sendable (HTTPRequestData) -> String)?
-    private let state: Mutex<State>
-
-    private struct State {
-        var table: CircuitTable
-        var time = CircuitTime()
-    }
+    private let state: ClockedMutex<CircuitTable>
 
     init(_ policy: CircuitBreaker.Policy, key: (@Sendable (HTTPRequestData) -> String)?) {
         self.policy = policy
         customKey = key
-        state = Mutex(State(table: CircuitTable(policy)))
+        state = ClockedMutex(CircuitTable(policy))
     }
 
     deinit {
@@ -43,7 +38,7 @@ final class Circuits: Sendable {
         on clock: NetworkClock
     ) throws -> CircuitTable.Pass? {
         let probeLimit = policy.probeLimit(forAttemptsOf: attemptLimit)
-        let (admission, transition) = withTable(on: clock) { [changes] table, now in
+        let (admission, transition) = state.withValue(on: clock) { [changes] table, now in
             let result = table.admit(key, at: now, probeLimit: probeLimit)
             Self.publish(result.transition, key, in: changes)
             return result
@@ -60,7 +55,7 @@ final class Circuits: Sendable {
     /// Throws if the circuit has opened since it admitted a request.
     func confirm(_ request: HTTPRequestData) throws {
         let key = key(of: request)
-        let rejection = withTable(on: NetworkEnvironment.current.clock) { table, now in
+        let rejection = state.withValue(on: NetworkEnvironment.current.clock) { table, now in
             table.rejectionAfterWait(key, at: now)
         }
         if let rejection { throw reported(rejection, of: request) }
@@ -68,7 +63,7 @@ final class Circuits: Sendable {
 
     /// Records that the head of a response has arrived, of which only the body is missing.
     func receiveHead(of request: HTTPRequestData, _ key: String, _ pass: CircuitTable.Pass, on clock: NetworkClock) {
-        let transition = withTable(on: clock) { [changes] table, now in
+        let transition = state.withValue(on: clock) { [changes] table, now in
             let transition = table.receiveHead(pass, at: now)
             Self.publish(transition, key, in: changes)
             return transition
@@ -89,12 +84,12 @@ final class Circuits: Sendable {
     ) {
         if case .success = result, !pass.isProbe, policy.slowCalls == nil {
             // Nothing depends on the time since the last request, and reading a clock takes longer than the rest.
-            state.withLock { state in
-                _ = state.table.record(result, of: pass, hasHead: hasHead, at: state.time.latest)
+            state.withLatest { table, latest in
+                _ = table.record(result, of: pass, hasHead: hasHead, at: latest)
             }
             return
         }
-        let transition = withTable(on: clock) { [changes] table, now in
+        let transition = state.withValue(on: clock) { [changes] table, now in
             let transition = table.record(result, of: pass, hasHead: hasHead, at: now)
             Self.publish(transition, key, in: changes)
             return transition
@@ -120,7 +115,7 @@ final class Circuits: Sendable {
     ) {
         if let length = transition.fullBreak {
             let jittered = length / 2 + length / 2 * NetworkEnvironment.current.random.fraction()
-            withTable(on: clock) { table, _ in table.shorten(transition, of: key, to: jittered) }
+            state.withValue(on: clock) { table, _ in table.shorten(transition, of: key, to: jittered) }
         }
         request.emit(CircuitBreakerEvent.changed(CircuitBreaker.Change(key: key, state: transition.state)))
     }
@@ -138,8 +133,8 @@ final class Circuits: Sendable {
     // MARK: All circuits
 
     func isolate() {
-        state.withLock { [changes] state in
-            guard state.table.isolate() else { return }
+        state.withLatest { [changes] table, _ in
+            guard table.isolate() else { return }
             changes.publish(CircuitBreaker.Change(key: nil, state: .isolated))
         }
     }
@@ -153,34 +148,6 @@ final class Circuits: Sendable {
 
     /// Runs a closure with the circuits and the moment, on the clock of the last request.
     func withTable<Result: Sendable>(_ body: @Sendable (inout CircuitTable, Duration) -> Result) -> Result {
-        withTable(on: state.withLock { $0.time.clock } ?? NetworkEnvironment.current.clock, body)
-    }
-
-    /// Runs a closure with the circuits and the moment.
-    private func withTable<Result: Sendable>(
-        on clock: NetworkClock,
-        _ body: @Sendable (inout CircuitTable, Duration) -> Result
-    ) -> Result {
-        var former: (clock: NetworkClock, now: Duration)?
-        while true {
-            let now = clock.now
-            let access = state.withLock { [former] state -> Access<Result> in
-                guard let moment = state.time.moment(at: now, on: clock, former: former) else {
-                    return .other(state.time.clock ?? clock)
-                }
-                return .completed(body(&state.table, moment))
-            }
-            switch access {
-            case .completed(let result): return result
-            case .other(let clock): former = (clock, clock.now)
-            }
-        }
-    }
-
-    /// The result of an access to the circuits.
-    private enum Access<Result: Sendable>: Sendable {
-        case completed(Result)
-        /// The circuits are on another clock, which must be read first.
-        case other(NetworkClock)
+        state.withValue(body)
     }
 }

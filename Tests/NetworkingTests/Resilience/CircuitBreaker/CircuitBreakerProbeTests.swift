@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
@@ -292,6 +293,23 @@ struct CircuitBreakerProbeTests {
         gate.open()
         _ = try await download.value
         #expect(bench.state == .closed)
+    }
+
+    /// A sink may take the body of any response.
+    @Test func probeThatReceivesAFailureIntoASinkOpensTheCircuit() async throws {
+        let bench = CircuitBench()
+        await bench.open()
+        bench.clock.advance(by: .seconds(5))
+        bench.respond(with: .status(503))
+        _ = await bench.failure(.lawful.with { $0.sink = GreedySink() })
+        #expect(bench.state == .open)
+        #expect(await bench.failure()?.circuitRejection?.lastFailure == .status(.init(code: 503)))
+    }
+
+    private struct GreedySink: ResponseSink {
+        func offer(_ head: HTTPResponse) async throws -> SinkDecision { .take }
+        func receive(_ chunk: Data) async throws {}
+        func finish() async throws {}
     }
 
     // MARK: Numbers

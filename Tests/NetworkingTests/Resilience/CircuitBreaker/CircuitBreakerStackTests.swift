@@ -309,7 +309,7 @@ struct CircuitBreakerStackTests {
 
     @Test func timeNeverDecreases() {
         let clock = NetworkClock.manual(ManualClock())
-        var time = CircuitTime()
+        var time = SharedTime()
         var moments: [Duration?] = []
         // After 10 s, two tasks have read the clock in another order. After 11 s, the clock jumps back, and continues.
         for now in [
@@ -364,7 +364,7 @@ struct CircuitBreakerStackTests {
             ("inside throttled", reports(transport.circuitBreaker().rateLimited(to: 1, per: .seconds(1)))),
             ("inside timeout", reports(transport.circuitBreaker().timeout(.seconds(1)))),
             ("twice the timeout", reports(transport.timeout(.seconds(16)).circuitBreaker())),
-            ("the same circuits", reports(transport.circuitBreaker(by: breaker).circuitBreaker(by: breaker))),
+            ("the same counts", reports(transport.circuitBreaker(by: breaker).circuitBreaker(by: breaker))),
         ]
         for (text, reports) in wrong {
             #expect(reports.count == 1)

@@ -1,12 +1,12 @@
 import NetworkingCore
 
-/// The time of a breaker, which continues when a stack with another clock uses it.
+/// The time of an object that stacks share, which continues when a stack with another clock uses the object.
 ///
 /// A moment has no meaning on another clock, but the time since the last use does.
-struct CircuitTime {
-    /// The clock of the stack that used the breaker last; `nil` before the first use.
+struct SharedTime {
+    /// The clock of the stack that used the object last; `nil` before the first use.
     private(set) var clock: NetworkClock?
-    /// The offset from the moments of the clock to those of the breaker.
+    /// The offset from the moments of the clock to those of the object.
     private var offset = Duration.zero
     /// The latest moment so far.
     private(set) var latest = Duration.zero
@@ -14,7 +14,7 @@ struct CircuitTime {
     /// Tasks may read the clock in one order and use the moments in another; a larger step back is a jump of the clock.
     private static let tolerance = Duration.seconds(1)
 
-    /// Returns the moment of the breaker, which never decreases.
+    /// Returns the moment of the object, which never decreases.
     ///
     /// - Parameters:
     ///   - now: The time on the clock.
