@@ -36,6 +36,7 @@ enum CountedStacks {
             ("deduplicated", InstantTransport().deduplicated(), absolute),
             ("retry", InstantTransport().retry(), absolute),
             ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),
+            ("adaptiveThrottle", InstantTransport().adaptiveThrottle(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
                 "authenticated",

@@ -46,6 +46,7 @@ enum Overhead {
             cost("retry, no failure", of: "retry"),
             cost("rateLimited, a permit is free", of: "rateLimited"),
             cost("circuitBreaker, closed", of: "circuitBreaker", gate: 150),
+            cost("adaptiveThrottle, no failures", of: "adaptiveThrottle", gate: 150),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

@@ -100,6 +100,8 @@ extension LawfulModifier {
             LawfulModifier("circuitBreaker(_:)", "with slow calls") {
                 $0.circuitBreaker(.init(slowCalls: .init(after: .seconds(3_600))))
             },
+            LawfulModifier("adaptiveThrottle(successRatio:)") { $0.adaptiveThrottle() },
+            LawfulModifier("adaptiveThrottle(by:)") { $0.adaptiveThrottle(by: AdaptiveThrottle()) },
             LawfulModifier("circuitBreaker(by:)") { $0.circuitBreaker(by: CircuitBreaker(.server)) },
             LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
             LawfulModifier("cookies(in:)", "with a cookie") { upstream in

@@ -76,6 +76,17 @@ struct ModifierPreconditionTests {
         #expect(message.contains("failureRatio must be greater than 0 and at most 1 (is inf)"))
     }
 
+    @Test func adaptiveThrottles() async {
+        await #expect(processExitsWith: .failure) { _ = AdaptiveThrottle(successRatio: 0) }
+        await #expect(processExitsWith: .failure) { _ = AdaptiveThrottle(maximumRejection: 1) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().adaptiveThrottle(window: .zero) }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveThrottle(successRatio: .nan)
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("successRatio must be greater than 0 and at most 1 (is nan)"))
+    }
+
     @Test func throttles() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }
