@@ -37,6 +37,7 @@ enum CountedStacks {
             ("retry", InstantTransport().retry(), absolute),
             ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),
             ("adaptiveThrottle", InstantTransport().adaptiveThrottle(), absolute),
+            ("adaptiveLimit", InstantTransport().adaptiveLimit(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
                 "authenticated",

@@ -103,6 +103,8 @@ extension LawfulModifier {
             LawfulModifier("adaptiveThrottle(successRatio:)") { $0.adaptiveThrottle() },
             LawfulModifier("adaptiveThrottle(by:)") { $0.adaptiveThrottle(by: AdaptiveThrottle()) },
             LawfulModifier("circuitBreaker(by:)") { $0.circuitBreaker(by: CircuitBreaker(.server)) },
+            LawfulModifier("adaptiveLimit(in:)") { $0.adaptiveLimit() },
+            LawfulModifier("adaptiveLimit(by:)") { $0.adaptiveLimit(by: AdaptiveLimiter(start: 12)) },
             LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
             LawfulModifier("cookies(in:)", "with a cookie") { upstream in
                 let jar = CookieJar()

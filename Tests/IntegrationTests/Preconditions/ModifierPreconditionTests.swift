@@ -87,6 +87,17 @@ struct ModifierPreconditionTests {
         #expect(message.contains("successRatio must be greater than 0 and at most 1 (is nan)"))
     }
 
+    @Test func adaptiveLimits() async {
+        await #expect(processExitsWith: .failure) { _ = AdaptiveLimiter(in: 0...10) }
+        await #expect(processExitsWith: .failure) { _ = AdaptiveLimiter(in: 1...Int.max) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().adaptiveLimit(maximumWait: .seconds(-1)) }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveLimiter(in: 10...20)
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("start must be within the limits 10...20 (is 6)"))
+    }
+
     @Test func throttles() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }

@@ -44,6 +44,7 @@ struct PairsTests {
         Modifier("logged()") { $0.logged() },
         Modifier("numbered()") { $0.numbered() },
         Modifier("observed(_:)") { $0.observed { _, _ in } },
+        Modifier("adaptiveLimit()") { $0.adaptiveLimit() },
         Modifier("adaptiveThrottle()") { $0.adaptiveThrottle() },
         Modifier("circuitBreaker()") { $0.circuitBreaker() },
         Modifier("rateLimited(to:per:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
