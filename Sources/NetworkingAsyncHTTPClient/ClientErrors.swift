@@ -69,13 +69,15 @@ extension HTTPRequestData {
         if error as? HTTPClientError == .alreadyShutdown { return transportIsShutDown }
         if let refused = error as? RefusedPins { return NetworkingError(refused.mismatch, request: self) }
         let fault = ClientFault(error, hasHead: head != nil)
-        return NetworkingError(
+        var failure = NetworkingError(
             fault.kind,
             request: self,
             response: head.map { response(with: $0) },
             underlying: error is Silence ? nil : error,
             reason: fault.reason
         )
+        failure.isHandshakeFailure = fault.isHandshakeFailure
+        return failure
     }
 }
 
@@ -95,6 +97,8 @@ extension Error {
 private struct ClientFault {
     let kind: NetworkingError.Kind
     var reason: String?
+    /// Whether the TLS handshake failed for another reason than a certificate.
+    var isHandshakeFailure = false
 
     init(_ kind: NetworkingError.Kind, _ reason: String? = nil) {
         self.kind = kind
@@ -123,9 +127,10 @@ private struct ClientFault {
             let reason = Self.reasonOfBoringSSL(error)
             self = reason?.contains("ALERT") == true ? Self.unsecured(reason) : ClientFault(.connectionLost)
         case let error as NIOSSLError:
-            self =
-                error == .uncleanShutdown
-                ? Self.lost(error, hasHead: hasHead) : Self.unsecured(Self.reasonOfBoringSSL(error))
+            let reason = Self.reasonOfBoringSSL(error)
+            self = error == .uncleanShutdown ? Self.lost(error, hasHead: hasHead) : Self.unsecured(reason)
+            isHandshakeFailure =
+                kind == .tls && reason?.contains("CERTIFICATE") != true && reason?.contains("ALERT") != true
         case is HTTPParserError where error.isEndOfConnection:
             self = Self.lost(error, hasHead: hasHead)
         case HTTPParserError.headerOverflow:

@@ -526,6 +526,7 @@ extension Result<HTTPResponseData, any Error> {
             case .answered, .unusable: return isUnavailable ? false : nil
             // An invalid certificate is not in the list, because the app must learn of it.
             case .unreachable, .interrupted: return true
+            case .rejected where error.isOfFailingServer: return false
             default: return nil
             }
         }

@@ -71,13 +71,15 @@ extension HTTPRequestData {
         if isCutOff, let head, let expected = head.encodedLength, received < expected {
             return truncated(head.http, received: received, of: expected, underlying: error.withoutURL)
         }
-        return NetworkingError(
+        var failure = NetworkingError(
             kind(of: code, fault, wasSent: wasSent || head != nil),
             request: self,
             response: head.map { response(with: $0.http) },
             underlying: error.withoutURL,
             reason: reason(for: fault, code, head)
         )
+        failure.isHandshakeFailure = fault?.isHandshakeFailure ?? (code == .secureConnectionFailed)
+        return failure
     }
 
     /// Returns the kind of an error.
@@ -140,6 +142,12 @@ enum TransferFault: Equatable {
     case undecodable
     /// No secure connection was possible, for the reason in libcurl's words.
     case untrusted(String)
+
+    /// Whether the TLS handshake failed, neither because of a certificate nor because the server refused the client.
+    fileprivate var isHandshakeFailure: Bool {
+        guard case .untrusted(let detail) = self else { return false }
+        return !detail.contains("certificate") && !detail.contains("alert")
+    }
 
     fileprivate var kind: NetworkingError.Kind {
         switch self {

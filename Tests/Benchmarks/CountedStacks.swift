@@ -35,6 +35,9 @@ enum CountedStacks {
             ("throttled", InstantTransport().throttled(max: 6), absolute),
             ("deduplicated", InstantTransport().deduplicated(), absolute),
             ("retry", InstantTransport().retry(), absolute),
+            ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),
+            ("adaptiveThrottle", InstantTransport().adaptiveThrottle(), absolute),
+            ("adaptiveLimit", InstantTransport().adaptiveLimit(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
                 "authenticated",

@@ -45,6 +45,9 @@ enum Overhead {
             cost("deduplicated, no other caller", of: "deduplicated", gate: 2_500),
             cost("retry, no failure", of: "retry"),
             cost("rateLimited, a permit is free", of: "rateLimited"),
+            cost("circuitBreaker, closed", of: "circuitBreaker", gate: 150),
+            cost("adaptiveThrottle, no failures", of: "adaptiveThrottle", gate: 150),
+            cost("adaptiveLimit, a permit is free", of: "adaptiveLimit"),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

@@ -94,6 +94,17 @@ extension LawfulModifier {
             LawfulModifier("throttled(by:)") { $0.throttled(by: ConcurrencyLimiter(max: 6)) },
             LawfulModifier("rateLimited(to:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
             LawfulModifier("rateLimited(by:)") { $0.rateLimited(by: RateLimiter(100, per: .seconds(1))) },
+            LawfulModifier("circuitBreaker(_:)") { $0.circuitBreaker() },
+            // The immediate clock adds up the delays of concurrent callers, so with a shorter threshold, each of them
+            // is slow, and the breaker opens as it should.
+            LawfulModifier("circuitBreaker(_:)", "with slow calls") {
+                $0.circuitBreaker(.init(slowCalls: .init(after: .seconds(3_600))))
+            },
+            LawfulModifier("adaptiveThrottle(successRatio:)") { $0.adaptiveThrottle() },
+            LawfulModifier("adaptiveThrottle(by:)") { $0.adaptiveThrottle(by: AdaptiveThrottle()) },
+            LawfulModifier("circuitBreaker(by:)") { $0.circuitBreaker(by: CircuitBreaker(.server)) },
+            LawfulModifier("adaptiveLimit(in:)") { $0.adaptiveLimit() },
+            LawfulModifier("adaptiveLimit(by:)") { $0.adaptiveLimit(by: AdaptiveLimiter(start: 12)) },
             LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
             LawfulModifier("cookies(in:)", "with a cookie") { upstream in
                 let jar = CookieJar()

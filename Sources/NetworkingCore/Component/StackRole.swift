@@ -48,6 +48,8 @@ extension StackRole {
     public static let concurrencyLimit = StackRole("concurrency limit")
     /// Limits the number of requests in an interval.
     public static let rateLimit = StackRole("rate limit")
+    /// Refuses requests to a server that is known to fail.
+    public static let circuitBreaker = StackRole("circuit breaker")
     /// Fails requests, delays them or uses stored responses while there is no network.
     public static let connectivity = StackRole("connectivity")
     /// Limits the time of one attempt.

@@ -113,6 +113,19 @@ public struct NetworkingError: Error {
     /// from the response of another server. `false` by default.
     public var wasNotProcessed = false
 
+    /// Whether a connection failed during the TLS handshake for another reason than a certificate or a pin.
+    ///
+    /// The ``kind`` is ``Kind/tls``. A transport sets it if it knows the reason. A circuit breaker counts such a
+    /// failure against the server, and no other one of this kind. `false` by default.
+    public var isHandshakeFailure = false
+
+    /// Whether the request was not sent because its server is known to fail.
+    ///
+    /// The ``kind`` is ``Kind/rejected``. A circuit breaker sets it, and so can a limiter of yours that knows the
+    /// failures of a server. A cache further out then treats the error like a failure status of the server: it may
+    /// return a stale response where `stale-if-error` allows it. `false` by default.
+    public var isOfFailingServer = false
+
     /// Whether the request was not sent because another user has signed in since its work began.
     ///
     /// The ``kind`` is ``Kind/unauthorized``. Sending the same request again as the other user is a decision of the

@@ -6,15 +6,31 @@
 package final class HeldLimits: Sendable {
     private let limiter: HeldLimits?
     private let outer: HeldLimits?
+    /// Throws if the limiter no longer admits a request that has waited further in.
+    private let confirm: (@Sendable (HTTPRequestData) throws -> Void)?
 
     /// Creates the instance of a limiter.
-    package convenience init() {
-        self.init(nil, inside: nil)
+    ///
+    /// - Parameter confirm: Throws if the limiter no longer admits a request that has waited further in; `nil` if a
+    ///   permit stays valid.
+    package convenience init(confirm: (@Sendable (HTTPRequestData) throws -> Void)? = nil) {
+        self.init(nil, inside: nil, confirm: confirm)
     }
 
-    private init(_ limiter: HeldLimits?, inside outer: HeldLimits?) {
+    private init(
+        _ limiter: HeldLimits?,
+        inside outer: HeldLimits?,
+        confirm: (@Sendable (HTTPRequestData) throws -> Void)? = nil
+    ) {
         self.limiter = limiter
         self.outer = outer
+        self.confirm = confirm
+    }
+
+    /// Throws if one of the limiters no longer admits the request.
+    func confirmAll(_ request: HTTPRequestData) throws {
+        try (limiter ?? self).confirm?(request)
+        try outer?.confirmAll(request)
     }
 
     func adding(_ limiter: HeldLimits) -> HeldLimits {

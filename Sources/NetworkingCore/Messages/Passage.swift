@@ -161,6 +161,18 @@ extension HTTPRequestData {
         try exchangeLimit?.check()
     }
 
+    /// Throws if the request must not be sent any more after it has waited.
+    ///
+    /// A limiter of your own calls it when a request receives its permit. If it throws, the permit is free again.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled or the time limit of the request has passed. A
+    ///   ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` if a limiter further out no longer admits the
+    ///   request: a circuit has opened meanwhile.
+    public func checkAfterWait() throws {
+        try checkCancellation()
+        try heldLimits?.confirmAll(self)
+    }
+
     /// The limiters with a permit for the request.
     package var heldLimits: HeldLimits? {
         get { passage?.value.permits }

@@ -60,6 +60,9 @@ struct RetriedCall {
             } else {
                 attempt = try await upstream.outcome(of: request)
             }
+            if attempt.wasRejected {
+                giveBackUnsent()
+            }
             // Nothing was sent, so the result of the attempt before it is the result of the call.
             if let previous, attempt.isOfAnotherUser {
                 giveBackPermit()
@@ -247,6 +250,15 @@ struct RetriedCall {
         guard let permit else { return }
         budget.refund(permit, request.authorityKey, at: environment.clock.now)
         self.permit = nil
+    }
+
+    /// Returns what the budget has counted for an attempt that was not sent.
+    private mutating func giveBackUnsent() {
+        if history.count == 0 {
+            budget.cancelBegin(request.authorityKey, at: environment.clock.now)
+        } else {
+            giveBackPermit()
+        }
     }
 
     private func refused(_ refusal: RetryRefusal) -> RetryRefusal {

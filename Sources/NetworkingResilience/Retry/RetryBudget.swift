@@ -52,6 +52,14 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.begin() } }
     }
 
+    /// Removes the start of a call that was not sent, because a limit of the stack refused it.
+    ///
+    /// Otherwise the calls that an open circuit refuses would allow retries for the moment at which it closes.
+    func cancelBegin(_ server: AuthorityKey?, at now: Duration) {
+        guard let model else { return }
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.cancelBegin() } }
+    }
+
     /// Counts a transient failure, whether it is retried or not.
     func note(_ server: AuthorityKey?, at now: Duration) {
         guard let model, case .throttle = model else { return }
@@ -183,6 +191,12 @@ public final class RetryBudget: Sendable {
             if case .ratio(let part, _, _) = model {
                 buckets[currentBucket] += part
             }
+        }
+
+        mutating func cancelBegin() {
+            // A deposit from before the current bucket stays; it expires with its own.
+            guard case .ratio(let part, _, _) = model, buckets[currentBucket] + 1e-9 >= part else { return }
+            buckets[currentBucket] -= part
         }
 
         /// Counts a transient failure, whether it is retried or not.

@@ -82,6 +82,12 @@ extension Result<HTTPResponseData, any Error> {
         }
     }
 
+    /// Whether a limit of the stack refused the request, so that nothing was sent.
+    var wasRejected: Bool {
+        guard case .failure(let error as NetworkingError) = self else { return false }
+        return error.kind.meaning == .rejected
+    }
+
     /// Whether the request was not sent, because another user has signed in since its work began.
     var isOfAnotherUser: Bool {
         guard case .failure(let error as NetworkingError) = self else { return false }

@@ -15,7 +15,8 @@ struct WaitPlace: Sendable {
     ///   - request: The request.
     ///   - deadline: The moment at which the wait ends by itself.
     ///   - leave: Removes the place from its queue; called if the wait ended without a permit.
-    ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit.
+    ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit, or after a circuit
+    ///     further out has opened.
     /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, or the error of the deadline.
     func permit(
         for request: HTTPRequestData,
@@ -25,7 +26,7 @@ struct WaitPlace: Sendable {
     ) async throws {
         try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
         do {
-            try request.checkCancellation()
+            try request.checkAfterWait()
         } catch {
             giveBack()
             throw error

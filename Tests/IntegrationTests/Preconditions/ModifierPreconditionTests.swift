@@ -55,6 +55,49 @@ struct ModifierPreconditionTests {
         }
     }
 
+    @Test func circuitBreakers() async {
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: 0)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: .nan)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: 1.5)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(minimumCalls: 0)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(connectionFailures: -1)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(window: .zero)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(firstBreak: .seconds(61))) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(maximumBreak: .seconds(Int64.max))) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(probes: 0)) }
+        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(closesAfter: 0)) }
+        await #expect(processExitsWith: .failure) {
+            _ = MockTransport().circuitBreaker(.init(slowCalls: .init(after: .seconds(-1))))
+        }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(failureRatio: .infinity))
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("failureRatio must be greater than 0 and at most 1 (is inf)"))
+    }
+
+    @Test func adaptiveThrottles() async {
+        await #expect(processExitsWith: .failure) { _ = AdaptiveThrottle(successRatio: 0) }
+        await #expect(processExitsWith: .failure) { _ = AdaptiveThrottle(maximumRejection: 1) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().adaptiveThrottle(window: .zero) }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveThrottle(successRatio: .nan)
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("successRatio must be greater than 0 and at most 1 (is nan)"))
+    }
+
+    @Test func adaptiveLimits() async {
+        await #expect(processExitsWith: .failure) { _ = AdaptiveLimiter(in: 0...10) }
+        await #expect(processExitsWith: .failure) { _ = AdaptiveLimiter(in: 1...Int.max) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().adaptiveLimit(maximumWait: .seconds(-1)) }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveLimiter(in: 10...20)
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("start must be within the limits 10...20 (is 6)"))
+    }
+
     @Test func throttles() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }

@@ -230,6 +230,7 @@ extension Loopback {
                     try await network.data(HTTPRequestData(path: "version"))
                 }
                 #expect(error?.kind == .tls, "\(String(reflecting: error))")
+                #expect(error?.isHandshakeFailure == true, "\(String(reflecting: error))")
                 #expect(origin.requests.isEmpty)
                 #expect(origin.connections == 1)
             }
@@ -276,6 +277,7 @@ extension Loopback {
                         try await network.data(HTTPRequestData(method: method, path: "echo", body: body))
                     }
                     #expect(error?.kind == .tls, "\(String(reflecting: error))")
+                    #expect(error?.isHandshakeFailure == false, "\(String(reflecting: error))")
                     #expect(error?.reason.contains(flaw.words(of: client)) == true, "\(String(reflecting: error))")
                     #expect(error?.reason.contains("Check its certificate") == true)
                     #expect(origin.connections == connections + 1)

@@ -31,6 +31,7 @@ struct URLSessionErrorsTests {
         let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
         let error = request.error(for: URLError(code), after: nil, received: 0)
         #expect(error.kind == kind)
+        #expect(error.isHandshakeFailure == (code == .secureConnectionFailed))
         #expect((error.underlying as? URLError)?.code == code)
         #expect(error.response == nil)
     }

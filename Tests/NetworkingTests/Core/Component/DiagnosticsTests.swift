@@ -22,7 +22,8 @@ struct DiagnosticsTests {
 
     @Test func recommendedOrderHasNoDiagnostics() {
         let network = transport.timeout(.seconds(10)).authenticated(with: BearerCredentials(token: "token"))
-            .throttled(max: 6).rateLimited(to: 9, per: .seconds(1)).redirected().retry().deduplicated().cached()
+            .throttled(max: 6).rateLimited(to: 9, per: .seconds(1)).circuitBreaker().redirected().retry().deduplicated()
+            .cached()
             .checkedStatusCode().deadline(.seconds(30)).logged().traced().numbered().instrument()
             .server(authority: "api.example.com")
         #expect(network.diagnostics == [])
@@ -54,6 +55,7 @@ struct DiagnosticsTests {
             { $0.authenticated(with: BearerCredentials(token: "token")) },
             { $0.throttled(max: 6) },
             { $0.rateLimited(to: 9, per: .seconds(1)) },
+            { $0.circuitBreaker() },
             { $0.redirected() },
             { $0.retry() },
             { $0.deduplicated() },
@@ -160,6 +162,7 @@ struct DiagnosticsTests {
         (.deduplication, MockTransport().deduplicated()),
         (.concurrencyLimit, MockTransport().throttled(max: 6)),
         (.rateLimit, MockTransport().rateLimited(to: 1, per: .seconds(1))),
+        (.circuitBreaker, MockTransport().circuitBreaker()),
         (.timeout, MockTransport().timeout(.seconds(1))),
         (.deadline, MockTransport().deadline(.seconds(1))),
         (.redirection, MockTransport().redirected()),

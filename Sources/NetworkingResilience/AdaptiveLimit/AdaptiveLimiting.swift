@@ -1,0 +1,246 @@
+public import NetworkingCore
+import Synchronization
+
+extension NetworkingComponent {
+    /// Limits how many requests are in flight to each server, with a limit that follows the server's latency.
+    ///
+    /// It belongs inside `retry` and `circuitBreaker`, outside `timeout`, and in place of `throttled`. The limit falls
+    /// when responses take longer than they do without load, or when attempts exceed their timeout, connections break,
+    /// or the server responds with 429 or 503. It grows while the requests in flight use it.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .timeout(.seconds(10))
+    ///     .adaptiveLimit()
+    ///     .retry()
+    /// ```
+    ///
+    /// To learn the latency without load, it sends only 3 requests at a time for up to a second each minute, unless
+    /// there is so little to send anyway. As many requests as the limit may wait, in the order of
+    /// ``HTTPRequestData/priority``. When the queue is full, a new request displaces one of the lowest priority if its
+    /// own is higher; otherwise it is refused. Each hop of a redirect takes a permit of its own server.
+    ///
+    /// A cancelled caller gets `CancellationError` at once and leaves the queue. A request holds its permit until the
+    /// body has arrived, or only the head for a sink that is read at the reader's own speed
+    /// (``ResponseSink/isReaderPaced``). If ``HTTPRequestData/isThrottled`` is `false`, a request passes uncounted.
+    ///
+    /// - Parameters:
+    ///   - limits: The lowest and the highest limit of a server.
+    ///   - start: The limit of a server until its latency is known. It should be below the capacity of the server.
+    ///   - maximumWait: The maximum time that a request waits. Zero refuses instead of waiting; `nil` for no limit.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
+    ///   that the queue or `maximumWait` does not allow.
+    /// - Precondition: `limits` is within 1 to 100,000, `start` is within `limits`, and `maximumWait` is not negative.
+    public func adaptiveLimit(
+        in limits: ClosedRange<Int> = 1...200,
+        start: Int = 6,
+        maximumWait: Duration? = nil
+    ) -> some NetworkingComponent {
+        adaptiveLimit(by: AdaptiveLimiter(in: limits, start: start), maximumWait: maximumWait)
+    }
+
+    /// Limits how many requests are in flight to each server, with limits that several stacks may share.
+    ///
+    /// Otherwise it works like ``adaptiveLimit(in:start:maximumWait:)``. If a stack contains the same limiter twice, a
+    /// request takes one permit, at the outer position, and ``NetworkingComponent/diagnostics`` reports the duplicate.
+    ///
+    /// - Parameters:
+    ///   - limiter: The limiter.
+    ///   - maximumWait: The maximum time that a request waits. Zero refuses instead of waiting; `nil` for no limit.
+    /// - Returns: A component that refuses requests in the same cases.
+    /// - Precondition: `maximumWait` is not negative.
+    public func adaptiveLimit(by limiter: AdaptiveLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
+        modified(AdaptiveLimiting(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
+    }
+}
+
+struct AdaptiveLimiting: LimitingModifier {
+    let limiter: AdaptiveLimiter
+    let maximumWait: Duration?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
+        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
+    }
+
+    private func exchange(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let environment = NetworkEnvironment.current
+        let clock = environment.clock
+        let key = request.authorityKey?.text ?? ""
+        let admission = limiter.admit(
+            key,
+            request.priority,
+            mayWait: maximumWait != .zero,
+            jitter: { environment.random.fraction() },
+            on: clock
+        )
+        let permit: AdaptivePermits.Permit
+        switch admission {
+        case nil:
+            return try await upstream.send(request)
+        case .admitted(let admitted):
+            permit = admitted
+        case .refused:
+            throw tooMany(request, key)
+        case .waits(let place, let displaced):
+            displaced?.wait.resume(with: .failure(tooMany(request, key)))
+            try await wait(for: request, at: place, key, on: clock)
+            permit = limiter.permit(key)
+        }
+        var sent = request.holdingPermit(of: limiter.held)
+        let start = clock.now
+        guard let sink = request.sink else {
+            defer { limiter.giveBack(key, on: clock) }
+            do {
+                let response = try await upstream.send(sent)
+                add(sample(of: response, clock.now - start), of: permit, key, request, on: clock)
+                return response
+            } catch {
+                add(sample(of: error, request), of: permit, key, request, on: clock)
+                throw error
+            }
+        }
+        let hold = AdaptiveHold { [limiter] in limiter.giveBack(key, on: clock) }
+        defer { hold.giveBack() }
+        // The body may take any time, and its reader too.
+        sent.sink = HeadSink(sink: sink) { head in
+            guard hold.receiveHead() else { return }
+            if let sample = Gradient.Sample(status: head.status.code, clock.now - start) {
+                add(sample, of: permit, key, request, on: clock)
+            }
+            if sink.isReaderPaced {
+                hold.giveBack()
+            }
+        }
+        do {
+            let response = try await upstream.send(sent)
+            if hold.receiveHead() {
+                add(sample(of: response, clock.now - start), of: permit, key, request, on: clock)
+            }
+            return response
+        } catch {
+            if hold.receiveHead() {
+                add(sample(of: error, request), of: permit, key, request, on: clock)
+            }
+            throw error
+        }
+    }
+
+    // MARK: Samples
+
+    private func sample(of response: HTTPResponseData, _ latency: Duration) -> Gradient.Sample? {
+        Gradient.Sample(status: response.status.code, latency)
+    }
+
+    private func sample(of error: any Error, _ request: HTTPRequestData) -> Gradient.Sample? {
+        if let response = (error as? NetworkingError)?.response, response.status.code == 429 { return .drop }
+        return switch CircuitResult(error, of: request) {
+        case .failure(.status(let status), _) where status.code == 503: .drop
+        case .failure(.error(.timeout), _), .failure(.error(.connectionLost), _): .drop
+        default: nil
+        }
+    }
+
+    private func add(
+        _ sample: Gradient.Sample?,
+        of permit: AdaptivePermits.Permit,
+        _ key: String,
+        _ request: HTTPRequestData,
+        on clock: NetworkClock
+    ) {
+        if let sample, let limit = limiter.add(sample, of: permit, key, on: clock) {
+            request.emit(AdaptiveLimitEvent.changed(limit: limit))
+        }
+    }
+
+    // MARK: Waits
+
+    private func wait(
+        for request: HTTPRequestData,
+        at place: WaitPlace,
+        _ key: String,
+        on clock: NetworkClock
+    ) async throws {
+        let start = clock.now
+        request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
+        defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
+        let deadline = maximumWait.map { maximumWait in
+            WaitDeadline<Void>(start + maximumWait, on: clock, with: .failure(tooLong(request)))
+        }
+        try await place.permit(for: request, or: deadline) { [limiter] in
+            limiter.left(place, key)
+        } giveBack: {
+            limiter.giveBack(key, on: clock)
+        }
+    }
+
+    private func tooLong(_ request: HTTPRequestData) -> NetworkingError {
+        NetworkingError(
+            .rejected,
+            request: request,
+            reason:
+                "No permit became free within \((maximumWait ?? .zero).roundedText). Send fewer requests at a time, "
+                + "or raise maximumWait."
+        )
+    }
+
+    private func tooMany(_ request: HTTPRequestData, _ key: String) -> NetworkingError {
+        NetworkingError(
+            .rejected,
+            request: request,
+            reason:
+                "The server takes \(limiter.limit(of: key)) requests at a time, and too many are waiting. Send fewer "
+                + "requests at a time."
+        )
+    }
+
+    var stackPart: StackPart {
+        StackPart(
+            roles: [.concurrencyLimit],
+            options: [.priority, .isThrottled],
+            rules: rules(outsideRetry: "so a request holds its permit between attempts.") + [
+                .notInside(.timeout, "is inside timeout, so the wait is part of an attempt. Put it outside.")
+            ]
+        )
+    }
+
+    var description: String {
+        "adaptiveLimit(\(limiter)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
+    }
+}
+
+extension Gradient.Sample {
+    /// Creates the sample of a response; `nil` if its time says nothing about the load of the server.
+    init?(status: Int, _ latency: Duration) {
+        switch status {
+        case 429, 503: self = .drop
+        case ..<400: self = .latency(latency)
+        default: return nil
+        }
+    }
+}
+
+/// A permit that is given back once, of a response whose head arrives once.
+private final class AdaptiveHold: Sendable {
+    private let onEnd: @Sendable () -> Void
+    private let hasHead = Atomic(false)
+    private let isGivenBack = Atomic(false)
+
+    init(onEnd: @escaping @Sendable () -> Void) {
+        self.onEnd = onEnd
+    }
+
+    /// Records the arrival of the head; returns `false` if it was recorded before.
+    func receiveHead() -> Bool {
+        !hasHead.exchange(true, ordering: .acquiringAndReleasing)
+    }
+
+    func giveBack() {
+        if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
+            onEnd()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import DequeModule
+
+/// The calls in flight through a circuit, in the order of their start, to find calls that take too long.
+///
+/// It stores a call only until the call has ended or is overdue, so its memory does not grow with long calls.
+struct CallsInFlight {
+    private struct Call {
+        let start: Duration
+        var hasEnded = false
+    }
+
+    private var calls: Deque<Call> = []
+    /// The number of the first call in ``calls``.
+    private var first: UInt64 = 0
+
+    /// The number of calls in memory.
+    var count: Int {
+        calls.count
+    }
+
+    /// The number of overdue calls that have not ended.
+    private(set) var overdue = 0
+    /// The moment of the last response.
+    var lastResponse: Duration
+
+    init(at now: Duration) {
+        lastResponse = now
+    }
+
+    /// Adds a call.
+    ///
+    /// - Returns: The number of the call, for ``end(_:)``.
+    mutating func begin(at now: Duration) -> UInt64 {
+        calls.append(Call(start: now))
+        return first + UInt64(calls.count) - 1
+    }
+
+    /// Ends a call.
+    ///
+    /// - Returns: Whether the call was overdue.
+    mutating func end(_ number: UInt64) -> Bool {
+        guard number >= first else {
+            overdue -= 1
+            return true
+        }
+        calls[Int(number - first)].hasEnded = true
+        while calls.first?.hasEnded == true {
+            removeFirst()
+        }
+        return false
+    }
+
+    /// Counts the calls that have become overdue, each of them once.
+    ///
+    /// - Parameter latestStart: The calls that started until then are overdue.
+    /// - Returns: Their number.
+    mutating func becomeOverdue(startedBy latestStart: Duration) -> Int {
+        var count = 0
+        while let call = calls.first, call.hasEnded || call.start <= latestStart {
+            count += call.hasEnded ? 0 : 1
+            removeFirst()
+        }
+        overdue += count
+        return count
+    }
+
+    /// Forgets all calls, whose numbers are not used again.
+    mutating func removeAll(at now: Duration) {
+        first += UInt64(calls.count)
+        calls.removeAll()
+        overdue = 0
+        lastResponse = now
+    }
+
+    private mutating func removeFirst() {
+        calls.removeFirst()
+        first += 1
+    }
+}

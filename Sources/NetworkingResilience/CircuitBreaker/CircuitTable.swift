@@ -1,0 +1,137 @@
+/// The circuits of a breaker by key: a bounded number, of which the least recently used make room for new ones.
+struct CircuitTable {
+    /// The maximum number of circuits.
+    static let limit = 256
+
+    private(set) var isIsolated = false
+    private var circuits: [Circuit] = []
+    private var slots: [String: Int] = [:]
+    /// The slot of the last request, because most clients talk to a single server.
+    private var lastSlot = 0
+    private var numbers = CircuitNumbers()
+    private let policy: CircuitBreaker.Policy
+
+    init(_ policy: CircuitBreaker.Policy) {
+        self.policy = policy
+    }
+
+    var keys: [String] {
+        circuits.map(\.key)
+    }
+
+    /// A pass of a circuit, and the place of that circuit.
+    struct Pass: Sendable {
+        fileprivate let slot: Int
+        fileprivate let pass: Circuit.Pass
+
+        var isProbe: Bool {
+            pass.isProbe
+        }
+    }
+
+    enum Admission: Sendable {
+        /// `nil` if the request is not counted, because each circuit that could make room for its own is open.
+        case admitted(Pass?)
+        case rejected(CircuitBreaker.Rejection)
+    }
+
+    // MARK: Requests
+
+    mutating func admit(
+        _ key: String,
+        at now: Duration,
+        probeLimit: Duration
+    ) -> (admission: Admission, transition: Circuit.Transition?) {
+        guard !isIsolated else { return (.rejected(isolation(of: key)), nil) }
+        guard let slot = slot(of: key) ?? addSlot(of: key, at: now) else { return (.admitted(nil), nil) }
+        lastSlot = slot
+        let (admission, transition) = circuits[slot].admit(at: now, probeLimit: probeLimit, numbers: &numbers)
+        return switch admission {
+        case .admitted(let pass): (.admitted(Pass(slot: slot, pass: pass)), transition)
+        case .rejected(let rejection): (.rejected(rejection), transition)
+        }
+    }
+
+    /// Returns the rejection of a request that has waited since it was admitted; `nil` if it may still be sent.
+    func rejectionAfterWait(_ key: String, at now: Duration) -> CircuitBreaker.Rejection? {
+        isIsolated ? isolation(of: key) : slot(of: key).flatMap { circuits[$0].rejectionAfterWait(at: now) }
+    }
+
+    mutating func receiveHead(_ pass: Pass, at now: Duration) -> Circuit.Transition? {
+        guard !isIsolated, circuits[pass.slot].number == pass.pass.circuit else { return nil }
+        return circuits[pass.slot].receiveHead(pass.pass, at: now, numbers: &numbers)
+    }
+
+    mutating func record(
+        _ result: CircuitResult,
+        of pass: Pass,
+        hasHead: Bool,
+        at now: Duration
+    ) -> Circuit.Transition? {
+        // The end of the isolation closes the circuits, whatever happens until then.
+        guard !isIsolated, circuits[pass.slot].number == pass.pass.circuit else { return nil }
+        return circuits[pass.slot]
+            .record(result, of: pass.pass, hasHead: hasHead, at: now, numbers: &numbers)
+    }
+
+    mutating func shorten(_ opening: Circuit.Transition, of key: String, to length: Duration) {
+        guard let slot = slot(of: key), circuits[slot].number == opening.circuit else { return }
+        circuits[slot].shorten(opening, to: length)
+    }
+
+    private func isolation(of key: String) -> CircuitBreaker.Rejection {
+        CircuitBreaker.Rejection(state: .isolated, key: key, retryAfter: nil, lastFailure: nil)
+    }
+
+    // MARK: All circuits
+
+    /// Isolates all keys; returns `false` if they are isolated already.
+    mutating func isolate() -> Bool {
+        defer { isIsolated = true }
+        return !isIsolated
+    }
+
+    /// Closes all circuits with empty windows.
+    mutating func close(at now: Duration) {
+        isIsolated = false
+        for index in circuits.indices {
+            circuits[index].reset(at: now, numbers: &numbers)
+        }
+    }
+
+    func state(of key: String, at now: Duration) -> CircuitBreaker.State {
+        isIsolated ? .isolated : slot(of: key).map { circuits[$0].state(at: now) } ?? .closed
+    }
+
+    mutating func statistics(of key: String, at now: Duration) -> CircuitBreaker.Statistics? {
+        guard let slot = slot(of: key) else { return nil }
+        var statistics = circuits[slot].statistics(at: now)
+        statistics.state = state(of: key, at: now)
+        return statistics
+    }
+
+    // MARK: Slots
+
+    private func slot(of key: String) -> Int? {
+        if lastSlot < circuits.count, circuits[lastSlot].key == key { return lastSlot }
+        return slots[key]
+    }
+
+    /// Adds a circuit, in place of the least recently used one if there are too many, a closed one if possible.
+    ///
+    /// - Returns: Its slot; `nil` if no circuit may be removed.
+    private mutating func addSlot(of key: String, at now: Duration) -> Int? {
+        guard circuits.count >= Self.limit else {
+            slots[key] = circuits.count
+            circuits.append(Circuit(key: key, policy, numbers: &numbers, at: now))
+            return circuits.count - 1
+        }
+        let removable = circuits.indices.filter { circuits[$0].mayBeRemoved(at: now) }
+        let first = removable.min { circuits[$0].removalOrder < circuits[$1].removalOrder }
+        guard let slot = first else { return nil }
+        slots[circuits[slot].key] = nil
+        slots[key] = slot
+        circuits[slot] = Circuit(key: key, policy, numbers: &numbers, at: now)
+        return slot
+    }
+}

@@ -1,0 +1,153 @@
+import NetworkingCore
+import Synchronization
+
+/// The circuits of a breaker behind a lock.
+///
+/// Clocks, randomness, keys and listeners may be code of the app, so they are used outside of the lock.
+final class Circuits: Sendable {
+    let policy: CircuitBreaker.Policy
+    let changes = Broadcast<CircuitBreaker.Change>(buffering: .bufferingNewest(1_000))
+    private let customKey: (@Sendable (HTTPRequestData) -> String)?
+    private let state: ClockedMutex<CircuitTable>
+
+    init(_ policy: CircuitBreaker.Policy, key: (@Sendable (HTTPRequestData) -> String)?) {
+        self.policy = policy
+        customKey = key
+        state = ClockedMutex(CircuitTable(policy))
+    }
+
+    deinit {
+        changes.finish()
+    }
+
+    /// Returns the key of a request's circuit.
+    func key(of request: HTTPRequestData) -> String {
+        customKey?(request) ?? request.authorityKey?.text ?? ""
+    }
+
+    // MARK: Requests
+
+    /// Decides about a request.
+    ///
+    /// - Returns: The pass; `nil` if the request is not counted.
+    /// - Throws: The error of a request that is refused.
+    func admit(
+        _ request: HTTPRequestData,
+        _ key: String,
+        attemptLimit: Duration?,
+        on clock: NetworkClock
+    ) throws -> CircuitTable.Pass? {
+        let probeLimit = policy.probeLimit(forAttemptsOf: attemptLimit)
+        let (admission, transition) = state.withValue(on: clock) { [changes] table, now in
+            let result = table.admit(key, at: now, probeLimit: probeLimit)
+            Self.publish(result.transition, key, in: changes)
+            return result
+        }
+        if let transition {
+            report(transition, key, request, on: clock)
+        }
+        switch admission {
+        case .admitted(let pass): return pass
+        case .rejected(let rejection): throw reported(rejection, of: request)
+        }
+    }
+
+    /// Throws if the circuit has opened since it admitted a request.
+    func confirm(_ request: HTTPRequestData) throws {
+        let key = key(of: request)
+        let rejection = state.withValue(on: NetworkEnvironment.current.clock) { table, now in
+            table.rejectionAfterWait(key, at: now)
+        }
+        if let rejection { throw reported(rejection, of: request) }
+    }
+
+    /// Records that the head of a response has arrived, of which only the body is missing.
+    func receiveHead(of request: HTTPRequestData, _ key: String, _ pass: CircuitTable.Pass, on clock: NetworkClock) {
+        let transition = state.withValue(on: clock) { [changes] table, now in
+            let transition = table.receiveHead(pass, at: now)
+            Self.publish(transition, key, in: changes)
+            return transition
+        }
+        if let transition {
+            report(transition, key, request, on: clock)
+        }
+    }
+
+    /// Records the result of a request.
+    func record(
+        _ result: CircuitResult,
+        of request: HTTPRequestData,
+        _ key: String,
+        _ pass: CircuitTable.Pass,
+        hasHead: Bool,
+        on clock: NetworkClock
+    ) {
+        if case .success = result, !pass.isProbe, policy.slowCalls == nil {
+            // Nothing depends on the time since the last request, and reading a clock takes longer than the rest.
+            state.withLatest { table, latest in
+                _ = table.record(result, of: pass, hasHead: hasHead, at: latest)
+            }
+            return
+        }
+        let transition = state.withValue(on: clock) { [changes] table, now in
+            let transition = table.record(result, of: pass, hasHead: hasHead, at: now)
+            Self.publish(transition, key, in: changes)
+            return transition
+        }
+        if let transition {
+            report(transition, key, request, on: clock)
+        }
+    }
+
+    private func reported(_ rejection: CircuitBreaker.Rejection, of request: HTTPRequestData) -> NetworkingError {
+        request.emit(CircuitBreakerEvent.rejected(rejection))
+        return rejection.error(for: request)
+    }
+
+    /// Reports a change to the listeners of the request that caused it, and adds the jitter of an open circuit.
+    ///
+    /// Until then the circuit is open for its full time, so no request gets through too early.
+    private func report(
+        _ transition: Circuit.Transition,
+        _ key: String,
+        _ request: HTTPRequestData,
+        on clock: NetworkClock
+    ) {
+        if let length = transition.fullBreak {
+            let jittered = length / 2 + length / 2 * NetworkEnvironment.current.random.fraction()
+            state.withValue(on: clock) { table, _ in table.shorten(transition, of: key, to: jittered) }
+        }
+        request.emit(CircuitBreakerEvent.changed(CircuitBreaker.Change(key: key, state: transition.state)))
+    }
+
+    // Under the lock, which keeps the changes in order. Publishing only adds them to the buffers of the readers.
+    private static func publish(
+        _ transition: Circuit.Transition?,
+        _ key: String,
+        in changes: Broadcast<CircuitBreaker.Change>
+    ) {
+        guard let transition else { return }
+        changes.publish(CircuitBreaker.Change(key: key, state: transition.state))
+    }
+
+    // MARK: All circuits
+
+    func isolate() {
+        state.withLatest { [changes] table, _ in
+            guard table.isolate() else { return }
+            changes.publish(CircuitBreaker.Change(key: nil, state: .isolated))
+        }
+    }
+
+    func close() {
+        withTable { [changes] table, now in
+            table.close(at: now)
+            changes.publish(CircuitBreaker.Change(key: nil, state: .closed))
+        }
+    }
+
+    /// Runs a closure with the circuits and the moment, on the clock of the last request.
+    func withTable<Result: Sendable>(_ body: @Sendable (inout CircuitTable, Duration) -> Result) -> Result {
+        state.withValue(body)
+    }
+}
