@@ -169,7 +169,12 @@ let tests: [Module] = [
         traits: ["Crypto": ["Crypto"], "Telemetry": ["InMemoryTracing", "MetricsTestKit"]]
     ),
     Module("NetworkClientTests", uses: testing + ["NetworkClient", "NetworkClientLive"]),
-    Module("NetworkingTests", uses: testing + [foundation], products: http + ["Logging"]),
+    Module(
+        "NetworkingTests",
+        uses: testing + [foundation],
+        products: http + ["Logging"],
+        traits: ["Crypto": ["RawStructuredFieldValues"]]
+    ),
     Module(
         "NetworkingInspectorTests",
         uses: testing + ["NetworkingHAR", "NetworkingInspector"],

@@ -45,6 +45,8 @@ enum Overhead {
             cost("deduplicated, no other caller", of: "deduplicated", gate: 2_500),
             cost("retry, no failure", of: "retry"),
             cost("rateLimited, a permit is free", of: "rateLimited"),
+            cost("rateLimited by the server, which reports its limits", of: "rateLimited.server"),
+            cost("rateLimited at an adaptive rate, nothing refused", of: "rateLimited.adaptive"),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

@@ -94,6 +94,8 @@ extension LawfulModifier {
             LawfulModifier("throttled(by:)") { $0.throttled(by: ConcurrencyLimiter(max: 6)) },
             LawfulModifier("rateLimited(to:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
             LawfulModifier("rateLimited(by:)") { $0.rateLimited(by: RateLimiter(100, per: .seconds(1))) },
+            LawfulModifier("rateLimited(by:)", "the server") { $0.rateLimited(by: ServerRateLimiter()) },
+            LawfulModifier("rateLimited(by:)", "adaptive") { $0.rateLimited(by: AdaptiveRateLimiter()) },
             LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
             LawfulModifier("cookies(in:)", "with a cookie") { upstream in
                 let jar = CookieJar()

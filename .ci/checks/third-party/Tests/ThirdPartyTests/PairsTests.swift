@@ -45,6 +45,8 @@ struct PairsTests {
         Modifier("numbered()") { $0.numbered() },
         Modifier("observed(_:)") { $0.observed { _, _ in } },
         Modifier("rateLimited(to:per:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
+        Modifier("rateLimited(by:), the server") { $0.rateLimited(by: ServerRateLimiter()) },
+        Modifier("rateLimited(by:), adaptive") { $0.rateLimited(by: AdaptiveRateLimiter()) },
         Modifier("redirected()") { $0.redirected() },
         Modifier("retry()") { $0.retry() },
         Modifier("server(headerField:)") { $0.server(headerField: .accept, "application/json") },
