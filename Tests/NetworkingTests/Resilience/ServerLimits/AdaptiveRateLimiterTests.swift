@@ -26,7 +26,8 @@ struct AdaptiveRateLimiterTests {
         // The tickets are of requests that were sent before the first refusal.
         var before = AdaptiveRateGate()
         func respond(_ report: AdaptiveRateGate.Report, at seconds: Double) throws {
-            gate.end(try #require(before.pass(id, at: .zero)), with: report, at: .seconds(seconds))
+            let ticket = before.pass(id, at: .zero)
+            gate.end(try #require(ticket), with: report, at: .seconds(seconds))
         }
         for number in 1...40 { try respond(.accepted, at: Double(number) / 10) }
         #expect(gate.rate == nil)
@@ -53,7 +54,8 @@ struct AdaptiveRateLimiterTests {
         #expect(gate.pass(id, at: .zero) == nil)
         #expect(gate.wait(behind: 0, at: .zero) == .seconds(2))
         for _ in 0..<100 { #expect(gate.pass(id, at: .seconds(1.9)) == nil) }
-        let ticket = try #require(gate.pass(id, at: .seconds(2)))
+        let passed = gate.pass(id, at: .seconds(2))
+        let ticket = try #require(passed)
         #expect(gate.wait(behind: 0, at: .seconds(2)).map { abs($0 / .seconds(1) - 2) < 1e-6 } == true)
         gate.refund(ticket)
         #expect(gate.wait(behind: 0, at: .seconds(2)) == .zero)
@@ -75,8 +77,8 @@ struct AdaptiveRateLimiterTests {
 
     private func limitedGate() throws -> AdaptiveRateGate {
         var gate = AdaptiveRateGate()
-        let ticket = try #require(gate.pass(id, at: .zero))
-        gate.end(ticket, with: .throttled, at: .zero)
+        let ticket = gate.pass(id, at: .zero)
+        gate.end(try #require(ticket), with: .throttled, at: .zero)
         return gate
     }
 
