@@ -172,7 +172,12 @@ let tests: [Module] = [
         traits: ["Crypto": ["Crypto"], "Telemetry": ["InMemoryTracing", "MetricsTestKit"]]
     ),
     Module("NetworkClientTests", uses: testing + ["NetworkClient", "NetworkClientLive"]),
-    Module("NetworkingTests", uses: testing + [foundation], products: http + ["Logging"]),
+    Module(
+        "NetworkingTests",
+        uses: testing + [foundation],
+        products: http + ["Logging"],
+        traits: ["Crypto": ["RawStructuredFieldValues"]]
+    ),
     Module(
         "NetworkingInspectorTests",
         uses: testing + ["NetworkingInspector"],

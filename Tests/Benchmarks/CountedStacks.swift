@@ -1,6 +1,7 @@
 #if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import AsyncHTTPClient
 import Foundation
+import HTTPTypes
 import NIOCore
 import Networking
 import NetworkingAsyncHTTPClient
@@ -40,6 +41,12 @@ enum CountedStacks {
             ("adaptiveLimit", InstantTransport().adaptiveLimit(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
+                "rateLimited.server",
+                InstantTransport(headerFields: serverLimits).rateLimited(by: ServerRateLimiter()),
+                absolute
+            ),
+            ("rateLimited.adaptive", InstantTransport().rateLimited(by: AdaptiveRateLimiter()), absolute),
+            (
                 "authenticated",
                 InstantTransport().authenticated(with: BearerCredentials(token: "token"), at: ["api.example.com"]),
                 absolute
@@ -60,6 +67,11 @@ enum CountedStacks {
             ("logged.level", InstantTransport().logged(using: .warnings), absolute),
         ]
     }()
+
+    private static let serverLimits: HTTPFields = [
+        HTTPField.Name("RateLimit-Policy")!: "\"default\";q=100000;w=60",
+        HTTPField.Name("RateLimit")!: "\"default\";r=90000;t=30",
+    ]
 
     /// Makes a number of calls through a stack, one after the other.
     ///

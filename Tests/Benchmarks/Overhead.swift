@@ -48,6 +48,8 @@ enum Overhead {
             cost("circuitBreaker, closed", of: "circuitBreaker", gate: 150),
             cost("adaptiveThrottle, no failures", of: "adaptiveThrottle", gate: 150),
             cost("adaptiveLimit, a permit is free", of: "adaptiveLimit"),
+            cost("rateLimited by the server, which reports its limits", of: "rateLimited.server"),
+            cost("rateLimited at an adaptive rate, nothing refused", of: "rateLimited.adaptive"),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

@@ -9,8 +9,8 @@ import NetworkingInspector
 struct InstantTransport: NetworkingComponent {
     let response: HTTPResponseData
 
-    init() {
-        response = HTTPResponseData(request: HTTPRequestData())
+    init(headerFields: HTTPFields = [:]) {
+        response = HTTPResponseData(request: HTTPRequestData(), headerFields: headerFields)
     }
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {

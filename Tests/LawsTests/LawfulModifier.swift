@@ -105,6 +105,8 @@ extension LawfulModifier {
             LawfulModifier("circuitBreaker(by:)") { $0.circuitBreaker(by: CircuitBreaker(.server)) },
             LawfulModifier("adaptiveLimit(in:)") { $0.adaptiveLimit() },
             LawfulModifier("adaptiveLimit(by:)") { $0.adaptiveLimit(by: AdaptiveLimiter(start: 12)) },
+            LawfulModifier("rateLimited(by:)", "the server") { $0.rateLimited(by: ServerRateLimiter()) },
+            LawfulModifier("rateLimited(by:)", "adaptive") { $0.rateLimited(by: AdaptiveRateLimiter()) },
             LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
             LawfulModifier("cookies(in:)", "with a cookie") { upstream in
                 let jar = CookieJar()

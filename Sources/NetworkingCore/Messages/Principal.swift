@@ -81,6 +81,12 @@ public struct Principal: Sendable, Hashable {
         return parts.owner
     }
 
+    /// The principal with the identity of its cookies, which stays the same when a server changes their values.
+    package var withoutCookieValues: Principal {
+        guard let parts = cookieParts else { return self }
+        return Principal(cookies: "", session: parts.session, of: parts.owner)
+    }
+
     /// Whether two principals are the same if the values of cookies are ignored.
     ///
     /// A server may change a cookie in any response, for example in one that redirects the request or that is retried.

@@ -1,7 +1,7 @@
 public import NetworkingCore
 import Synchronization
 
-/// A limit on requests per interval, for ``NetworkingComponent/rateLimited(by:maximumWait:)``.
+/// A limit on requests per interval, for ``NetworkingComponent/rateLimited(by:maximumWait:)-(RateLimiter,_)``.
 ///
 /// Share one instance between stacks to share the limit, also between stacks with different clocks. It implements the
 /// generic cell rate algorithm: a single moment records when the bucket will be empty, so no timer has to refill it.

@@ -53,6 +53,14 @@ struct ModifierPreconditionTests {
         await #expect(processExitsWith: .failure) {
             _ = MockTransport().rateLimited(to: 1, per: .seconds(1), maximumWait: .seconds(-1))
         }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().rateLimited(by: ServerRateLimiter(), maximumWait: .seconds(-1))
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("maximumWait must not be negative (is -1.0 seconds)"))
+        await #expect(processExitsWith: .failure) {
+            _ = MockTransport().rateLimited(by: AdaptiveRateLimiter(), maximumWait: .seconds(-1))
+        }
     }
 
     @Test func circuitBreakers() async {

@@ -93,6 +93,11 @@ struct DiagnosticsTests {
         ("throttled", "cached responses need a permit", MockTransport().cached().throttled(max: 6)),
         ("throttled", "each caller of a shared exchange", MockTransport().deduplicated().throttled(max: 6)),
         ("rateLimited", "only the first attempt", MockTransport().retry().rateLimited(to: 1, per: .seconds(1))),
+        ("rateLimited", "only the first attempt", MockTransport().retry().rateLimited(by: ServerRateLimiter())),
+        (
+            "rateLimited", "cached responses need a permit",
+            MockTransport().cached().rateLimited(by: AdaptiveRateLimiter())
+        ),
         (
             "rateLimited", "cached responses need a permit",
             MockTransport().cached().rateLimited(to: 1, per: .seconds(1))
@@ -163,6 +168,8 @@ struct DiagnosticsTests {
         (.concurrencyLimit, MockTransport().throttled(max: 6)),
         (.rateLimit, MockTransport().rateLimited(to: 1, per: .seconds(1))),
         (.circuitBreaker, MockTransport().circuitBreaker()),
+        (.rateLimit, MockTransport().rateLimited(by: ServerRateLimiter())),
+        (.rateLimit, MockTransport().rateLimited(by: AdaptiveRateLimiter())),
         (.timeout, MockTransport().timeout(.seconds(1))),
         (.deadline, MockTransport().deadline(.seconds(1))),
         (.redirection, MockTransport().redirected()),

@@ -57,7 +57,9 @@ struct AdaptiveThrottleTests {
         #expect(error.isOfFailingServer)
         #expect(error.reason.contains("50%"))
         #expect("\(events.events)".contains("throttled(50%)"))
-        let lines = events.events.compactMap { ($0 as? AdaptiveThrottleEvent)?.record.logMessage(redactedBy: .standard) }
+        let lines = events.events.compactMap {
+            ($0 as? AdaptiveThrottleEvent)?.record.logMessage(redactedBy: .standard)
+        }
         #expect(lines == ["not sent, as 50% of the requests to this server"])
         #expect(transport.requests.count == 1)
         #expect(abs(probability - 2.0 / 3) < 1e-9)

@@ -48,6 +48,8 @@ struct PairsTests {
         Modifier("adaptiveThrottle()") { $0.adaptiveThrottle() },
         Modifier("circuitBreaker()") { $0.circuitBreaker() },
         Modifier("rateLimited(to:per:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
+        Modifier("rateLimited(by:), the server") { $0.rateLimited(by: ServerRateLimiter()) },
+        Modifier("rateLimited(by:), adaptive") { $0.rateLimited(by: AdaptiveRateLimiter()) },
         Modifier("redirected()") { $0.redirected() },
         Modifier("retry()") { $0.retry() },
         Modifier("server(headerField:)") { $0.server(headerField: .accept, "application/json") },

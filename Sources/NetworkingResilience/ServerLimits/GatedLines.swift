@@ -1,0 +1,229 @@
+import NetworkingCore
+import Synchronization
+
+/// The gates of a limiter by key, with the requests that wait in front of them.
+final class GatedLines<Gate: RequestGate>: Sendable {
+    enum Decision {
+        /// The request may be sent.
+        case passed(Gate.Ticket)
+        /// The request has a place in the queue and will be sent after about this time; `nil` if another request has to
+        /// end first.
+        case waits(WaitPlace, Duration?)
+        /// The request is refused because it would have to wait this long.
+        case refused(Duration?)
+    }
+
+    /// The maximum number of limits; the least recently used keys are forgotten first.
+    static var maximumCount: Int { 1_024 }
+
+    private let state = Mutex(State())
+
+    init() {}
+
+    /// The number of waiting requests.
+    var waiting: Int {
+        state.withLock { $0.lines.values.reduce(0) { $0 + $1.queue.count } }
+    }
+
+    /// The number of limits in memory.
+    var count: Int {
+        state.withLock { $0.lines.values.reduce(0) { $0 + $1.gate.count } }
+    }
+
+    /// The number of keys in memory.
+    var keys: Int {
+        state.withLock { $0.lines.count }
+    }
+
+    /// Lets a request pass, adds it to the queue, or refuses it.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - key: The key.
+    ///   - limit: The maximum time that the request may wait.
+    ///   - clock: The clock of the caller.
+    /// - Returns: Whether the request may be sent, has to wait, or is refused.
+    func enter(
+        _ request: HTTPRequestData,
+        _ key: String,
+        waitingUpTo limit: Duration,
+        on clock: NetworkClock
+    ) -> Decision {
+        let (id, priority) = (request.id, request.priority)
+        let (decision, alarm) = withLine(of: key, on: clock) { line, numbers, now -> (Decision, Duration?) in
+            if line.queue.count == 0 || line.gate.overtakes(id), let ticket = line.gate.pass(id, at: now) {
+                return (.passed(ticket), nil)
+            }
+            let wait = line.gate.wait(behind: line.queue.count, at: now)
+            guard limit > .zero, wait ?? .zero <= limit else { return (.refused(wait), line.planAlarm(at: now)) }
+            let place = line.queue.enter(priority, numbered: &numbers)
+            line.requests[place.number] = id
+            return (.waits(place, wait), line.planAlarm(at: now))
+        }
+        set(alarm, key, on: clock)
+        return decision
+    }
+
+    /// Returns the ticket of a place whose wait has ended.
+    func ticket(of place: WaitPlace, _ key: String) -> Gate.Ticket? {
+        state.withLock { $0.lines[key]?.tickets.removeValue(forKey: place.number) }
+    }
+
+    /// Removes a place after its caller has stopped waiting; later places move up.
+    func leave(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+        serve(key, on: clock) { line, _ in
+            line.queue.leave(place)
+            line.requests[place.number] = nil
+            if let ticket = line.tickets.removeValue(forKey: place.number) { line.gate.refund(ticket) }
+        }
+    }
+
+    /// Ends a request that was not sent.
+    func refund(_ ticket: Gate.Ticket, _ key: String, on clock: NetworkClock) {
+        serve(key, on: clock) { line, _ in line.gate.refund(ticket) }
+    }
+
+    /// Ends a request that was sent.
+    func end(_ ticket: Gate.Ticket, _ key: String, with report: Gate.Report?, on clock: NetworkClock) {
+        serve(key, on: clock) { line, now in line.gate.end(ticket, with: report, at: now) }
+    }
+
+    /// Returns the time until the next request of a key may pass; `nil` if another request has to end first.
+    func wait(_ key: String, on clock: NetworkClock) -> Duration? {
+        withLine(of: key, on: clock) { line, _, now in line.gate.wait(behind: line.queue.count, at: now) }
+    }
+
+    // MARK: The queue
+
+    private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
+        guard let moment else { return }
+        // The alarm keeps the lines alive until it rings, because requests wait for it.
+        _ = clock.alarm(at: moment) { [self] in
+            serve(key, on: clock) { line, _ in
+                // Another alarm may have replaced this one.
+                if line.alarm == moment { line.alarm = nil }
+            }
+        }
+    }
+
+    /// Changes a line, and resumes the requests that may be sent then.
+    private func serve(
+        _ key: String,
+        on clock: NetworkClock,
+        _ change: @Sendable (inout Line, _ now: Duration) -> Void
+    ) {
+        let (due, alarm) = withLine(of: key, on: clock) { line, _, now -> ([WaitPlace], Duration?) in
+            change(&line, now)
+            var due: [WaitPlace] = []
+            while let first = line.queue.first(), let id = line.requests[first.number],
+                let ticket = line.gate.pass(id, at: now)
+            {
+                _ = line.queue.serve()
+                line.requests[first.number] = nil
+                line.tickets[first.number] = ticket
+                due.append(first)
+            }
+            return (due, line.planAlarm(at: now))
+        }
+        for place in due where !place.wait.resume(with: .success(())) {
+            // The caller was cancelled just before.
+            leave(place, key, on: clock)
+        }
+        set(alarm, key, on: clock)
+    }
+
+    /// Runs a closure with the line of a key, which is moved to the caller's clock first.
+    ///
+    /// A clock may be code of the app, so it is read outside of the lock.
+    private func withLine<Result: Sendable>(
+        of key: String,
+        on clock: NetworkClock,
+        _ body: @Sendable (inout Line, inout WaitNumbers, _ now: Duration) -> Result
+    ) -> Result {
+        var former: (clock: NetworkClock, now: Duration)?
+        while true {
+            let now = clock.now
+            let (result, other) = state.withLock { [former] state -> (Result?, NetworkClock?) in
+                state.withLine(of: key, on: clock) { line, numbers in
+                    if line.clock !== clock {
+                        guard let former, former.clock === line.clock else { return (nil, line.clock) }
+                        line.gate.shift(by: now - former.now)
+                        (line.clock, line.alarm) = (clock, nil)
+                    }
+                    return (body(&line, &numbers, now), nil)
+                }
+            }
+            if let result { return result }
+            if let other { former = (other, other.now) }
+        }
+    }
+
+    private struct Line {
+        var gate = Gate()
+        var queue = WaitQueue()
+        /// The waiting requests by the numbers of their places.
+        var requests: [UInt64: HTTPRequestData.ID] = [:]
+        /// The tickets of the places whose wait has just ended.
+        var tickets: [UInt64: Gate.Ticket] = [:]
+        /// The moment of the next alarm, on ``clock``.
+        var alarm: Duration?
+        var clock: NetworkClock
+        var lastUse: UInt64 = 0
+
+        init(on clock: NetworkClock) {
+            self.clock = clock
+        }
+
+        mutating func use<Result>(_ number: UInt64, _ body: (inout Line) -> Result) -> Result {
+            lastUse = number
+            return body(&self)
+        }
+
+        var isUnused: Bool {
+            gate.isUnused && queue.count == 0 && tickets.isEmpty
+        }
+
+        /// Returns the moment of the alarm for the next place in the queue, or `nil` if none is needed.
+        mutating func planAlarm(at now: Duration) -> Duration? {
+            guard queue.first() != nil, let wait = gate.wait(behind: 0, at: now) else { return nil }
+            let moment = now + wait
+            if let alarm, alarm <= moment { return nil }
+            alarm = moment
+            return moment
+        }
+    }
+
+    private struct State {
+        var lines: [String: Line] = [:]
+        private var numbers = WaitNumbers()
+        private var uses: UInt64 = 0
+        /// The number of limits, which decides whether keys are forgotten.
+        private var count = 0
+
+        mutating func withLine<Result>(
+            of key: String,
+            on clock: NetworkClock,
+            _ body: (inout Line, inout WaitNumbers) -> Result
+        ) -> Result {
+            uses += 1
+            let former = lines[key]?.gate.count ?? 0
+            let result = lines[key, default: Line(on: clock)].use(uses) { body(&$0, &numbers) }
+            if let line = lines[key] {
+                let isForgotten = line.gate.isEmpty && line.isUnused
+                if isForgotten { lines[key] = nil }
+                count += (isForgotten ? 0 : line.gate.count) - former
+            }
+            if count > GatedLines.maximumCount { forget() }
+            return result
+        }
+
+        /// Forgets the keys that were not used for the longest time, several at once, because each search is long.
+        private mutating func forget() {
+            let unused = lines.filter { $0.value.isUnused }.sorted { $0.value.lastUse < $1.value.lastUse }
+            for (key, line) in unused where count > GatedLines.maximumCount * 7 / 8 {
+                count -= line.gate.count
+                lines[key] = nil
+            }
+        }
+    }
+}
