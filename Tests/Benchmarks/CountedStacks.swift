@@ -37,6 +37,17 @@ enum CountedStacks {
             ("retry", InstantTransport().retry(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
+                "endpoints",
+                InstantTransport()
+                    .server(
+                        endpoints: ServerEndpoints(
+                            "api.example.com",
+                            endpoints: ["a.example.com", "b.example.com", "c.example.com"]
+                        )
+                    ),
+                absolute
+            ),
+            (
                 "authenticated",
                 InstantTransport().authenticated(with: BearerCredentials(token: "token"), at: ["api.example.com"]),
                 absolute

@@ -45,6 +45,7 @@ enum Overhead {
             cost("deduplicated, no other caller", of: "deduplicated", gate: 2_500),
             cost("retry, no failure", of: "retry"),
             cost("rateLimited, a permit is free", of: "rateLimited"),
+            cost("server(endpoints:), three endpoints", of: "endpoints"),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),
