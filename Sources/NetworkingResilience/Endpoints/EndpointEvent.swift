@@ -22,7 +22,7 @@ public enum EndpointEvent: NetworkEvent, Hashable {
         }
     }
 
-    /// Returns the endpoint and what happened to it: `ejected eu1.example.com for 30 s`.
+    /// Returns the endpoint and what happened to it: `ejected eu1.example.com for 30.0 seconds`.
     public func logMessage(redactedBy redaction: Redaction) -> String? {
         switch self {
         case .picked(let authority): "sending to \(redaction.authority(authority))"
@@ -33,7 +33,7 @@ public enum EndpointEvent: NetworkEvent, Hashable {
         }
     }
 
-    /// The event with its endpoint: `endpointEjected(eu1.example.com, 30 s)`.
+    /// The event with its endpoint: `endpointEjected(eu1.example.com, 30.0 seconds)`.
     public var description: String {
         let redaction = Redaction.standard
         return switch self {
