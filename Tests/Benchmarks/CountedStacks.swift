@@ -47,6 +47,17 @@ enum CountedStacks {
             ),
             ("rateLimited.adaptive", InstantTransport().rateLimited(by: AdaptiveRateLimiter()), absolute),
             (
+                "endpoints",
+                InstantTransport()
+                    .server(
+                        endpoints: ServerEndpoints(
+                            "api.example.com",
+                            endpoints: ["a.example.com", "b.example.com", "c.example.com"]
+                        )
+                    ),
+                absolute
+            ),
+            (
                 "authenticated",
                 InstantTransport().authenticated(with: BearerCredentials(token: "token"), at: ["api.example.com"]),
                 absolute

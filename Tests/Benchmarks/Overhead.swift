@@ -50,6 +50,7 @@ enum Overhead {
             cost("adaptiveLimit, a permit is free", of: "adaptiveLimit"),
             cost("rateLimited by the server, which reports its limits", of: "rateLimited.server"),
             cost("rateLimited at an adaptive rate, nothing refused", of: "rateLimited.adaptive"),
+            cost("server(endpoints:), three endpoints", of: "endpoints"),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

@@ -163,6 +163,12 @@ extension LawfulModifier {
         },
         LawfulModifier("server(scheme:)") { $0.server(scheme: "https") },
         LawfulModifier("server(authority:)") { $0.server(authority: "api.example.com", overriding: true) },
+        LawfulModifier("server(endpoints:)") {
+            $0.server(endpoints: ServerEndpoints("api.example.com", endpoints: ["a.example.com", "b.example.com"]))
+        },
+        LawfulModifier("server(endpoints:)", "for all requests") {
+            $0.server(endpoints: ServerEndpoints("laws.example", groups: [["laws.example"], ["api.example.com"]]))
+        },
         LawfulModifier("server(path:)") { $0.server(path: "index") },
         LawfulModifier("server(prefixPath:)") { $0.server(prefixPath: "v1") },
         LawfulModifier("server(headerFields:)") {

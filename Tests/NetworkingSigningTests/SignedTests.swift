@@ -27,6 +27,24 @@ struct SignedTests {
         #expect(response.request == request)
     }
 
+    @Test func signatureIsForTheEndpointOnlyIfItIsAddedFurtherIn() async throws {
+        let endpoints = ServerEndpoints("api.example.com", endpoints: ["eu.example.com"])
+        let inside = transport.signed(with: signer).server(endpoints: endpoints)
+        try await inside.data(HTTPRequestData(path: "orders"))
+        #expect(signer.requests.map(\.authority) == ["eu.example.com"])
+        #expect(inside.diagnostics.isEmpty)
+        // A link that is followed to an endpoint is signed too, and one to another server is not.
+        try await inside.data(HTTPRequestData(authority: "eu.example.com"))
+        try await inside.data(HTTPRequestData(authority: "other.example.com"))
+        #expect(transport.signatures == ["secret-1", "secret-2", nil])
+
+        let outside = transport.server(endpoints: endpoints).signed(with: signer)
+        try await outside.data(HTTPRequestData(path: "orders"))
+        #expect(signer.requests.last?.authority == "api.example.com")
+        #expect(transport.requests.last?.authority == "eu.example.com")
+        #expect(outside.diagnostics.map(\.modifier).contains { $0?.hasPrefix("server(endpoints:") == true })
+    }
+
     /// Reading the length of a file may wait for the disk, which a signer must not do on the thread of the caller.
     @Test(arguments: [false, true])
     func signerGetsTheLengthOfAFileWithoutReadingTheDisk(isPart: Bool) async throws {

@@ -128,23 +128,29 @@ extension HTTPRequestData {
     ///   - server: The authority of the server.
     ///   - overriding: Whether the server also replaces an authority that the request already has.
     ///   - term: The time in which the app uses the server; `nil` if the server cannot be changed.
-    mutating func setServer(authority server: String, overriding: Bool, during term: ServerTerm? = nil) {
+    ///   - members: The machines that serve it under other authorities; `nil` if there are none.
+    mutating func setServer(
+        authority server: String,
+        overriding: Bool,
+        during term: ServerTerm? = nil,
+        members: ServerMembers? = nil
+    ) {
         let current = authority
         if overriding || current == nil {
             authority = server
             destination.server = .named
-        } else if isAuthority(of: server) {
+        } else if isAuthority(of: server) || members?.contains(current ?? "", isPlain: scheme == "http") == true {
             destination.server = .named
         } else {
             if destination.server == .unnamed { destination.server = .other }
             // From here on, the nearest server is not the target of the request.
             if credentialServers == nil { credentialServers = CopyOnWrite(CredentialServers(nearest: server)) }
         }
-        if term != nil, credentialServers == nil {
+        if term != nil || members != nil, credentialServers == nil {
             credentialServers = CopyOnWrite(CredentialServers(nearest: nil))
         }
         if credentialServers != nil {
-            credentialServers?.value.name(server, during: term)
+            credentialServers?.value.name(server, during: term, members: members)
         }
     }
 

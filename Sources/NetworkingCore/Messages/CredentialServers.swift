@@ -45,15 +45,18 @@ struct CredentialServers: Sendable {
         let authority: String
         /// The time in which the app uses the server; `nil` if the server cannot be changed.
         let term: ServerTerm?
+        /// The machines that serve it under other authorities; `nil` if there are none.
+        let members: ServerMembers?
     }
 
     init(nearest: String?) {
-        self.nearest = nearest.map { Named(authority: $0, term: nil) }
+        self.nearest = nearest.map { Named(authority: $0, term: nil, members: nil) }
     }
 
-    /// Records a server that the stack names, and the time in which the app uses it if it can be changed.
-    mutating func name(_ authority: String, during term: ServerTerm?) {
-        let named = Named(authority: authority, term: term)
+    /// Records a server that the stack names, with its members if it has some, and the time in which the app uses it if
+    /// it can be changed.
+    mutating func name(_ authority: String, during term: ServerTerm?, members: ServerMembers?) {
+        let named = Named(authority: authority, term: term, members: members)
         nearest = named
         for index in servers.indices where servers[index].server == nil {
             servers[index].server = named
@@ -79,6 +82,7 @@ struct CredentialServers: Sendable {
         }
         return server.authority == authority
             || AuthorityKey(server.authority, isPlain: isPlain) == AuthorityKey(authority, isPlain: isPlain)
+            || server.members?.contains(authority, isPlain: isPlain) == true
     }
 
     /// The fields and query items that the stack has set.

@@ -278,6 +278,7 @@ struct RetriedCall {
             try Task.checkCancellation()
         }
         request.attempt = history.count + 1
+        request.moveOn(after: last)
         if let name = policy.attemptHeaderField {
             let maximum = min(policy.maximumRetries, .max - 1) + 1
             request.headerFields[name] = "attempt=\(history.count + 1); max=\(maximum)"

@@ -46,6 +46,50 @@ struct ModifierPreconditionTests {
         }
     }
 
+    @Test(arguments: [0, -1, .nan, .infinity])
+    func weightMustBePositiveAndFinite(weight: Double) async {
+        // An exit test takes no values of a test with arguments.
+        let result =
+            switch weight {
+            case 0:
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    _ = ServerEndpoints.Endpoint("a.example", weight: 0)
+                }
+            case -1:
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    _ = ServerEndpoints.Endpoint("a.example", weight: -1)
+                }
+            case .infinity:
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    _ = ServerEndpoints.Endpoint("a.example", weight: .infinity)
+                }
+            default:
+                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                    _ = ServerEndpoints.Endpoint("a.example", weight: .nan)
+                }
+            }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("weight must be greater than zero and finite (is \(weight))"))
+    }
+
+    @Test func endpoints() async {
+        await #expect(processExitsWith: .failure) { _ = ServerEndpoints("a.example", groups: []) }
+        await #expect(processExitsWith: .failure) { _ = ServerEndpoints("a.example", groups: [["b.example"], []]) }
+        await #expect(processExitsWith: .failure) {
+            _ = ServerEndpoints("a.example", endpoints: (0...64).map { .init("\($0).example") })
+        }
+        await #expect(processExitsWith: .failure) {
+            _ = ServerEndpoints("a.example", endpoints: ["b.example", "B.example:443"])
+        }
+        await #expect(processExitsWith: .failure) { _ = ServerEndpoints("", endpoints: ["b.example"]) }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ServerEndpoints("a.example", endpoints: ["https://emily:secret@b.example"])
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("is not the authority of a server"))
+        #expect(!message.contains("secret"))
+    }
+
     @Test func rateLimits() async {
         await #expect(processExitsWith: .failure) { _ = RateLimiter(0, per: .seconds(1)) }
         await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .zero) }

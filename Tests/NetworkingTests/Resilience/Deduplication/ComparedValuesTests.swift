@@ -41,6 +41,7 @@ struct ComparedValuesTests {
         "cookieSession": (.none, { $0.cookieSession = "a" }),
         "deadline": (.sending, { $0.deadline = .seconds(1) }),
         "decompressionLimit": (.sending, { $0.decompressionLimit = .none }),
+        "endpointVisits": (.none, { $0.endpointVisits = EndpointVisits() }),
         "formerOrigins": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
         "headTimeout": (.sending, { $0.headTimeout = .seconds(1) }),
         "idleTimeout": (.sending, { $0.idleTimeout = .seconds(1) }),

@@ -1,0 +1,195 @@
+import NetworkingCore
+import Synchronization
+
+/// Several endpoints that serve one server, with the state of their health, for `server(endpoints:)`.
+///
+/// ```swift
+/// let endpoints = ServerEndpoints(
+///     "api.example.com",
+///     groups: [
+///         [.init("eu1.example.com", weight: 3), .init("eu2.example.com")],
+///         ["us.example.com"],   // used while no endpoint of the first group is
+///     ]
+/// )
+/// ```
+///
+/// Share one instance between stacks to share what they learn. The stacks need the same clock.
+///
+/// An endpoint is ejected, which means that it gets no requests, after 5 failures in succession, or if at least half of
+/// at least 10 calls in 10 s fail. An ejection lasts 30 s times the number of ejections, at most 300 s, and up to a
+/// tenth longer. That number falls by one for each 10 s in service. When an ejection is over, a single request probes
+/// the endpoint: its success ends the ejection, and its failure starts the next one.
+///
+/// At most half of the endpoints are ejected at a time, and never the last one. If no endpoint works, ejections do not
+/// count until one responds.
+///
+/// Failures are: no connection, no such host, a lost connection, a truncated body, an attempt that timed out, and the
+/// statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call, a deadline and a limit
+/// of the stack say nothing about an endpoint.
+public final class ServerEndpoints: Sendable {
+    /// One of the endpoints.
+    public struct Endpoint: Sendable, Hashable, ExpressibleByStringLiteral {
+        /// The host, and the port if it is not the scheme's default.
+        public let authority: String
+        /// The share of the requests in relation to the other endpoints of the group.
+        public let weight: Double
+
+        /// Creates an endpoint.
+        ///
+        /// - Parameters:
+        ///   - authority: The host, and the port if it is not the scheme's default.
+        ///   - weight: The share of the requests in relation to the other endpoints of the group.
+        /// - Precondition: `weight` is greater than zero and finite.
+        public init(_ authority: String, weight: Double = 1) {
+            precondition(
+                weight > 0 && weight.isFinite,
+                "weight must be greater than zero and finite (is \(weight))"
+            )
+            self.authority = authority
+            self.weight = weight
+        }
+
+        /// Creates an endpoint with a weight of 1.
+        public init(stringLiteral authority: String) {
+            self.init(authority)
+        }
+    }
+
+    /// The state of an endpoint at one moment.
+    public struct Status: Sendable, Hashable {
+        /// The host, and the port if it is not the scheme's default.
+        public let authority: String
+        /// The number of attempts in flight.
+        public let inFlight: Int
+        /// Whether the endpoint is ejected.
+        public let isEjected: Bool
+    }
+
+    /// The maximum number of endpoints, because a set of them is stored in 64 bits.
+    private static let maximumCount = 64
+
+    let server: ServerMembers
+    private let groups: [[Endpoint]]
+    private let table: Mutex<EndpointTable>
+
+    /// Creates the endpoints of a server, in groups.
+    ///
+    /// - Parameters:
+    ///   - authority: The authority under which the stack knows the server: the host of URLs, cache keys and cookies.
+    ///     It may be that of an endpoint, and need not exist otherwise.
+    ///   - groups: The groups. Requests go to the first group in which an endpoint is usable.
+    /// - Precondition: There are 1 to 64 endpoints, each once, and no group is empty. Each authority is a host with an
+    ///   optional port.
+    public init(_ authority: String, groups: [[Endpoint]]) {
+        let empty = groups.firstIndex(where: \.isEmpty)
+        precondition(empty == nil, "a group must have at least one endpoint (group \(empty ?? 0) is empty)")
+        let count = groups.joined().count
+        precondition(
+            1...Self.maximumCount ~= count,
+            "there must be 1 to \(Self.maximumCount) endpoints (are \(count))"
+        )
+        server = ServerMembers(authority, members: groups.joined().map(\.authority))
+        self.groups = groups
+        table = Mutex(EndpointTable(groups: groups.map { $0.map(\.weight) }))
+    }
+
+    /// Creates the endpoints of a server, in one group.
+    ///
+    /// - Parameters:
+    ///   - authority: The authority under which the stack knows the server.
+    ///   - endpoints: The endpoints.
+    /// - Precondition: As in ``init(_:groups:)``.
+    public convenience init(_ authority: String, endpoints: [Endpoint]) {
+        self.init(authority, groups: [endpoints])
+    }
+
+    /// The states of the endpoints, in the order of their groups.
+    public var statuses: [Status] {
+        table.withLock { table in
+            zip(server.members, table.members)
+                .map { authority, member in
+                    Status(authority: authority, inFlight: member.inFlight, isEjected: member.ejectedUntil != nil)
+                }
+        }
+    }
+
+    // MARK: Picking
+
+    /// Picks an endpoint for an attempt.
+    ///
+    /// - Returns: The pick, and an ejection because of a probe that has not ended; no pick if each endpoint is in use
+    ///   by another attempt of the call.
+    func pick(
+        after visits: EndpointVisits?,
+        for request: HTTPRequestData,
+        at now: Duration,
+        random: UInt64
+    ) -> (pick: EndpointTable.Pick?, change: EndpointTable.Change?) {
+        guard let visits else {
+            return table.withLock { $0.pick(at: now, probeLimit: request.probeLimit, random: random) }
+        }
+        var result: (pick: EndpointTable.Pick?, change: EndpointTable.Change?)
+        visits.begin(of: server.members) { tried in
+            result = table.withLock { table in
+                if !request.mayMoveOn {
+                    guard tried.inUse == 0 else { return (nil, nil) }
+                    if let last = tried.last { return (table.pick(only: last), nil) }
+                }
+                let first = table.pick(
+                    at: now,
+                    excluding: tried.all,
+                    probeLimit: request.probeLimit,
+                    random: random
+                )
+                guard first.pick == nil else { return first }
+                // All usable endpoints have been tried, so the call starts over with those that are free.
+                let again = table.pick(
+                    at: now,
+                    excluding: tried.inUse,
+                    probeLimit: request.probeLimit,
+                    random: random
+                )
+                return (again.pick, first.change ?? again.change)
+            }
+            return result.pick?.index
+        }
+        return result
+    }
+
+    /// Ends an attempt.
+    func end(
+        _ pick: EndpointTable.Pick,
+        as outcome: EndpointTable.Outcome,
+        at now: Duration,
+        jitter: UInt64
+    ) -> EndpointTable.Change? {
+        table.withLock { $0.end(pick, as: outcome, at: now, jitter: jitter) }
+    }
+}
+
+extension ServerEndpoints: CustomStringConvertible {
+    /// The name and the endpoints for the stack's outline: `api.example.com: eu1.example.com × 3, eu2.example.com; us`.
+    public var description: String {
+        let redaction = Redaction.standard
+        let groups = groups.map { group in
+            group.map { redaction.authority($0.authority) + ($0.weight == 1 ? "" : " × \($0.weight)") }
+                .joined(separator: ", ")
+        }
+        return "\(redaction.authority(server.authority)): \(groups.joined(separator: "; "))"
+    }
+}
+
+extension HTTPRequestData {
+    /// The time after which a probe with the request counts as failed.
+    fileprivate var probeLimit: Duration {
+        max(timeout ?? .zero, EndpointTable.Limit.probe)
+    }
+
+    /// Whether the request may be sent to another endpoint after one that may have processed it.
+    ///
+    /// An idempotent method is not enough: a PUT that arrives late at one endpoint could overwrite a later one at
+    /// another.
+    fileprivate var mayMoveOn: Bool {
+        method.isSafe || headerFields.contains(.idempotencyKey)
+    }
+}

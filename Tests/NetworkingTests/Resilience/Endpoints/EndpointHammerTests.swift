@@ -1,0 +1,51 @@
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+@testable import NetworkingResilience
+
+/// Callers that concurrently use the endpoints of one server.
+@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+struct EndpointHammerTests {
+    @Test func attemptsEndAndAtMostHalfIsEjected() async {
+        let hammer = Hammer()
+        let endpoints = ServerEndpoints("api.example", groups: [["a", "b"], ["c"]])
+        await hammer.run(tasks: 16, rounds: 1_000) { random, _, round in
+            let now = Duration.milliseconds(round * 200)
+            let visits = random.once(in: 2) ? EndpointVisits() : nil
+            let request = HTTPRequestData(authority: "api.example", path: "a")
+            for _ in 0..<3 {
+                let pick = endpoints.pick(after: visits, for: request, at: now, random: random.next()).pick
+                guard let pick else { continue }
+                await random.yield(upTo: 2)
+                let outcomes: [EndpointTable.Outcome] = [.success, .failure, .failure, .nothing]
+                let outcome = outcomes.randomElement(using: &random) ?? .success
+                _ = endpoints.end(pick, as: outcome, at: now, jitter: random.next())
+                visits?.end(endpoints.server.members[pick.index], mayHaveSent: outcome != .nothing)
+            }
+            #expect(endpoints.statuses.filter(\.isEjected).count <= 1, "\(hammer)")
+        }
+        #expect(endpoints.statuses.allSatisfy { $0.inFlight == 0 }, "\(hammer)")
+    }
+
+    @Test func attemptsOfOneCallNeverShareAnEndpoint() async throws {
+        let hammer = Hammer()
+        let endpoints = ServerEndpoints("api.example", endpoints: ["a", "b", "c"])
+        await hammer.run(tasks: 2, rounds: 500) { random, _, _ in
+            let visits = EndpointVisits()
+            let request = HTTPRequestData(authority: "api.example", path: "a")
+            let bits = (0..<4).map { _ in random.next() }
+            let picks = await withTaskGroup(of: Int?.self) { group in
+                for bits in bits {
+                    group.addTask {
+                        endpoints.pick(after: visits, for: request, at: .zero, random: bits).pick?.index
+                    }
+                }
+                return await group.reduce(into: [Int?]()) { $0.append($1) }
+            }
+            #expect(Set(picks.compactMap(\.self)) == [0, 1, 2], "\(picks) \(hammer)")
+            #expect(picks.count(where: { $0 == nil }) == 1, "\(picks) \(hammer)")
+        }
+    }
+}
