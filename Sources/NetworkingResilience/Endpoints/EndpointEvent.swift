@@ -14,7 +14,9 @@ public enum EndpointEvent: NetworkEvent, Hashable {
     /// No endpoint works, so ejected ones are used too.
     case panicked
 
-    /// The record: `endpointEjected(eu1.example.com, 30.0 seconds)`. The exchange has the mark of an attempt.
+    /// The record, as in `endpointEjected(eu1.example.com, 30.0 seconds)`.
+    ///
+    /// An attempt has no mark, because its exchange has one.
     public var record: EventRecord {
         switch self {
         case .picked(let authority):

@@ -8,7 +8,7 @@ public enum RateLimitEvent: NetworkEvent {
     /// The server has refused the request, so the rate to it falls.
     case reduced
 
-    /// The record. Its mark has no names and numbers of the server, so that metrics count few different ones.
+    /// The record, with a mark without the names and numbers of the server, so that metrics count few different ones.
     public var record: EventRecord {
         switch self {
         case .exhausted(let limit):
