@@ -121,11 +121,11 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingTesting",
-        uses: base + [
+        uses: platform + [
             "NetworkingAuthentication", "NetworkingHAR", "NetworkingMocking", "NetworkingResilience",
             "NetworkingTestServer", "NetworkingTransfers",
         ],
-        products: http + ["Logging"]
+        products: http + ["DequeModule", "HeapModule", "Logging"]
     ),
     Module(
         "NetworkingTestServer",
