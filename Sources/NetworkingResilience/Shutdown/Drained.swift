@@ -45,6 +45,8 @@ struct Drained: UpstreamLimited, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         guard !request.holdsPermit(of: shutdown.held) else { return try await upstream.send(request) }
+        // The task below is not aware of a cancellation that came before it.
+        try Task.checkCancellation()
         guard let place = shutdown.admit(work) else {
             request.emit(ShutdownEvent.refused)
             throw refusal(of: request)

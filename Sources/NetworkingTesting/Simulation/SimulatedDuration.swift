@@ -39,7 +39,9 @@ public struct SimulatedDuration: Sendable, CustomStringConvertible {
         precondition(p99 >= median, "p99 must not be less than the median (is \(p99))")
         let sigma = log(p99 / median) / 2.326_347_874
         return SimulatedDuration("logNormal(median: \(median), p99: \(p99))") { fraction in
-            median * exp(sigma * normalQuantile(fraction))
+            let seconds = median / .seconds(1) * exp(sigma * normalQuantile(fraction))
+            // A tail may be longer than any duration.
+            return .seconds(min(seconds, Duration.farthest / .seconds(1)))
         }
     }
 
@@ -60,16 +62,17 @@ public struct SimulatedDuration: Sendable, CustomStringConvertible {
     }
 
     /// Returns the value below which a share of the standard normal distribution is.
-    ///
-    /// The logistic function is a first approximation, and Newton's method refines it.
-    private static func normalQuantile(_ fraction: Double) -> Double {
-        let share = min(max(fraction, 1e-12), 1 - 1e-12)
-        var value = log(share / (1 - share)) / 1.702
-        for _ in 0..<4 {
-            let density: Double = exp(-value * value / 2) / 2.506_628_274_631
-            let below: Double = erfc(-value / 1.414_213_562_373) / 2
-            value -= (below - share) / density
+    private static func normalQuantile(_ share: Double) -> Double {
+        var (low, high) = (-9.0, 9.0)
+        // Each step halves the interval, so the result is precise to nine digits.
+        for _ in 0..<36 {
+            let middle = (low + high) / 2
+            if erfc(-middle / 1.414_213_562_373) / 2 < share {
+                low = middle
+            } else {
+                high = middle
+            }
         }
-        return value
+        return low
     }
 }

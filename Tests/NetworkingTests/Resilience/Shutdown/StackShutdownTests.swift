@@ -330,7 +330,7 @@ struct StackShutdownTests {
         await #expect(throws: NetworkingError.self) { try await network.data(request) }
         held.respond()
         _ = try await call.value
-        try await drain.value
+        _ = try await drain.value
         await #expect(throws: NetworkingError.self) { try await background.data(request) }
     }
 
