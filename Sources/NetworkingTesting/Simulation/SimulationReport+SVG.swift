@@ -53,10 +53,11 @@ private struct SimulationChart {
 
     private struct Line {
         let style: String
-        let values: [Double]
+        /// A value for each part of the interval; `nil` where there is none.
+        let values: [Double?]
     }
 
-    private func lines(_ values: (SimulationReport) -> [Double]) -> [Line] {
+    private func lines(_ values: (SimulationReport) -> [Double?]) -> [Line] {
         reports.enumerated().map { Line(style: "s\($0.offset)", values: values($0.element.value)) }
     }
 
@@ -68,7 +69,7 @@ private struct SimulationChart {
 
     private func rate(_ moments: some Sequence<Double>) -> [Double] {
         var values = Array(repeating: 0.0, count: Self.buckets)
-        for moment in moments {
+        for moment in moments where moment < end {
             values[index(of: moment)] += 1 / bucket
         }
         return values
@@ -82,9 +83,10 @@ private struct SimulationChart {
         rate(report.records.lazy.filter { $0.failure == nil }.map(\.start))
     }
 
-    private func latency(of report: SimulationReport) -> [Double] {
-        let parts = Dictionary(grouping: report.records) { index(of: $0.start) }
-        return (0..<Self.buckets).map { report.percentile(99, of: parts[$0] ?? []) }
+    private func latency(of report: SimulationReport) -> [Double?] {
+        let successes = report.records.filter { $0.failure == nil }
+        let parts = Dictionary(grouping: successes) { index(of: $0.start) }
+        return (0..<Self.buckets).map { parts[$0].map { report.percentile(99, of: $0) } }
     }
 
     // MARK: Drawing
@@ -125,7 +127,7 @@ private struct SimulationChart {
     }
 
     private func draw(_ title: String, _ lines: [Line], at top: Double) -> String {
-        let maximum = ceiling(of: lines.flatMap(\.values).max() ?? 0)
+        let maximum = ceiling(of: lines.flatMap(\.values).compactMap(\.self).max() ?? 0)
         let bottom = top + 22 + Self.panelHeight
         var parts = ["<text x=\"\(Int(Self.left))\" y=\"\(Int(top + 12))\" font-weight=\"600\">\(title)</text>"]
         for step in 0...2 {
@@ -148,12 +150,14 @@ private struct SimulationChart {
             )
         }
         for line in lines {
-            let points = line.values.enumerated()
-                .map { index, value in
+            // A line ends where there is no value.
+            for part in line.values.enumerated().split(whereSeparator: { $0.element == nil }) {
+                let points = part.map { index, value in
                     let x = Self.left + (Self.right - Self.left) * (Double(index) + 0.5) / Double(Self.buckets)
-                    return "\(x.tenths),\((bottom - Self.panelHeight * value / maximum).tenths)"
+                    return "\(x.tenths),\((bottom - Self.panelHeight * (value ?? 0) / maximum).tenths)"
                 }
-            parts.append("<polyline class=\"\(line.style)\" points=\"\(points.joined(separator: " "))\"/>")
+                parts.append("<polyline class=\"\(line.style)\" points=\"\(points.joined(separator: " "))\"/>")
+            }
         }
         return parts.joined(separator: "\n")
     }

@@ -40,7 +40,7 @@ public struct SimulationReport: Sendable {
         records.count { $0.failure == nil }
     }
 
-    /// The number of requests that were sent to the servers.
+    /// The number of requests that were sent to the servers, also after the last call has started.
     public var requests: Int {
         sent.count
     }
@@ -179,8 +179,7 @@ final class SimulationRecord: Sendable {
             seed: seed,
             interval: .zero..<duration,
             records: state.calls.sorted { $0.start < $1.start },
-            // Requests after the last arrival belong to its interval.
-            sent: state.sent.map { min($0, (duration / .seconds(1)).nextDown) }
+            sent: state.sent
         )
     }
 }

@@ -247,6 +247,9 @@ struct SimulationTests {
         #expect(svg.hasPrefix("<svg ") && svg.hasSuffix("</svg>\n"))
         #expect(svg.contains("a &lt; b") && !svg.contains("a < b"))
         #expect(svg.matches(of: /<polyline class="s1" points/).count == 4)
+        // The line of the latency ends with the last successful call, in the middle.
+        let ends = svg.matches(of: /<polyline class="s1" points="[^"]*?(\d+)[.\d]*,[.\d]+"/).map { String($0.1) }
+        #expect(ends.dropFirst().allSatisfy { (Int($0) ?? 0) < 750 } && (Int(ends.last ?? "") ?? 999) < 410)
         #expect(svg.contains("seed 7"))
         #expect(svg.contains("prefers-color-scheme: dark"))
         #expect(report.svg("only").contains(">only<"))
