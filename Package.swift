@@ -48,7 +48,12 @@ let features: [Module] = [
     Module("NetworkingCookies", uses: base, products: http),
     Module("NetworkingMocking", uses: base, products: http),
     Module("NetworkingObservability", uses: platform, products: http + ["DequeModule", "Logging"]),
-    Module("NetworkingResilience", uses: platform, products: http + ["DequeModule", "HeapModule"]),
+    Module(
+        "NetworkingResilience",
+        uses: platform,
+        products: http + ["DequeModule", "HeapModule"],
+        traits: ["ServiceLifecycle": ["ServiceLifecycle"]]
+    ),
     Module("NetworkingTransfers", uses: platform, products: http, traits: ["Crypto": ["Crypto"]]),
     Module("NetworkingTrust", uses: platform),
     Module("NetworkingURLSession", uses: platform + ["NetworkingCookies", "NetworkingTrust"], products: http),
@@ -119,11 +124,11 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingTesting",
-        uses: base + [
+        uses: platform + [
             "NetworkingAuthentication", "NetworkingInspector", "NetworkingMocking", "NetworkingResilience",
             "NetworkingTestServer", "NetworkingTransfers",
         ],
-        products: http + ["Logging"]
+        products: http + ["DequeModule", "HeapModule", "Logging"]
     ),
     Module(
         "NetworkingTestServer",
@@ -150,6 +155,12 @@ let programs: [Module] = [
     Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
     Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
     Module("SQLiteWriter", uses: ["Networking", "NetworkingSQLite"]),
+    Module(
+        "StoppedService",
+        uses: ["Networking", "NetworkingAsyncHTTPClient"],
+        products: ["Logging"],
+        traits: ["ServiceLifecycle": ["ServiceLifecycle", "UnixSignals"]]
+    ),
 ]
 
 let testing = ["Networking", "NetworkingTesting", "TestSupport"]
@@ -160,7 +171,7 @@ let tests: [Module] = [
         uses: testing + [
             "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient", "NetworkingInspector",
             "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer", "OfflineHelper",
-            "SQLiteWriter",
+            "SQLiteWriter", "StoppedService",
         ],
         products: http,
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]
@@ -233,6 +244,7 @@ let packages = [
     "swift-nio-extras": ["NIOHTTPCompression"],
     "swift-nio-http2": ["NIOHPACK", "NIOHTTP2"],
     "swift-nio-ssl": ["NIOSSL"],
+    "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"],
 ]
 
 // MARK: Targets
@@ -324,6 +336,7 @@ let package = Package(
             name: "SQLite",
             description: "NetworkingSQLite: stores in SQLite files; on Linux it needs libsqlite3-dev."
         ),
+        .trait(name: "ServiceLifecycle", description: "StackShutdown as a service of swift-service-lifecycle."),
         .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
         .trait(
             name: "SecureTestServer",
@@ -347,6 +360,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
     ],
     targets: (foundations + features + extras).map(\.library) + programs.map(\.program) + tests.map(\.tests),

@@ -28,7 +28,7 @@ import Synchronization
 /// request sends only the cookies in its fields.
 ///
 /// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
-public final class AsyncHTTPClientTransport: NetworkingTransport {
+public final class AsyncHTTPClientTransport: ClosableTransport {
     private let clients: ClientPool
     private let trust: ServerTrust?
     private let configuration: HTTPClient.Configuration

@@ -47,16 +47,6 @@ extension HTTPRequestData {
         return failure
     }
 
-    /// The error of a transport that accepts no more exchanges.
-    var transportIsShutDown: NetworkingError {
-        NetworkingError(
-            .rejected,
-            request: self,
-            underlying: RefusedUse(textOf: .unimplemented),
-            reason: "This transport has been shut down. Shut it down after the last request, or create another one."
-        )
-    }
-
     /// Wraps an error of AsyncHTTPClient or NIO in one of this library.
     ///
     /// - Parameters:

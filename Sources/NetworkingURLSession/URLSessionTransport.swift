@@ -7,6 +7,7 @@ public import FoundationNetworking
 #else
 public import Foundation
 #endif
+import Synchronization
 
 /// A transport over URLSession that creates its own sessions.
 ///
@@ -15,13 +16,15 @@ public import Foundation
 /// ```
 ///
 /// The stack handles redirects, caching and credentials. The sessions therefore follow no redirect, store nothing and
-/// reply to no challenge except the one for the server's certificate. Their connections close when the transport is
-/// released.
+/// reply to no challenge except the one for the server's certificate. Their connections close with ``shutdown()``, or
+/// when the transport is released.
 ///
 /// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in
 ///   `Documentation/Transports.md`). Use `AsyncHTTPClientTransport` there for servers that are not trusted.
-public final class URLSessionTransport: NetworkingTransport {
-    private let pool: URLSessionPool
+public final class URLSessionTransport: ClosableTransport {
+    private let trust: ServerTrust?
+    /// The sessions, which are invalidated when no exchange uses them; `nil` after the shutdown.
+    private let pool: Mutex<URLSessionPool?>
 
     /// Creates a transport with its own sessions.
     ///
@@ -88,11 +91,14 @@ public final class URLSessionTransport: NetworkingTransport {
                 "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
             )
         }
-        pool = URLSessionPool(
-            configuration,
-            maximumConnectionsPerHost: maximumConnectionsPerHost,
-            reuse: connectionReuse,
-            trust: trust
+        self.trust = trust?.trust
+        pool = Mutex(
+            URLSessionPool(
+                configuration,
+                maximumConnectionsPerHost: maximumConnectionsPerHost,
+                reuse: connectionReuse,
+                trust: trust
+            )
         )
     }
 
@@ -101,17 +107,29 @@ public final class URLSessionTransport: NetworkingTransport {
     /// - Parameter request: The request, resolved and checked.
     /// - Returns: The response, with its body collected or delivered to the request's sink.
     /// - Throws: A ``NetworkingError`` that holds the `URLError`, or `CancellationError` as soon as the caller is
-    ///   cancelled.
+    ///   cancelled. After ``shutdown()``, one of kind ``NetworkingError/Kind/rejected``.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await pool.exchange(request)
+        guard let pool = pool.withLock({ $0 }) else { throw request.transportIsShutDown }
+        return try await pool.exchange(request)
+    }
+
+    /// Rejects new exchanges, and closes the connections when the running exchanges have ended.
+    ///
+    /// It does not wait for the running exchanges.
+    public func shutdown() {
+        // Released outside of the lock, because the last user of the sessions invalidates them.
+        _ = pool.withLock { pool in
+            defer { pool = nil }
+            return pool
+        }
     }
 
     /// The options that URLSession reads, the streams that may occupy all connections, and the rules of the pins.
     public var stackPart: StackPart {
         StackPart(
             options: URLSession.options,
-            connectionShortage: pool.connectionShortage,
-            rules: self.pool.trust?.trust.rules ?? []
+            connectionShortage: { request in self.pool.withLock { $0 }?.connectionShortage(for: request) },
+            rules: self.trust?.rules ?? []
         )
     }
 }

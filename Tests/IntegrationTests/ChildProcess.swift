@@ -44,6 +44,11 @@ final class ChildProcess: Sendable {
         kill(identifier, SIGKILL)
     }
 
+    /// Asks the process to end, as the system does before it stops.
+    func terminate() {
+        kill(identifier, SIGTERM)
+    }
+
     /// Closes the input of the process, as the system does when the tests end.
     func abandon() throws {
         try input.close()

@@ -68,6 +68,11 @@ extension LawfulModifier {
             LawfulModifier("whenOffline(_:)", "waiting") {
                 $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, ReturningConnectivity())
             },
+            LawfulModifier("drained(by:)") { $0.drained(by: StackShutdown()) },
+            LawfulModifier("drained(by:)", "twice") {
+                let shutdown = StackShutdown()
+                return $0.drained(by: shutdown, counting: .background).drained(by: shutdown)
+            },
             LawfulModifier("inspected(by:)") { $0.inspected(by: NetworkInspector()) },
             LawfulModifier("cassette(_:)") { recording($0) },
         ] + onTheCallersActor + mocks + crypto + telemetry

@@ -134,6 +134,10 @@ let response = HTTPResponseData(request: request)
 
 let incoming = HTTPRequest(method: .get, scheme: "https", authority: "api.example.com", path: "/orders")
 
+// Testing
+
+func draw(_ svg: String, as name: String) throws {}
+
 // Transports
 
 typealias MyTransport = URLSessionTransport

@@ -7,7 +7,7 @@ extension NetworkingComponent {
     }
 
     /// The components that a request passes, from this one to the transport.
-    private var chain: some Sequence<any NetworkingComponent> {
+    var chain: some Sequence<any NetworkingComponent> {
         sequence(first: self as any NetworkingComponent) { $0.next }
     }
 

@@ -16,7 +16,9 @@ package struct OwnedTask<Success: Sendable>: Sendable {
     package static func immediate(
         _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> OwnedTask {
-        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+        if let executor = OwnedTaskExecutor.current {
+            OwnedTask(task: Task(executorPreference: executor, operation: operation))
+        } else if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             OwnedTask(task: Task.immediate(operation: operation))
         } else {
             OwnedTask(task: Task(operation: operation))
@@ -25,7 +27,7 @@ package struct OwnedTask<Success: Sendable>: Sendable {
 
     /// Starts work that belongs to no caller and inherits no environment.
     package static func detached(_ operation: @escaping @Sendable () async throws -> Success) -> OwnedTask {
-        OwnedTask(task: Task.detached { try await operation() })
+        OwnedTask(task: Task.detached(executorPreference: OwnedTaskExecutor.current) { try await operation() })
     }
 
     /// The result of the work; reading it waits until the work has ended.
@@ -51,4 +53,12 @@ package struct OwnedTask<Success: Sendable>: Sendable {
             task.escalatePriority(to: priority)
         }
     }
+}
+
+/// The executor of the tasks that a stack starts, for simulations.
+///
+/// An unstructured task does not inherit the preferred executor of its creator.
+package enum OwnedTaskExecutor {
+    /// The executor; `nil` for the one of Swift concurrency.
+    @TaskLocal package static var current: (any TaskExecutor)?
 }

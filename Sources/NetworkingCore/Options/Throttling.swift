@@ -12,7 +12,12 @@ extension HTTPRequestData {
     /// A limiter that occurs twice in a stack gives one permit. Otherwise a request that holds a permit could wait for
     /// itself.
     package func needsPermit(of limiter: HeldLimits, in environment: NetworkEnvironment) -> Bool {
-        isThrottled && environment.isThrottled && heldLimits?.contains(limiter) != true
+        isThrottled && environment.isThrottled && !holdsPermit(of: limiter)
+    }
+
+    /// Returns whether the request holds a permit of a limiter further out.
+    package func holdsPermit(of limiter: HeldLimits) -> Bool {
+        heldLimits?.contains(limiter) == true
     }
 
     /// Returns whether the request holds a permit of a limiter.

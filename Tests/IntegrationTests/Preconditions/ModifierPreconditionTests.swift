@@ -33,6 +33,14 @@ struct ModifierPreconditionTests {
         await #expect(processExitsWith: .failure) { _ = RetryBudget(.ratio(1.5)) }
     }
 
+    @Test func shutdownLimitMustNotBeNegative() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = StackShutdown(within: .seconds(-1))
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("limit must not be negative (is -1.0 seconds)"))
+    }
+
     @Test func baseURLMustHaveAHost() async {
         await #expect(processExitsWith: .failure) {
             _ = MockTransport().server(baseURL: URL(filePath: "/v1"))

@@ -10,6 +10,28 @@ import Testing
 /// thousands of other tests keep busy.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct TestKitPreconditionTests {
+    @Test func simulations() async {
+        let workers = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SimulatedServer(workers: 0, serviceTime: .constant(.seconds(1)))
+        }
+        let share = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SimulatedServer.Failure.hang(share: .nan)
+        }
+        let mean = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SimulatedDuration.exponential(mean: .zero)
+        }
+        let rate = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            _ = try? await Simulation(of: server, for: .seconds(1)) { _ in .infinity }.run { $0 }
+        }
+        let messages = [workers, share, mean, rate]
+            .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
+        #expect(messages[0].contains("workers must be greater than zero (is 0)"))
+        #expect(messages[1].contains("share must be from 0 to 1 (is nan)"))
+        #expect(messages[2].contains("mean must be greater than zero (is 0.0 seconds)"))
+        #expect(messages[3].contains("callsPerSecond must be from 0 to 1,000,000 (is inf after 0.0 seconds)"))
+    }
+
     @Test func mocks() async {
         let path = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RequestMatcher.path("/users/:id/posts/:id")

@@ -1,0 +1,83 @@
+import Dispatch
+import Synchronization
+
+/// The executor of a simulation: it runs one task at a time, in the order of arrival, and then advances the clock.
+///
+/// The order of everything that happens is therefore the same in each run, however many tasks there are.
+final class SimulationLoop: TaskExecutor {
+    let clock = SimulationClock()
+    /// The simulated time in which work in the background may end after the simulation.
+    private static let remainder = Duration.seconds(3_600)
+
+    /// The real time in which a task that waits for something other than the clock, such as a file, must continue.
+    private let patience: Duration
+    private let state = Mutex(State())
+    private let wake = DispatchSemaphore(value: 0)
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var isWaiting = false
+        var isOver = false
+    }
+
+    init(patience: Duration = .seconds(5)) {
+        self.patience = patience
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isWaiting = state.withLock { state in
+            state.jobs.append(job)
+            defer { state.isWaiting = false }
+            return state.isWaiting
+        }
+        if isWaiting {
+            wake.signal()
+        }
+    }
+
+    /// Ends the simulation: the loop stops when all tasks have ended or wait for longer than an hour.
+    func end() {
+        state.withLock { $0.isOver = true }
+    }
+
+    /// Starts the loop on a thread of its own, because it occupies the thread until the end.
+    ///
+    /// - Parameter onStall: Called if the tasks wait for something that does not happen.
+    func start(onStall: @escaping @Sendable () -> Void) {
+        DispatchQueue(label: "Simulation")
+            .async { [self] in
+                var end: Duration?
+                while true {
+                    if runJobs() { continue }
+                    if end == nil, state.withLock({ $0.isOver }) { end = clock.now + Self.remainder }
+                    if let end, clock.now > end { return }
+                    if clock.ringNext() { continue }
+                    if end != nil { return }
+                    if !waitForJobs() { onStall() }
+                }
+            }
+    }
+
+    /// Runs the tasks that can continue; returns `false` if there are none.
+    private func runJobs() -> Bool {
+        let jobs = state.withLock { state in
+            let jobs = state.jobs
+            state.jobs.removeAll(keepingCapacity: true)
+            return jobs
+        }
+        for job in jobs {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+        return !jobs.isEmpty
+    }
+
+    /// Waits for a task that another thread resumes; returns `false` if there is none in time.
+    private func waitForJobs() -> Bool {
+        let hasJobs = state.withLock { state in
+            state.isWaiting = state.jobs.isEmpty
+            return !state.isWaiting
+        }
+        return hasJobs || wake.wait(timeout: .now() + patience / .seconds(1)) == .success
+    }
+}
