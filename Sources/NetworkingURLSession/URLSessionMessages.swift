@@ -35,11 +35,14 @@ extension URLRequest {
             httpShouldHandleCookies = false
         }
         #if canImport(Darwin)
-        let access = request.networkAccess
-        if access != NetworkAccess() {
-            allowsCellularAccess = access.allowsCellular
-            allowsExpensiveNetworkAccess = access.allowsExpensive
-            allowsConstrainedNetworkAccess = access.allowsConstrained
+        if !request.allowsCellularAccess {
+            allowsCellularAccess = false
+        }
+        if !request.allowsExpensiveAccess {
+            allowsExpensiveNetworkAccess = false
+        }
+        if !request.allowsConstrainedAccess {
+            allowsConstrainedNetworkAccess = false
         }
         if request.assumesHTTP3 {
             assumesHTTP3Capable = true
