@@ -35,6 +35,9 @@ enum CountedStacks {
             ("throttled", InstantTransport().throttled(max: 6), absolute),
             ("deduplicated", InstantTransport().deduplicated(), absolute),
             ("retry", InstantTransport().retry(), absolute),
+            ("hedged", InstantTransport().hedged(), absolute),
+            ("hedged.armed", LimitingTransport().hedged(.after(.seconds(60))), absolute),
+            ("hedged.retry", InstantTransport().hedged().retry(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
                 "authenticated",

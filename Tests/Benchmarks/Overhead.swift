@@ -45,6 +45,12 @@ enum Overhead {
             cost("deduplicated, no other caller", of: "deduplicated", gate: 2_500),
             cost("retry, no failure", of: "retry"),
             cost("rateLimited, a permit is free", of: "rateLimited"),
+            cost("hedged, the route is too fast for a hedge", of: "hedged", gate: 150),
+            Row(
+                name: "hedged, a hedge is planned and not needed",
+                value: time("hedged.armed") - time("limiting"),
+                unit: "ns"
+            ),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

@@ -38,9 +38,7 @@ extension NetworkingComponent {
         // The outer limit ends the exchange before this one would.
         if let outer = request.exchangeLimit, outer.deadline <= deadline { return try await send(request) }
         if let outer = request.exchangeLimit, outer.mayEndEarly {
-            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
-                try await send(request)
-            }
+            return try await send(request, until: deadline, inside: outer, timeIsUp: timeIsUp)
         }
         let limit = ExchangeLimit(until: deadline, on: clock)
         var limited = request
@@ -49,6 +47,40 @@ extension NetworkingComponent {
             return try await send(limited)
         } catch {
             guard limit.isReached, !Task.isCancelled else { throw error }
+            throw timeIsUp(error is CancellationError ? nil : error)
+        }
+    }
+
+    /// Sends a request with a time limit inside one that may end early, which then ends this one.
+    private func send(
+        _ request: HTTPRequestData,
+        until deadline: Duration,
+        inside outer: ExchangeLimit,
+        timeIsUp: (_ error: (any Error)?) -> any Error
+    ) async throws -> HTTPResponseData {
+        let limit = ExchangeLimit(
+            endingUntil: deadline,
+            on: outer.clock,
+            isOnSystemClock: outer.isOnSystemClock,
+            inside: outer
+        ) { outer.deadlineOfPhase }
+        var limited = request
+        limited.exchangeLimit = limit
+        let alarms = [outer.alarm { limit.end() }, outer.clock.alarm(at: deadline) { limit.end() }]
+        defer {
+            for alarm in alarms {
+                alarm.cancel()
+            }
+        }
+        do {
+            return try await send(limited)
+        } catch {
+            guard limit.isReached, !outer.isReached, !Task.isCancelled else { throw error }
+            // The client of a transport may have ended the exchange by itself, at the earlier of the two limits.
+            guard outer.clock.now >= deadline || outer.deadlineOfPhase >= deadline else {
+                outer.reach()
+                throw error
+            }
             throw timeIsUp(error is CancellationError ? nil : error)
         }
     }

@@ -43,7 +43,8 @@ final class PhaseWatch: Sendable {
         return ExchangeLimit(
             endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited,
             on: clock,
-            isOnSystemClock: isOnSystemClock
+            isOnSystemClock: isOnSystemClock,
+            inside: outer
         ) { [self] in
             let ends = [state.withLock { $0.next?.deadline }, outer.map { [clock] in clock.now + $0.timeLeft }]
             return ends.compactMap { $0 }.min()
