@@ -135,3 +135,10 @@ private final class Gate: Sendable {
         }
     }
 }
+
+extension HTTPResponseData {
+    /// The body as text.
+    var bodyText: String? {
+        String(data: data, encoding: .utf8)
+    }
+}
