@@ -39,6 +39,9 @@ enum CountedStacks {
             ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),
             ("adaptiveThrottle", InstantTransport().adaptiveThrottle(), absolute),
             ("adaptiveLimit", InstantTransport().adaptiveLimit(), absolute),
+            ("hedged", InstantTransport().hedged(), absolute),
+            ("hedged.armed", LimitingTransport().hedged(.after(.seconds(60))), absolute),
+            ("hedged.retry", InstantTransport().hedged().retry(), absolute),
             ("rateLimited", InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (
                 "rateLimited.server",

@@ -51,6 +51,12 @@ enum Overhead {
             cost("rateLimited by the server, which reports its limits", of: "rateLimited.server"),
             cost("rateLimited at an adaptive rate, nothing refused", of: "rateLimited.adaptive"),
             cost("server(endpoints:), three endpoints", of: "endpoints"),
+            cost("hedged, the route is too fast for a hedge", of: "hedged", gate: 150),
+            Row(
+                name: "hedged, a hedge is planned and not needed",
+                value: time("hedged.armed") - time("limiting"),
+                unit: "ns"
+            ),
             Row(
                 name: "instrument, a call",
                 value: time("instrument") - time("one") - (measured - passed),

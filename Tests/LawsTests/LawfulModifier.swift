@@ -65,6 +65,11 @@ extension LawfulModifier {
             },
             LawfulModifier("deduplicated(methods:)") { $0.deduplicated() },
             LawfulModifier("deadline(_:)") { $0.deadline(.seconds(30)) },
+            // A part that does not end at a limit runs in a task.
+            LawfulModifier("hedged(_:)") { $0.hedged(.after(.seconds(3))) },
+            LawfulModifier("hedged(_:)", "losers may finish") {
+                $0.hedged(HedgingPolicy.after(.zero, extraLoad: 0).losersMayFinish(within: .seconds(1)))
+            },
             LawfulModifier("whenOffline(_:)", "waiting") {
                 $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, ReturningConnectivity())
             },
@@ -89,6 +94,10 @@ extension LawfulModifier {
                 $0.cached().whenOffline(.cached).environment(\.connectivity, ManualConnectivity())
             },
             LawfulModifier("retry(_:)") { $0.retry() },
+            LawfulModifier("hedged(extraLoad:)") { $0.hedged() },
+            LawfulModifier("fallback(to:)") { $0.fallback(to: Unavailable()) },
+            LawfulModifier("fallback(when:)") { $0.fallback { _, _ in nil } },
+            LawfulModifier("fallbackToStoredResponse(when:)") { $0.fallbackToStoredResponse() },
             LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
             LawfulModifier("intercepted(by:)") { $0.intercepted(by: Untouched()) },
             LawfulModifier("intercepted(by:)", "an array") { $0.intercepted(by: [Untouched()]) },
@@ -280,6 +289,13 @@ extension LawfulModifier {
 // MARK: - Parts
 
 private struct Untouched: RequestInterceptor {}
+
+/// A server that cannot be reached.
+private struct Unavailable: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        throw NetworkingError(.connection, request: request)
+    }
+}
 
 private struct Unmodified: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -28,6 +28,10 @@ public struct StackRole: Sendable, Hashable, CustomStringConvertible {
 extension StackRole {
     /// Sends a failed request again.
     public static let retry = StackRole("retry")
+    /// Sends a second request while the first one is slow.
+    public static let hedging = StackRole("hedging")
+    /// Returns another response in place of a failure.
+    public static let fallback = StackRole("fallback")
     /// Adds credentials to requests when they are sent, on behalf of a principal.
     public static let authentication = StackRole("authentication")
     /// Signs requests when they are sent.

@@ -16,6 +16,10 @@ public final class ExchangeLimit: Sendable {
     private let alarms: EndingAlarms?
     private let phaseDeadline: (@Sendable () -> Duration?)?
     private let onAlarm: (@Sendable () -> Void)?
+    /// Whether the caller continues when the limit ends, and leaves behind work that does not know the limit.
+    private let leavesWork: Bool
+    /// The limit further out that ends this one.
+    private let outer: ExchangeLimit?
     /// Whether each moment at which the exchange may end is one of the system's clock.
     package let isOnSystemClock: Bool
 
@@ -23,6 +27,7 @@ public final class ExchangeLimit: Sendable {
         self.deadline = deadline
         self.clock = clock
         (alarms, phaseDeadline, onAlarm, isOnSystemClock) = (nil, nil, nil, clock.isSystem)
+        (leavesWork, outer) = (false, nil)
     }
 
     /// Creates a limit that ends when ``end()`` is called.
@@ -31,12 +36,16 @@ public final class ExchangeLimit: Sendable {
     ///   - deadline: The moment at which it is called at the latest.
     ///   - clock: The clock of the limit.
     ///   - isOnSystemClock: Whether each moment at which it may be called is one of the system's clock.
+    ///   - leavesWork: Whether the caller continues at the end without the work, which is cancelled and not awaited.
+    ///   - outer: The limit further out, at whose end it is called.
     ///   - phaseDeadline: Returns the moment at which it is called if the exchange stays in its phase.
     ///   - onAlarm: Called when an alarm of the limit is set, which has to ring when the limit ends.
     package init(
         endingUntil deadline: Duration,
         on clock: NetworkClock,
         isOnSystemClock: Bool,
+        leavingWork leavesWork: Bool = false,
+        inside outer: ExchangeLimit? = nil,
         phaseDeadline: @escaping @Sendable () -> Duration?,
         onAlarm: @escaping @Sendable () -> Void = {}
     ) {
@@ -45,6 +54,8 @@ public final class ExchangeLimit: Sendable {
         self.isOnSystemClock = isOnSystemClock
         self.phaseDeadline = phaseDeadline
         self.onAlarm = onAlarm
+        self.leavesWork = leavesWork
+        self.outer = outer
         alarms = EndingAlarms()
     }
 
@@ -56,6 +67,16 @@ public final class ExchangeLimit: Sendable {
     /// Whether the limit may end before its deadline.
     var mayEndEarly: Bool {
         alarms != nil
+    }
+
+    /// Whether the caller may continue without work that has not ended.
+    private var mayLeaveWork: Bool {
+        leavesWork || outer?.mayLeaveWork == true
+    }
+
+    /// Whether the caller has continued, so that no work is awaited.
+    private var hasLeftWork: Bool {
+        leavesWork && isReached || outer?.hasLeftWork == true
     }
 
     /// Ends the exchange.
@@ -139,11 +160,41 @@ public final class ExchangeLimit: Sendable {
         // The work is a separate task, so it is not aware of a cancellation that came before it.
         try Task.checkCancellation()
         try check()
+        guard !mayLeaveWork else { return try await runUntilLeft(operation) }
         let work = OwnedTask.immediate(operation)
         guard !isOver() else { return try await work.value }
         let alarm = alarm { work.cancel() }
         defer { alarm.cancel() }
         return try await work.value
+    }
+
+    /// Runs an operation that is left behind if the caller continues without it.
+    private func runUntilLeft<Success: Sendable>(
+        _ operation: sending @escaping @isolated(any) () async throws -> Success
+    ) async throws -> Success {
+        let end = Suspension<Success>()
+        let work = OwnedTask<Void>
+            .immediate { [self] in
+                do {
+                    end.resume(with: .success(try await operation()))
+                } catch {
+                    end.resume(with: .failure(error))
+                }
+                // Whoever counts the work that was left behind does it by the life of the limit.
+                withExtendedLifetime(self) {}
+            }
+        let alarm = alarm { [self] in
+            work.cancel()
+            if hasLeftWork {
+                end.resume(with: .failure(CancellationError()))
+            }
+        }
+        defer { alarm.cancel() }
+        return try await withTaskCancellationHandler {
+            try await end.uncancellableValue()
+        } onCancel: {
+            work.cancel()
+        }
     }
 }
 

@@ -80,7 +80,8 @@ package final class PhaseWatch: Sendable {
         return ExchangeLimit(
             endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited,
             on: clock,
-            isOnSystemClock: clock.isSystem && outer?.isOnSystemClock != false
+            isOnSystemClock: clock.isSystem && outer?.isOnSystemClock != false,
+            inside: outer
         ) { [self] in
             let ends = [state.withLock { $0.next?.deadline }, outer.map { [clock] in clock.now + $0.timeLeft }]
             return ends.compactMap { $0 }.min()

@@ -10,6 +10,8 @@ struct RetriedCall {
     private var request: HTTPRequestData
     private let sinkUse: SinkUse?
     private var history = AttemptHistory()
+    /// The number of extra attempts that `hedged` has made further in.
+    private var hedges = 0
     /// The number of retries since the server last sent `Retry-After`; the backoff grows with it.
     private var growth = 0
     private var previousDelay: Duration?
@@ -135,6 +137,7 @@ struct RetriedCall {
     /// - Throws: The error of the strategy, or `CancellationError` if the caller was cancelled.
     private mutating func refusal(toRetryAfter attempt: Attempt) async throws -> RetryRefusal? {
         history.append(attempt)
+        hedges += attempt.result.hedges
         if isTransient(attempt) {
             budget.note(request.authorityKey, at: environment.clock.now)
         }
@@ -192,7 +195,7 @@ struct RetriedCall {
         }
         guard environment.retries != .off else { return .stop(.switchedOff) }
         guard decision != .giveUp else { return .stop(.decision) }
-        guard history.count <= policy.maximumRetries else { return .stop(.exhausted) }
+        guard history.count + hedges <= policy.maximumRetries else { return .stop(.exhausted) }
         guard request.body?.isReplayable ?? true else { return .stop(.bodyNotReplayable) }
         guard sinkUse?.canStartOver ?? true else { return .stop(.sinkNotRestartable) }
 
@@ -280,8 +283,10 @@ struct RetriedCall {
         request.attempt = history.count + 1
         request.moveOn(after: last)
         if let name = policy.attemptHeaderField {
-            let maximum = min(policy.maximumRetries, .max - 1) + 1
-            request.headerFields[name] = "attempt=\(history.count + 1); max=\(maximum)"
+            request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumAttempts)"
+        }
+        if request.attemptsLeft != nil {
+            request.attemptsLeft = policy.maximumAttempts - history.count - hedges
         }
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
         // The sink asks only for the bytes that it does not have yet.

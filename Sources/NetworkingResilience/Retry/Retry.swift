@@ -35,7 +35,8 @@ extension NetworkingComponent {
         _ policy: RetryPolicy = .exponential(),
         budget: RetryBudget = RetryBudget()
     ) -> some NetworkingComponent {
-        modified(Retry(policy: policy, budget: budget))
+        let hasHedging = modifiers.contains { $0.stackPart.roles.contains(.hedging) }
+        return modified(Retry(policy: policy, budget: budget, countsHedges: hasHedging))
     }
 
     /// Retries requests that failed with one of the given statuses or with a network failure.
@@ -67,6 +68,8 @@ extension NetworkingComponent {
 struct Retry: UpstreamLimited, CustomStringConvertible {
     private let shared: SharedPolicy
     let budget: RetryBudget
+    /// Whether extra attempts further in count as retries.
+    private let countsHedges: Bool
 
     /// A policy behind a reference, because each waiting call would otherwise have a copy of its fields.
     private final class SharedPolicy: Sendable {
@@ -77,9 +80,10 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    init(policy: RetryPolicy, budget: RetryBudget) {
+    init(policy: RetryPolicy, budget: RetryBudget, countsHedges: Bool) {
         shared = SharedPolicy(policy)
         self.budget = budget
+        self.countsHedges = countsHedges
     }
 
     private var policy: RetryPolicy {
@@ -96,7 +100,7 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         if request.sink == nil, !shared.policy.addsIdempotencyKeys {
             let first: Result<HTTPResponseData, any Error>
             do {
-                let response = try await upstream.send(request)
+                let response = try await upstream.send(countsHedges ? counted(request, by: shared.policy) : request)
                 guard shared.policy.concerns(response.status) else { return noted(response, of: request) }
                 first = .success(response)
             } catch is CancellationError {
@@ -108,6 +112,14 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
             return try await retry(request, shared, over: upstream, after: first, since: start)
         }
         return try await retry(request, shared, over: upstream, after: nil, since: start)
+    }
+
+    /// Returns a request whose extra attempts further in count as retries.
+    private func counted(_ request: HTTPRequestData, by policy: RetryPolicy) -> HTTPRequestData {
+        guard countsHedges else { return request }
+        var request = request
+        request.attemptsLeft = policy.maximumAttempts
+        return request
     }
 
     /// Notes in the budget that a call was successful.
@@ -130,10 +142,11 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         since start: Duration
     ) async throws -> HTTPResponseData {
         // The waits between attempts do not know the limit.
-        let response = try await request.enforcingLimit { [budget] in
-            var call = RetriedCall($0, policy: shared.policy, budget: budget)
-            return try await call.finish(over: upstream, after: first, since: start)
-        }
+        let response = try await counted(request, by: shared.policy)
+            .enforcingLimit { [budget] in
+                var call = RetriedCall($0, policy: shared.policy, budget: budget)
+                return try await call.finish(over: upstream, after: first, since: start)
+            }
         return noted(response, of: request)
     }
 

@@ -158,6 +158,18 @@ struct ModifierPreconditionTests {
         #expect(message.contains("start must be within the limits 10...20 (is 6)"))
     }
 
+    @Test func hedged() async {
+        await #expect(processExitsWith: .failure) { _ = MockTransport().hedged(extraLoad: -0.01) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().hedged(extraLoad: 1.01) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().hedged(extraLoad: .nan) }
+        await #expect(processExitsWith: .failure) { _ = HedgingPolicy.after(.seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = HedgingPolicy.percentile().losersMayFinish(within: .zero) }
+        await #expect(processExitsWith: .failure) {
+            var policy = HedgingPolicy.percentile()
+            policy.maximumHedges = 5
+        }
+    }
+
     @Test func throttles() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }

@@ -33,6 +33,7 @@ struct ComparedValuesTests {
         "allowsPlaintextCredentials": (.sending, { $0.allowsPlaintextCredentials = true }),
         "assumesHTTP3": (.sending, { $0.assumesHTTP3 = true }),
         "attempt": (.none, { $0.attempt = 2 }),
+        "attemptsLeft": (.none, { $0.attemptsLeft = 1 }),
         "authenticationMethod": (.sending, { $0.authenticationMethod = .anonymous }),
         "cacheMode": (.sending, { $0.cacheMode = .reload }),
         "client": (.responses, nil),
@@ -42,10 +43,12 @@ struct ComparedValuesTests {
         "deadline": (.sending, { $0.deadline = .seconds(1) }),
         "decompressionLimit": (.sending, { $0.decompressionLimit = .none }),
         "endpointVisits": (.none, { $0.endpointVisits = EndpointVisits() }),
+        "fallsBack": (.sending, { $0.fallsBack = true }),
         "formerOrigins": (.sending, { $0.formerOrigins = [["https", "a.example"]] }),
         "headTimeout": (.sending, { $0.headTimeout = .seconds(1) }),
         "idleTimeout": (.sending, { $0.idleTimeout = .seconds(1) }),
         "isDeduplicated": (.none, { $0.isDeduplicated = false }),
+        "isHedged": (.sending, { $0.isHedged = false }),
         "isIdempotent": (.sending, { $0.isIdempotent = true }),
         "isThrottled": (.sending, { $0.isThrottled = false }),
         "isTraceSampled": (.none, { $0.isTraceSampled = false }),
@@ -59,6 +62,8 @@ struct ComparedValuesTests {
         "priority": (.sending, { $0.priority = .high }),
         "rateLimitWeight": (.none, { $0.rateLimitWeight = 2 }),
         "refusedResponse": (.none, nil),
+        // The request itself is compared.
+        "requestForFallback": (.none, nil),
         "requiresStoredResponse": (.sending, { $0.requiresStoredResponse = true }),
         "retryPolicy": (.sending, { $0.retryPolicy = .never }),
         "route": (.none, { $0.route = "/users/{id}" }),
@@ -66,6 +71,7 @@ struct ComparedValuesTests {
         "spanningDeadline": (.none, nil),
         "timeout": (.sending, { $0.timeout = .seconds(1) }),
         "usesCookieJar": (.responses, { $0.usesCookieJar = false }),
+        "waitsForPermits": (.sending, { $0.waitsForPermits = false }),
         "withheldCredentials": (.none, { $0.withheldCredentials = ["Cookie"] }),
     ]
 

@@ -1,0 +1,347 @@
+import HTTPTypes
+import NetworkingCore
+import Synchronization
+
+/// The attempts of one call, of which the first with an acceptable head wins.
+///
+/// The first attempt runs in the caller's task. Its exchange has a limit that ends when another attempt wins, so the
+/// caller continues at once, and no task is needed before an extra attempt is due.
+final class HedgeRace: Sendable {
+    typealias Send = @Sendable (HTTPRequestData) async throws -> HTTPResponseData
+
+    private let request: HTTPRequestData
+    private let policy: HedgingPolicy
+    private let maximumHedges: Int
+    private let delay: Duration
+    private let route: HedgeRoute
+    private let budget: RetryBudget
+    private let losers: HedgeLosers
+    private let environment: NetworkEnvironment
+    /// Returns the environment of the tasks that an alarm starts, which are not in the task of the caller.
+    private let environmentOfTasks: @Sendable () -> NetworkEnvironment
+    private let send: Send
+
+    private let decision = Suspension<HTTPResponseData>()
+    private let state: Mutex<HedgeRaceState>
+
+    init(
+        of request: HTTPRequestData,
+        _ policy: HedgingPolicy,
+        _ maximumHedges: Int,
+        _ delay: Duration,
+        _ route: HedgeRoute,
+        _ budget: RetryBudget,
+        _ losers: HedgeLosers,
+        _ environment: NetworkEnvironment,
+        _ send: @escaping Send
+    ) {
+        self.request = request
+        self.policy = policy
+        self.maximumHedges = maximumHedges
+        self.delay = delay
+        self.route = route
+        self.budget = budget
+        self.losers = losers
+        self.environment = environment
+        environmentOfTasks = { [logger = environment.logger] in
+            var environment = environment
+            environment.logger = logger
+            return environment
+        }
+        self.send = send
+        state = Mutex(HedgeRaceState(startingAt: environment.clock.nanoseconds))
+    }
+
+    private var clock: NetworkClock {
+        environment.clock
+    }
+
+    /// Makes the attempts, and returns the response of the winner.
+    func run() async throws -> HTTPResponseData {
+        // A task of the first attempt would not be aware of a cancellation that came before it.
+        try Task.checkCancellation()
+        let outer = request.exchangeLimit?.alarm { [self] in end() }
+        defer {
+            outer?.cancel()
+            end()
+        }
+        schedule(after: delay)
+        if policy.timeForLosers == nil {
+            var next: Int? = 1
+            while let number = next {
+                next = try await attempt(number)
+            }
+        } else {
+            start(1)
+        }
+        return try await winner()
+    }
+
+    /// Waits for the decision.
+    private func winner() async throws -> HTTPResponseData {
+        try await decision.value(until: request.exchangeLimit)
+    }
+
+    // MARK: Attempts
+
+    /// Makes an attempt in the caller's task.
+    ///
+    /// - Returns: The number of the attempt to make next; `nil` if the decision is made or pending.
+    private func attempt(_ number: Int) async throws -> Int? {
+        let outer = request.exchangeLimit
+        let limit = limit(inside: outer)
+        guard let attempt = prepare(number, within: limit, cancel: { limit.end() }) else { return nil }
+        let result = await outcome(of: attempt)
+        guard case .failure(let error) = result else { return ended(number, with: result) }
+        try Task.checkCancellation()
+        if outer?.isReached == true { throw error }
+        if limit.isReached, !state.withLock({ $0[number].isCancelled }) {
+            // The client of a transport has ended the exchange at the outer limit.
+            outer?.reach()
+            throw error
+        }
+        return ended(number, with: result)
+    }
+
+    private func limit(inside outer: ExchangeLimit?) -> ExchangeLimit {
+        let clock = clock
+        return ExchangeLimit(
+            endingUntil: outer.map { clock.now + ($0.deadline - $0.clock.now) } ?? .unlimited,
+            on: clock,
+            isOnSystemClock: clock.isSystem && outer?.isOnSystemClock != false,
+            leavingWork: true,
+            inside: outer
+        ) { [self] in
+            // The limit retains the race, which counts the attempts that have lost and not ended.
+            withExtendedLifetime(self) { outer.map { clock.now + $0.timeLeft } }
+        }
+    }
+
+    /// Makes an attempt in a task of its own.
+    private func start(_ number: Int) {
+        let work: @Sendable () async throws -> Void = { [self] in
+            guard let attempt = prepare(number, within: nil, cancel: nil) else { return }
+            if let next = ended(number, with: await outcome(of: attempt)) {
+                start(next)
+            }
+        }
+        // The first attempt starts in the caller's task, and the task inherits its task-local values.
+        let task =
+            number == 1
+            ? OwnedTask.immediate { try await work() }
+            : OwnedTask.detached { [environmentOfTasks] in
+                try await withEnvironment(environmentOfTasks()) { try await work() }
+            }
+        if !state.withLock({ $0.keep({ task.cancel() }, of: number) }) {
+            task.cancel()
+        }
+    }
+
+    private func outcome(of attempt: HTTPRequestData) async -> Result<HTTPResponseData, any Error> {
+        do {
+            return .success(try await send(attempt))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Returns the request of an attempt; `nil` if the attempt is no longer needed.
+    private func prepare(
+        _ number: Int,
+        within limit: ExchangeLimit?,
+        cancel: (@Sendable () -> Void)?
+    ) -> HTTPRequestData? {
+        var attempt = request
+        if number > 1 || limit == nil {
+            let branch = request.recorder?.branch()
+            attempt = request.shared(recordingInto: branch)
+            state.withLock { $0[number].branch = branch }
+        }
+        if number > 1 {
+            attempt.waitsForPermits = false
+            attempt.attempt = request.attempt + number - 1
+        }
+        attempt.exchangeLimit = limit
+        attempt.addObserver(HeadObserver(race: self, number: number))
+        if let report = request.progressHandler {
+            attempt.progressHandler = { [self] progress in
+                if state.withLock({ $0.reportsProgress(number) }) {
+                    report(progress)
+                }
+            }
+        }
+        guard let cancel else { return attempt }
+        return state.withLock { $0.keep(cancel, of: number) } ? attempt : nil
+    }
+
+    private struct HeadObserver: NetworkEventObserver {
+        let race: HedgeRace
+        let number: Int
+
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+            // Any other head may be that of a redirect, or be followed by another one with new credentials.
+            guard case ExchangeEvent.headReceived(let head) = event, head.status.kind == .successful else { return }
+            race.headArrived(number)
+        }
+    }
+
+    private func headArrived(_ number: Int) {
+        let now = clock.nanoseconds
+        let drains = policy.timeForLosers != nil
+        lose(state.withLock { $0.headArrived(number, at: now, leavingOthers: drains) })
+    }
+
+    /// Records the latencies of attempts, and cancels those that have lost.
+    private func lose(_ effects: HedgeRaceState.Effects) {
+        for sample in effects.samples {
+            route.add(sample.latency, isCensored: sample.isCensored, at: sample.moment)
+        }
+        effects.alarm?.cancel()
+        for cancel in effects.cancels {
+            cancel()
+        }
+    }
+
+    // MARK: Decisions
+
+    /// Records the end of an attempt.
+    ///
+    /// - Returns: The number of the attempt to make next; `nil` if none starts now.
+    private func ended(_ number: Int, with result: Result<HTTPResponseData, any Error>) -> Int? {
+        let now = clock.nanoseconds
+        let start = state.withLock { $0[number].start }
+        var attempt = Attempt(number: number, result: result, elapsed: .nanoseconds(now - start))
+        if case .failure(let error) = result {
+            attempt.refusedResponse = request.response(of: error)
+        }
+        let verdict = HedgeVerdict(about: attempt, in: environment)
+        if case .notMade(let refusal) = verdict {
+            giveBack(number)
+            if let refusal { request.emit(HedgingEvent.refused(refusal)) }
+        }
+        switch state.withLock({ $0.end(attempt, verdict, at: now, maximumHedges) }) {
+        case .pending(let samples):
+            lose(samples)
+        case .winner(let samples):
+            lose(samples)
+            decide(number)
+        case .failed:
+            decide(1)
+        case .next(after: .zero):
+            if let next = reserve() { return next }
+            failIfNoneIsLeft()
+        case .next(let wait):
+            schedule(after: wait)
+        }
+        return nil
+    }
+
+    /// Ends the call with the outcome of an attempt.
+    private func decide(_ number: Int) {
+        let drains = policy.timeForLosers != nil
+        let now = clock.nanoseconds
+        let (result, others, hedges, effects) = state.withLock {
+            $0.decide(number, at: now, leavingOthers: drains)
+        }
+        lose(effects)
+        guard let result else { return }
+        if number > 1 { request.emit(HedgingEvent.won(attempt: number)) }
+        decision.resume(
+            with:
+                result
+                .map { response in
+                    guard hedges > 0 else { return response }
+                    var response = response.after(others, refusal: response.retryRefusal)
+                    response.hedges = hedges
+                    return response
+                }
+                .mapError { error in
+                    guard hedges > 0, let failure = error as? NetworkingError else { return error }
+                    var error = failure.after(others, refusal: failure.retryRefusal)
+                    error.hedges = hedges
+                    return error
+                }
+        )
+    }
+
+    private func failIfNoneIsLeft() {
+        if state.withLock({ $0.hasFailed }) {
+            decide(1)
+        }
+    }
+
+    // MARK: Extra attempts
+
+    private func schedule(after wait: Duration) {
+        guard let (alarmNumber, replaced) = state.withLock({ $0.planAlarm() }) else { return }
+        replaced?.cancel()
+        let alarm = clock.alarm(at: clock.now + wait) { [self] in due(alarmNumber) }
+        if !state.withLock({ $0.keep(alarm, alarmNumber) }) {
+            alarm.cancel()
+        }
+    }
+
+    /// Makes an extra attempt that is due, and schedules the next one.
+    private func due(_ alarmNumber: Int) {
+        guard state.withLock({ $0.takeAlarm(alarmNumber) }) else { return }
+        guard let number = reserve() else { return failIfNoneIsLeft() }
+        start(number)
+        if state.withLock({ $0.mayStart(maximumHedges) }) {
+            schedule(after: delay)
+        }
+    }
+
+    /// Takes an extra attempt from both budgets, or from neither.
+    ///
+    /// - Returns: The number of the attempt; `nil` if it is not made.
+    private func reserve() -> Int? {
+        let now = clock.now
+        guard let number = state.withLock({ $0.reserve(at: now.nanoseconds, maximumHedges) }) else { return nil }
+        guard let place = losers.place() else { return refuse(number, .tooManyLosers) }
+        guard route.withdraw() else { return refuse(number, .budget) }
+        guard let permit = budget.withdraw(request.authorityKey, at: now) else {
+            route.refund()
+            return refuse(number, .budget)
+        }
+        state.withLock { state in
+            state[number].permit = permit
+            state.place = place
+        }
+        request.emit(HedgingEvent.hedging(attempt: number))
+        return number
+    }
+
+    private func refuse(_ number: Int, _ refusal: HedgingRefusal) -> Int? {
+        state.withLock { $0.withdraw(number) }
+        request.emit(HedgingEvent.refused(refusal))
+        return nil
+    }
+
+    private func giveBack(_ number: Int) {
+        guard let permit = state.withLock({ $0[number].takePermit() }) else { return }
+        route.refund()
+        budget.refund(permit, request.authorityKey, at: clock.now)
+    }
+
+    // MARK: The end
+
+    /// Ends the race: the attempts that are still running are cancelled, or may finish if one has won.
+    private func end() {
+        let now = clock.now
+        let limit = policy.timeForLosers
+        let (effects, branches, isFirst) = state.withLock {
+            $0.finish(at: now.nanoseconds, leavingOthers: limit != nil)
+        }
+        lose(effects)
+        guard isFirst else { return }
+        for branch in branches {
+            request.recorder?.join(branch)
+        }
+        if let limit, state.withLock({ $0.isRunning }) {
+            _ = clock.alarm(at: now + limit) { [self] in
+                let now = clock.nanoseconds
+                lose(state.withLock { $0.cancelAll(at: now) })
+            }
+        }
+    }
+}
