@@ -192,7 +192,7 @@ extension Duration {
     /// The duration, shortened to a century in either direction, so that it can be added to any moment of a clock.
     ///
     /// Decoded durations may be longer than any number of seconds.
-    var bounded: Duration {
+    package var bounded: Duration {
         min(max(self, .zero - .farthest), .farthest)
     }
 }

@@ -20,11 +20,6 @@ extension HTTPRequestData {
         heldLimits?.contains(limiter) == true
     }
 
-    /// Returns whether the request holds a permit of a limiter.
-    package func holdsPermit(of limiter: HeldLimits) -> Bool {
-        heldLimits?.contains(limiter) == true
-    }
-
     /// Returns a copy of the request that holds a permit of a limiter.
     package func holdingPermit(of limiter: HeldLimits) -> HTTPRequestData {
         var request = self

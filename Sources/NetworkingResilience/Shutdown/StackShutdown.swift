@@ -98,7 +98,7 @@ public final class StackShutdown: Sendable {
         // The shutdown belongs to no caller, because it has to close the transports even if all callers are cancelled.
         case .started: _ = OwnedTask.immediate { [self] in await finish() }
         }
-        return try await wait.value { [self] in
+        return try await wait.value(until: nil) { [self] in
             state.withLock { $0.leave(wait) }?.resume()
         }
     }
@@ -276,8 +276,6 @@ extension StackShutdown {
 extension Suspension where Value == Void {
     /// Waits until it is resumed, or for a limited time.
     fileprivate func value(upTo limit: Duration, on clock: NetworkClock) async {
-        let alarm = clock.alarm(at: clock.now + limit.bounded) { [self] in resume() }
-        defer { alarm.cancel() }
-        try? await value()
+        try? await value(until: nil, or: WaitDeadline(clock.now + limit.bounded, on: clock, with: .success(())))
     }
 }
