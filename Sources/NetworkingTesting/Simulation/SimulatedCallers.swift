@@ -43,7 +43,7 @@ final class SimulatedCallers: Sendable {
             return state.calls.isEmpty
         }
         if !isIdle {
-            try? await idle.value { [self] in cancelCalls() }
+            try? await idle.value(until: nil) { [self] in cancelCalls() }
         }
         try Task.checkCancellation()
         if let stalled = state.withLock({ $0.stalled }) { throw SimulationStalled(calls: stalled) }

@@ -41,7 +41,7 @@ public struct SimulatedDuration: Sendable, CustomStringConvertible {
         return SimulatedDuration("logNormal(median: \(median), p99: \(p99))") { fraction in
             let seconds = median / .seconds(1) * exp(sigma * normalQuantile(fraction))
             // A tail may be longer than any duration.
-            return .seconds(min(seconds, Duration.farthest / .seconds(1)))
+            return .seconds(min(seconds, Duration.seconds(Int64.max).bounded / .seconds(1)))
         }
     }
 

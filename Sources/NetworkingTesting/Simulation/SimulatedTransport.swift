@@ -17,10 +17,8 @@ public struct SimulatedTransport: NetworkingTransport, CustomStringConvertible {
         }
         record.addRequest(at: clock.now)
         let reply = ServerModel.Reply()
-        let alarm = request.exchangeLimit?.alarm { reply.resume(with: .failure(CancellationError())) }
-        defer { alarm?.cancel() }
         server.process(request, replyingTo: reply)
-        return HTTPResponseData(request: request, status: try await reply.value())
+        return HTTPResponseData(request: request, status: try await reply.value(until: request.exchangeLimit))
     }
 
     /// Returns `true`.

@@ -20,7 +20,7 @@ final class SimulationClock: NetworkClockEngine, AlarmOwner {
         try Task.checkCancellation()
         let wait = Suspension<Void>()
         let alarm = alarm(at: deadline) { wait.resume() }
-        try await wait.value { alarm.cancel() }
+        try await wait.value(until: nil) { alarm.cancel() }
     }
 
     func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {

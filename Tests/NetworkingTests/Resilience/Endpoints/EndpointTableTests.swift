@@ -159,7 +159,8 @@ struct EndpointTableTests {
         var run = Run([1, 1])
         _ = run.fail(0)
         run.now = .seconds(30)
-        let probe = try #require(run.pick())
+        let picked = run.pick()
+        let probe = try #require(picked)
         #expect(run.end(probe, .failure) == .ejected(0, until: .seconds(90)))
     }
 
@@ -167,7 +168,8 @@ struct EndpointTableTests {
         var run = Run([1, 1])
         _ = run.fail(0)
         run.now = .seconds(30)
-        let old = try #require(run.pick())
+        let first = run.pick()
+        let old = try #require(first)
         run.now = .seconds(40)
         let (pick, change) = run.table.pick(at: run.now, random: 0)
         #expect(pick?.index == 1)
@@ -191,7 +193,8 @@ struct EndpointTableTests {
         let early = (0..<9).map { _ in run.table.pick(only: 0) }
         _ = run.fail(0)
         run.now = .seconds(30)
-        run.end(try #require(run.pick()), .success)
+        let next = run.pick()
+        run.end(try #require(next), .success)
         for pick in early { run.end(pick, .failure) }
         #expect(run.ejected == [])
         #expect(run.table.members[0].consecutiveFailures == 0)

@@ -126,7 +126,7 @@ struct ServerEndpointsTests {
             .filter { if case .ejected("a.example", let time) = $0 { time >= .seconds(30) } else { false } }
         #expect(ejections.count == 1)
 
-        isDown.value = false
+        isDown.withLock { $0 = false }
         clock.advance(by: .seconds(34))
         try await network.data(request)
         #expect(events.events.contains { $0 as? EndpointEvent == .probing("a.example") })

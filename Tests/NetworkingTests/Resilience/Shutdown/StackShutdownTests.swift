@@ -346,7 +346,7 @@ struct StackShutdownTests {
         #expect(inside.diagnostics.map(\.message).first?.hasPrefix("drained(counting: calls) is inside retry") == true)
         let outside = transport.cached().drained(by: shutdown, counting: .background)
         #expect(outside.diagnostics.map(\.message).first?.contains("is outside cached") == true)
-        #expect(right.modifiers.first?.roles == [.draining])
+        #expect(right.modifiers.first?.stackPart.roles == [.draining])
     }
 }
 
