@@ -222,6 +222,13 @@ let tests: [Module] = [
     ),
 ]
 
+/// The modules that an app or its tests import.
+let products = [
+    "Networking", "NetworkClient", "NetworkClientLive", "NetworkingAsyncHTTPClient", "NetworkingInspector",
+    "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTelemetry", "NetworkingTesting",
+    "NetworkingTestServer",
+]
+
 /// The files that become part of a module.
 let resources: [String: [Resource]] = [
     "NetworkingInspector": ["css", "html", "js"].map { .embedInCode("Page/inspector.\($0)") },
@@ -250,14 +257,10 @@ let packages = [
 // MARK: Targets
 
 let settings: [SwiftSetting] = [
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
-    .enableUpcomingFeature("ExistentialAny"),
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
-    .enableUpcomingFeature("MemberImportVisibility"),
-    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),  // SE-0335
+    .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
+    .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
 ]
 
 extension Module {
@@ -309,40 +312,17 @@ extension Module {
 let package = Package(
     name: "swift-networking",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
-    products: [
-        .library(name: "Networking", targets: ["Networking"]),
-        .library(name: "NetworkClient", targets: ["NetworkClient"]),
-        .library(name: "NetworkClientLive", targets: ["NetworkClientLive"]),
-        .library(name: "NetworkingAsyncHTTPClient", targets: ["NetworkingAsyncHTTPClient"]),
-        .library(name: "NetworkingInspector", targets: ["NetworkingInspector"]),
-        .library(name: "NetworkingOAuth", targets: ["NetworkingOAuth"]),
-        .library(name: "NetworkingSigning", targets: ["NetworkingSigning"]),
-        .library(name: "NetworkingSQLite", targets: ["NetworkingSQLite"]),
-        .library(name: "NetworkingTelemetry", targets: ["NetworkingTelemetry"]),
-        .library(name: "NetworkingTesting", targets: ["NetworkingTesting"]),
-        .library(name: "NetworkingTestServer", targets: ["NetworkingTestServer"]),
-    ],
+    products: products.map { .library(name: $0, targets: [$0]) },
     traits: [
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
         .trait(name: "Crypto", description: "NetworkingOAuth, NetworkingSigning, and the checksums of downloads."),
         .trait(name: "Inspector", description: "NetworkingInspector's live page: a server on loopback."),
-        .trait(
-            name: "LoopbackRedirect",
-            description: "NetworkingOAuth's receiver of redirects on loopback, for command-line tools; with Crypto.",
-            enabledTraits: ["Crypto"]
-        ),
-        .trait(
-            name: "SQLite",
-            description: "NetworkingSQLite: stores in SQLite files; on Linux it needs libsqlite3-dev."
-        ),
+        .trait(name: "LoopbackRedirect", description: "OAuth redirects on loopback.", enabledTraits: ["Crypto"]),
+        .trait(name: "SQLite", description: "NetworkingSQLite: SQLite files; on Linux it needs libsqlite3-dev."),
         .trait(name: "ServiceLifecycle", description: "StackShutdown as a service of swift-service-lifecycle."),
         .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
-        .trait(
-            name: "SecureTestServer",
-            description: "NetworkingTestServer's TLS and HTTP/2; with TestServer.",
-            enabledTraits: ["TestServer"]
-        ),
+        .trait(name: "SecureTestServer", description: "TestServer with TLS and HTTP/2.", enabledTraits: ["TestServer"]),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
         .default(enabledTraits: ["URLSession"]),
     ],

@@ -1,8 +1,13 @@
-"""Reads Package.swift as the package manager does, for the checks that compare it with something."""
+"""Reads Package.swift as the package manager does, for the checks that compare it with something.
+
+`python3 .ci/support/manifest.py libraries` and `traits` print the names, a line each.
+"""
 
 import json
 import subprocess
+import sys
 import tempfile
+from pathlib import Path
 
 
 def package(root):
@@ -21,9 +26,19 @@ def libraries(package):
     return [product["name"] for product in package["products"] if "library" in product["type"]]
 
 
+def traits(package):
+    """Returns the names of the traits that an app can enable."""
+    return sorted(trait["name"] for trait in package["traits"] if trait["name"] != "default")
+
+
 def dependencies(package):
     """Returns the targets of the package on which each of its targets depends, by name."""
     return {
         target["name"]: {next(iter(use.values()))[0] for use in target["dependencies"] if "product" not in use}
         for target in package["targets"]
     }
+
+
+if __name__ == "__main__":
+    own = package(Path(__file__).resolve().parents[2])
+    print("\n".join({"libraries": libraries, "traits": traits}[sys.argv[1]](own)))
