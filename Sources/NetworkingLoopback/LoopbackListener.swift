@@ -2,6 +2,7 @@
 import CLibraryForNetworking
 import FlyingSocks
 package import NetworkingCore
+import Synchronization
 
 /// Listens on a port of 127.0.0.1, and serves one request of each connection.
 ///
@@ -26,7 +27,12 @@ package struct LoopbackListener: Sendable {
     ///   - waitsForPort: Whether it waits for a moment until the previous owner has released the port.
     /// - Throws: ``LoopbackFault`` if the port is not available, or `CancellationError`.
     package init(port: UInt16?, isOnBothAddresses: Bool = false, waitsForPort: Bool = false) async throws {
-        let pool = try await LoopbackEventLoop.pool
+        let pool: LoopbackEventLoop.Pool
+        do {
+            pool = try await LoopbackEventLoop.pool
+        } catch {
+            throw LoopbackFault(port: port, .ipv4, error)
+        }
         let patience = waitsForPort ? 20 : 0
         let (sockets, number) = try await Self.listen(on: port, isOnBothAddresses: isOnBothAddresses, patience)
         do {
@@ -220,24 +226,40 @@ enum LoopbackEventLoop {
     typealias Pool = SocketPool<ePoll>
     #endif
 
-    /// The pool of the process, which is prepared on first use.
+    /// The pool of the process, which is prepared on first use, and after a failure on the next.
     static var pool: Pool {
-        get async throws { try await starting.value }
+        get async throws {
+            let task = starting.withLock { starting in
+                let task = starting ?? start()
+                starting = task
+                return task
+            }
+            do {
+                return try await task.value
+            } catch {
+                starting.withLock { if $0 == task { $0 = nil } }
+                throw error
+            }
+        }
     }
 
-    /// A detached task, because the pool serves the whole process.
+    private static let starting = Mutex<Task<Pool, any Error>?>(nil)
+
+    /// Prepares a pool in a detached task, because it serves the whole process.
     ///
     /// A pool for each listener would leak a file descriptor each time.
-    private static let starting = Task.detached {
-        #if canImport(Darwin)
-        let pool = Pool.kQueue()
-        #else
-        let pool = Pool.ePoll()
-        #endif
-        try await pool.prepare()
-        // It ends only when it is cancelled, which never happens.
-        Task.detached { try await pool.run() }
-        return pool
+    private static func start() -> Task<Pool, any Error> {
+        Task.detached {
+            #if canImport(Darwin)
+            let pool = Pool.kQueue()
+            #else
+            let pool = Pool.ePoll()
+            #endif
+            try await pool.prepare()
+            // It ends only when it is cancelled, which never happens.
+            Task.detached { try await pool.run() }
+            return pool
+        }
     }
 }
 #endif

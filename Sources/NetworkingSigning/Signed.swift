@@ -162,7 +162,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
 
     var stackPart: StackPart {
         StackPart(
-            roles: [.signing],
+            roles: signer.stackPart.roles.union([.signing]),
             options: signer.stackPart.options.union([.authenticationMethod]),
             rules: [
                 scope.rule,

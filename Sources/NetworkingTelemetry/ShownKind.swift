@@ -55,7 +55,7 @@ struct ShownKind: Sendable {
 extension ShownKind {
     /// Returns how an event is shown; `nil` for an event that is neither counted nor in the span.
     init?(_ record: EventRecord, isInSpan: Bool) {
-        let known = record.kind.map { Self.marked[$0] } ?? Self.unmarked[record.name]
+        let known = record.kind.map { Self.marked[$0] } ?? (record.mark == nil ? Self.unmarked[record.name] : nil)
         guard isInSpan || known?.metric != nil else { return nil }
         let attributes = record.attributes
         guard known != nil || attributes != nil else { return nil }

@@ -100,6 +100,7 @@ struct CountedEventTests {
         #expect(try await events(of: NetworkNote("found on the disk").record).isEmpty)
         // The name of an event is not the kind of a mark.
         #expect(try await events(of: EventRecord("retry")).isEmpty)
+        #expect(try await events(of: NetworkNote("waited").record).isEmpty)
         #expect(count(.retries) == 0)
     }
 

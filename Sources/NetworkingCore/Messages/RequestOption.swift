@@ -41,6 +41,7 @@ public final class RequestOption<Value: Sendable>: RequestOptionKey, @unchecked 
     ///     Such a value has an effect without a part that reads it. With `nil`, none does.
     ///   - normalized: Returns a valid value in place of one that is set or read from a store; `nil` if all are valid.
     ///   - file: The file of the declaration; leave it to the compiler.
+    ///   - line: The line of the declaration; leave it to the compiler.
     public init(
         _ name: String,
         default defaultValue: Value,
@@ -51,7 +52,8 @@ public final class RequestOption<Value: Sendable>: RequestOptionKey, @unchecked 
         isReported: Bool = true,
         forbidsResending: (@Sendable (Value) -> Bool)? = nil,
         normalized: (@Sendable (Value) -> Value)? = nil,
-        file: StaticString = #fileID
+        file: StaticString = #fileID,
+        line: UInt = #line
     ) {
         self.defaultValue = defaultValue
         self.effect = effect
@@ -65,6 +67,7 @@ public final class RequestOption<Value: Sendable>: RequestOptionKey, @unchecked 
             .init(
                 name,
                 file: file,
+                line: line,
                 traits: traits,
                 isReported: isReported && !isSetByStack,
                 isStored: storage.coding != nil && !isCredential && !isSetByStack

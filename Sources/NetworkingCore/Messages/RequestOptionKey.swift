@@ -25,7 +25,7 @@ public class RequestOptionKey: ValueDeclaration, @unchecked Sendable {
     /// Whether a stored request keeps the option.
     @usableFromInline let isStored: Bool
 
-    init(_ name: String, file: StaticString, traits: ValueTraits, isReported: Bool, isStored: Bool) {
+    init(_ name: String, file: StaticString, line: UInt, traits: ValueTraits, isReported: Bool, isStored: Bool) {
         self.name = name
         self.file = file
         self.traits = traits
@@ -33,7 +33,7 @@ public class RequestOptionKey: ValueDeclaration, @unchecked Sendable {
         self.isReported = isReported
         self.isStored = isStored
         if isStored {
-            StoredOptionNames.add(name, declaredIn: "\(file)")
+            StoredOptionNames.add(name, declaredAt: "\(file):\(line)")
         }
     }
 

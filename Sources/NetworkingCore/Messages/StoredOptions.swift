@@ -44,17 +44,17 @@ extension RequestOption.Storage where Value: Codable {
 
 /// The options that stored requests keep, which their names alone tell apart.
 enum StoredOptionNames {
-    private static let files = Mutex<[String: String]>([:])
+    private static let declarations = Mutex<[String: String]>([:])
 
     /// Stops the program if another declaration has the same name, because each would read the values of the other.
-    static func add(_ name: String, declaredIn file: String) {
-        let other = files.withLock { files in
-            defer { files[name] = files[name] ?? file }
-            return files[name] ?? file
+    static func add(_ name: String, declaredAt declaration: String) {
+        let other = declarations.withLock { declarations in
+            defer { declarations[name] = declarations[name] ?? declaration }
+            return declarations[name] ?? declaration
         }
         precondition(
-            other == file,
-            "\(other) and \(file) declare a stored option with the name \"\(name)\"; give one of them another name"
+            other == declaration,
+            "\(other) and \(declaration) declare a stored option with the name \"\(name)\"; give one of them another name"
         )
     }
 }

@@ -31,7 +31,7 @@ extension RequestOptionKey {
         "isIdempotent",
         default: nil,
         affects: .sending,
-        stored: .always,
+        stored: .always(ifDamaged: false),
         isReported: false
     )
     fileprivate static let attempt = RequestOption("attempt", default: 1, affects: .nothing, isReported: false)

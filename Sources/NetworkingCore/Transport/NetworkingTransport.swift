@@ -125,7 +125,7 @@ extension HTTPRequestData {
     @inline(never)
     fileprivate mutating func start() throws {
         // No redirect or repetition starts after the limit.
-        if exchangeLimit?.isReached == true { throw CancellationError() }
+        try exchangeLimit?.check()
         beginExchange()
         try check()
         emit(ExchangeEvent.started)

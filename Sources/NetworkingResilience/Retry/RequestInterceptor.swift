@@ -132,7 +132,7 @@ private struct Adapted: NetworkingModifier, CustomStringConvertible {
 
     var stackPart: StackPart {
         StackPart(
-            roles: [.adaptation],
+            roles: interceptors.reduce(into: [.adaptation]) { $0.formUnion($1.stackPart.roles) },
             options: interceptors.reduce(into: []) { $0.formUnion($1.stackPart.options) },
             rules: interceptors.flatMap(\.stackPart.rules)
         )

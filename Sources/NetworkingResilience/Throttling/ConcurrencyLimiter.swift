@@ -79,8 +79,8 @@ public final class ConcurrencyLimiter: Sendable {
 
     /// Enters the queue; `nil` when it is full.
     ///
-    /// A waiting request of lower priority that is displaced is refused with the error.
-    func enqueue(_ priority: RequestPriority, _ host: String?, refusal: @autoclosure () -> any Error) -> WaitPlace? {
+    /// It may take the place of a waiting request of lower priority.
+    func enqueue(_ priority: RequestPriority, _ host: String?) -> WaitPlace? {
         let (place, displaced) = state.withLock { state in
             state.withHost(host) { permits, numbers -> (WaitPlace?, WaitPlace?) in
                 // A permit may have been released in the meantime.
@@ -99,7 +99,7 @@ public final class ConcurrencyLimiter: Sendable {
                 return (permits.queue.enter(priority, numbered: &numbers), displaced)
             }
         }
-        displaced?.wait.resume(with: .failure(refusal()))
+        displaced?.displace()
         return place
     }
 

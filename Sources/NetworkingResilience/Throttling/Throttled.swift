@@ -130,15 +130,13 @@ struct Throttled: LimitingModifier {
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
         guard maximumWait != .zero, request.waitsForPermits else { throw tooLong(request) }
-        guard let place = limiter.enqueue(request.priority, host, refusal: tooMany(request)) else {
-            throw tooMany(request)
-        }
+        guard let place = limiter.enqueue(request.priority, host) else { throw tooMany(request) }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
         let deadline = maximumWait.map { maximumWait in
             WaitDeadline<Void>(start + maximumWait, on: clock, with: .failure(tooLong(request)))
         }
-        try await place.permit(for: request, or: deadline) { [limiter] in
+        try await place.permit(for: request, or: deadline, displaced: tooMany(request)) { [limiter] in
             limiter.left(place, host)
         } giveBack: {
             limiter.giveBack(host)

@@ -14,17 +14,24 @@ struct WaitPlace: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - deadline: The moment at which the wait ends by itself.
+    ///   - refusal: The error if a request of higher priority takes the place.
     ///   - leave: Removes the place from its queue; called if the wait ended without a permit.
     ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit, or after a circuit
     ///     further out has opened.
-    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, or the error of the deadline.
+    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, the error of the deadline, or the
+    ///   refusal.
     func permit(
         for request: HTTPRequestData,
         or deadline: WaitDeadline<Void>? = nil,
+        displaced refusal: @autoclosure () -> any Error = CancellationError(),
         leave: @escaping @Sendable () -> Void,
         giveBack: () -> Void
     ) async throws {
-        try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
+        do {
+            try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
+        } catch is Displaced {
+            throw refusal()
+        }
         do {
             try request.checkAfterWait()
         } catch {
@@ -32,6 +39,14 @@ struct WaitPlace: Sendable {
             throw error
         }
     }
+
+    /// Ends the wait, because another request took the place.
+    func displace() {
+        // The error of the wait is its own caller's, because the other request may be another user's.
+        wait.resume(with: .failure(Displaced()))
+    }
+
+    private struct Displaced: Error {}
 }
 
 /// The numbers of the places in all queues of a limiter.

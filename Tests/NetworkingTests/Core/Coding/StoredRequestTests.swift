@@ -96,6 +96,7 @@ struct StoredRequestTests {
         let request = try request("networkAccess", value, affects: "sending")
         #expect(!request.allowsCellularAccess && !request.allowsExpensiveAccess && !request.allowsConstrainedAccess)
         guard value != "null" else { return }
+        #expect(try self.request("isIdempotent", value, affects: "sending").isIdempotent == false)
         #expect(try self.request("authenticationMethod", value, affects: "sending").authenticationMethod == .anonymous)
         #expect(try self.request("limited", value)[.limited] == [])
     }
@@ -104,6 +105,18 @@ struct StoredRequestTests {
         await #expect(processExitsWith: .failure) {
             _ = HTTPRequestData().with { $0.priority = .high }
             _ = RequestOption("priority", default: 0, affects: .nothing, stored: .always)
+        }
+    }
+
+    @Test func twoStoredOptionsOfOneFileWithOneNameAreRefused() async {
+        await #expect(processExitsWith: .failure) {
+            _ = (Twins.first, Twins.second)
+        }
+    }
+
+    @Test func optionThatIsComputedIsOneDeclaration() {
+        for _ in 1...2 {
+            _ = RequestOption("computed", default: 0, affects: .nothing, stored: .always)
         }
     }
 
@@ -285,6 +298,11 @@ struct StoredRequestTests {
         let json = #"{"method":"GET","fields":[]}"#
         #expect(try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) == HTTPRequestData())
     }
+}
+
+private enum Twins {
+    static let first = RequestOption("twin", default: 0, affects: .nothing, stored: .always)
+    static let second = RequestOption("twin", default: 0, affects: .nothing, stored: .always)
 }
 
 private struct Note: Codable, Hashable {

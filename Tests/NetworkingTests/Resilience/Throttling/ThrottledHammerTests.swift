@@ -49,7 +49,7 @@ struct ThrottledHammerTests {
     private func takePermit(_ limiter: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
         if limiter.takeIfFree(host) { return true }
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
-        guard let place = limiter.enqueue(priority, host, refusal: Refusal()) else { return false }
+        guard let place = limiter.enqueue(priority, host) else { return false }
         if random.once(in: 3) {
             // The cancellation ends the wait at once, and the caller leaves the queue later.
             await random.yield(upTo: 3)

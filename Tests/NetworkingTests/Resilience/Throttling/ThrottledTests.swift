@@ -160,6 +160,7 @@ struct ThrottledTests {
         let urgent = Task { try await network.data(request("urgent", .high)) }
         let error = await #expect(throws: NetworkingError.self) { try await calls[2].value }
         #expect(error?.kind == .rejected)
+        #expect(error?.request.path == "/lower")
         for name in ["/1", "/urgent", "/low"] {
             transport.respond(name)
         }
@@ -272,7 +273,7 @@ struct ThrottledTests {
             }
         try await eventually("limiter.inFlight >= 6") { limiter.inFlight >= 6 }
         // The test enqueues the waiters in order itself. A task for each would test the scheduler.
-        let places = (0..<10_000).map { _ in limiter.enqueue(.normal, nil, refusal: CancellationError())! }
+        let places = (0..<10_000).map { _ in limiter.enqueue(.normal, nil)! }
         let cancelled = Set(stride(from: 0, to: 10_000, by: 3))
         for number in cancelled {
             places[number].wait.resume(with: .failure(CancellationError()))

@@ -9,19 +9,18 @@ import Testing
 /// The queues of waiting callers in limiters.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WaitQueueTests {
-    private struct Refusal: Error {}
 
     /// A host without requests is forgotten before a cancelled caller has left its queue.
     @Test func lateCancellationRemovesNoOtherCallerOfItsHost() throws {
         let limiter = ConcurrencyLimiter(maxPerHost: 1)
         #expect(limiter.takeIfFree("a"))
-        let late = try #require(limiter.enqueue(.normal, "a", refusal: Refusal()))
+        let late = try #require(limiter.enqueue(.normal, "a"))
         late.wait.resume(with: .failure(CancellationError()))
         limiter.giveBack("a")
         #expect((limiter.inFlight, limiter.waiting) == (0, 0))
 
         #expect(limiter.takeIfFree("a"))
-        let waiter = try #require(limiter.enqueue(.normal, "a", refusal: Refusal()))
+        let waiter = try #require(limiter.enqueue(.normal, "a"))
         limiter.left(late, "a")
         #expect(limiter.waiting == 1)
         limiter.giveBack("a")
