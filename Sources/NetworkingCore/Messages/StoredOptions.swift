@@ -54,7 +54,7 @@ enum StoredOptionNames {
         }
         precondition(
             other == declaration,
-            "\(other) and \(declaration) declare a stored option with the name \"\(name)\"; give one of them another name"
+            "\(other) and \(declaration) declare a stored option with the name \"\(name)\"; give one another name"
         )
     }
 }

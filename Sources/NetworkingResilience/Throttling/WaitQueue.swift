@@ -18,8 +18,8 @@ struct WaitPlace: Sendable {
     ///   - leave: Removes the place from its queue; called if the wait ended without a permit.
     ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit, or after a circuit
     ///     further out has opened.
-    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, the error of the deadline, or the
-    ///   refusal.
+    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, the error of the deadline, or
+    ///   the refusal.
     func permit(
         for request: HTTPRequestData,
         or deadline: WaitDeadline<Void>? = nil,
