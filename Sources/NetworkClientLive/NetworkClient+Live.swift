@@ -4,17 +4,11 @@ public import Networking
 extension NetworkClient {
     /// Returns a client with a production stack over any transport.
     ///
-    /// From the transport outwards:
-    ///
-    /// | | |
-    /// |---|---|
-    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | ends an attempt if the server stops sending |
-    /// | `throttled(maxPerHost: 6)` | as many concurrent requests per host as browsers make over HTTP/1.1 |
-    /// | `retry()` | up to three retries of a request that may be sent again, four attempts in all, within a budget |
-    /// | `deduplicated()` | sends identical concurrent requests once |
-    /// | `cached(in: cache)` | caches by RFC 9111, in the client's cache |
-    ///
-    /// The timeout does not end a long download that makes progress.
+    /// The stack is `standard(_:)` with the preset `StandardStack.app`, inside
+    /// `cached(in: cache)`, which caches by RFC 9111 in the client's cache. The preset's documentation lists its
+    /// modifiers with their numbers: time limits, six concurrent requests per host, limits of the server, a circuit
+    /// breaker, three retries, deduplication, and 30 s for a call until its response starts. Downloads, streams and
+    /// long uploads may take any time while they make progress.
     ///
     /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves
     /// requests without credentials. An API client that authenticates adds the same cache around its credentials, which
@@ -30,20 +24,14 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - transport: The transport, or a stack around one.
+    ///   - preset: The preset; `StandardStack.app` by default.
     ///   - cache: The cache of the stack, which is also the client's `cache`; a new one in memory by default.
     /// - Returns: A client with its own stack, which all API clients share.
     public static func live(
         over transport: some NetworkingComponent,
+        preset: StandardStack = .app,
         cache: ResponseCache = ResponseCache()
     ) -> NetworkClient {
-        NetworkClient(
-            transport
-                .timeout(head: .seconds(30), idle: .seconds(30))
-                .throttled(maxPerHost: 6)
-                .retry()
-                .deduplicated()
-                .cached(in: cache),
-            cache: cache
-        )
+        NetworkClient(transport.standard(preset).cached(in: cache), cache: cache)
     }
 }

@@ -21,8 +21,8 @@ extension NetworkClient {
     /// host, create a client with a transport that allows more:
     /// `.live(over: URLSessionTransport(maximumConnectionsPerHost: 32))`.
     ///
-    /// ``live(over:cache:)`` lists its modifiers. The stack has its own session, which stores nothing on disk except
-    /// cookies, in the shared storage.
+    /// ``live(over:preset:cache:)`` describes its modifiers. The stack has its own session, which stores nothing on
+    /// disk except cookies, in the shared storage.
     public static let live = NetworkClient.live(over: URLSessionTransport())
 }
 #endif

@@ -14,15 +14,26 @@ extension NetworkingComponent {
     /// A `Task` that a component or a delegate starts inherits the deadline, as Swift's task-local values do, until the
     /// call returns. `Task.detached` does not inherit it.
     ///
-    /// - Parameter limit: The time limit of a call, on the environment's clock. ``HTTPRequestData/deadline`` replaces
-    ///   it for one request, and `.unlimited` there switches it off. An earlier deadline, from an outer `deadline`,
-    ///   stays in force.
+    /// A transfer may take any time while it makes progress, which `timeout(idle:)` ensures. With `exemptsTransfers`,
+    /// the limit ends with the head of a response, and does not apply at all to:
+    /// - a request with a sink, such as a download or a stream,
+    /// - a request with a body from a file, of unknown length, or of more than 1 MiB.
+    ///
+    /// After the limit, no further attempt starts. A transport that does not report the head has the limit until the
+    /// body has arrived.
+    ///
+    /// - Parameters:
+    ///   - limit: The time limit of a call, on the environment's clock. ``HTTPRequestData/deadline`` replaces it for
+    ///     one request, also for a transfer, and `.unlimited` there switches it off. An earlier deadline, from an outer
+    ///     `deadline`, stays in force.
+    ///   - exemptsTransfers: Whether the limit ends with the head of a response and leaves out requests with a sink or
+    ///     a long body; `false` by default.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when the time
     ///   is up.
     /// - Precondition: `limit` is greater than zero.
-    public func deadline(_ limit: Duration) -> some NetworkingComponent {
+    public func deadline(_ limit: Duration, exemptsTransfers: Bool = false) -> some NetworkingComponent {
         precondition(limit > .zero, "limit must be greater than zero (is \(limit))")
-        return modified(Deadline(limit: limit))
+        return modified(Deadline(limit: limit, exemptsTransfers: exemptsTransfers))
     }
 
     /// Sends a request with a time limit for the whole call, and returns its response.
@@ -74,7 +85,11 @@ public enum DeadlineEvent: NetworkEvent {
 }
 
 struct Deadline: UpstreamLimited, CustomStringConvertible {
+    /// The length of a body beyond which its transfer is exempt.
+    private static let longBody: Int64 = 1 << 20
+
     let limit: Duration
+    var exemptsTransfers = false
     /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline
     /// The clock that measures the limit; `nil` for the environment's.
@@ -82,7 +97,8 @@ struct Deadline: UpstreamLimited, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let limit = request.deadline ?? limit
-        guard limit < .unlimited else { return try await upstream.send(request) }
+        let isToHead = exemptsTransfers && request.deadline == nil
+        guard limit < .unlimited, !isToHead || !isTransfer(request) else { return try await upstream.send(request) }
         var environment = NetworkEnvironment.current
         let clock = clock ?? environment.clock
         let deadline = request.deadline(after: limit, on: clock)
@@ -90,11 +106,40 @@ struct Deadline: UpstreamLimited, CustomStringConvertible {
         environment.limit(to: environment.clock.now + (deadline - clock.now))
         // A limit that was computed from another time may be zero or negative.
         guard limit > .zero else { throw timeIsUp(for: request, in: environment) }
+        guard !isToHead else { return try await sendToHead(request, until: deadline, on: clock, environment, upstream) }
         return try await withEnvironment(environment) { [environment] in
             try await upstream.send(request, until: deadline, on: clock) {
                 timeIsUp(for: request, in: environment, underlying: $0)
             }
         }
+    }
+
+    /// Sends a request with a limit that ends with the head of the response.
+    @inline(never)
+    private func sendToHead(
+        _ request: HTTPRequestData,
+        until deadline: Duration,
+        on clock: NetworkClock,
+        _ environment: NetworkEnvironment,
+        _ upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let limits = TimeLimits(whole: deadline - clock.now)
+        let watch = PhaseWatch(limits: limits, clock: clock, sparingBody: true)
+        do {
+            return try await withEnvironment(environment) {
+                try await watch.limiting(request, observingPhases: true) { try await upstream.sendWithinLimit($0) }
+            }
+        } catch let expiry as PhaseWatch.Expiry {
+            throw timeIsUp(for: request, in: environment, underlying: expiry.underlying)
+        }
+    }
+
+    /// Whether a request has a sink or a long body.
+    private func isTransfer(_ request: HTTPRequestData) -> Bool {
+        guard request.sink == nil else { return true }
+        guard let body = request.body else { return false }
+        // The length of a file would be read from the disk.
+        return body.isOnDisk || body.length.map { $0 > Self.longBody } ?? true
     }
 
     private func timeIsUp(
@@ -126,6 +171,6 @@ struct Deadline: UpstreamLimited, CustomStringConvertible {
     }
 
     var description: String {
-        "deadline(\(limit))"
+        "deadline(\(limit)\(exemptsTransfers ? ", exemptsTransfers: true" : ""))"
     }
 }

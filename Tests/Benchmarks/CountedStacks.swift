@@ -38,6 +38,8 @@ enum CountedStacks {
             ("retry", InstantTransport().retry(), absolute),
             ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),
             ("adaptiveThrottle", InstantTransport().adaptiveThrottle(), absolute),
+            ("standard.app", InstantTransport().standard(.app), absolute),
+            ("standard.server", InstantTransport().standard(.server), absolute),
             ("adaptiveLimit", InstantTransport().adaptiveLimit(), absolute),
             ("hedged", InstantTransport().hedged(), absolute),
             ("hedged.armed", LimitingTransport().hedged(.after(.seconds(60))), absolute),

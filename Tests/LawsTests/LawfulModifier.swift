@@ -65,6 +65,11 @@ extension LawfulModifier {
             },
             LawfulModifier("deduplicated(methods:)") { $0.deduplicated() },
             LawfulModifier("deadline(_:)") { $0.deadline(.seconds(30)) },
+            LawfulModifier("deadline(_:)", "without transfers") {
+                $0.deadline(.seconds(30), exemptsTransfers: true)
+            },
+            LawfulModifier("standard(_:)") { $0.standard(.app) },
+            LawfulModifier("standard(_:)", "server") { $0.standard(.server) },
             // A part that does not end at a limit runs in a task.
             LawfulModifier("hedged(_:)") { $0.hedged(.after(.seconds(3))) },
             LawfulModifier("hedged(_:)", "losers may finish") {

@@ -13,7 +13,10 @@ struct NetworkClientLiveTests {
     @Test func liveStackHasTheDocumentedModifiers() {
         let outline = "\(NetworkClient.live(over: MockTransport()).network().outline)"
         let names = outline.split(separator: "\n").map { $0.prefix { $0.isLetter } }
-        #expect(names == ["cached", "deduplicated", "retry", "throttled", "timeout", "MockTransport"])
+        #expect(names == ["cached", "standard"] + Array(repeating: "", count: 7) + ["MockTransport"])
+        #expect(outline.contains(MockTransport().standard(.app).outline))
+        let server = NetworkClient.live(over: MockTransport(), preset: .server).network()
+        #expect(server.outline.hasSuffix(MockTransport().standard(.server).outline))
     }
 
     @Test func liveStackHasNoDiagnostics() {
@@ -125,7 +128,7 @@ struct NetworkClientLiveTests {
         withoutRetries.retryPolicy = .never
         let request = withoutRetries
         async let failure = #expect(throws: NetworkingError.self) { try await network.data(request) }
-        try await clock.advance(by: .seconds(30), afterSleepers: 2)
+        try await clock.advance(by: .seconds(20), afterSleepers: 3)
         let error = await failure
         #expect(error?.isTimeout == true)
     }

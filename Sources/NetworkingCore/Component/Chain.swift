@@ -23,7 +23,13 @@ extension NetworkingComponent {
 
     /// The request options that the parts of the stack read.
     public var requestOptions: Set<RequestOptionKey> {
-        parts.reduce(into: []) { $0.formUnion($1.stackPart.options) }
+        parts.map(\.stackPart)
+            .reduce(into: []) { options, part in
+                options.formUnion(part.options)
+                for branch in part.branches {
+                    options.formUnion(branch.requestOptions)
+                }
+            }
     }
 
     /// The probable mistakes in how the stack's modifiers are ordered, the outermost modifier's first.
@@ -56,21 +62,6 @@ extension NetworkingComponent {
     /// - Returns: The reason; `nil` if the transport gives none.
     public func connectionShortage(for request: HTTPRequestData) -> String? {
         parts.lazy.compactMap { $0.stackPart.shortage?(request) }.first
-    }
-
-    /// The parts of the stack with their settings, one per line, outermost part first.
-    ///
-    /// ```swift
-    /// print(network.outline)
-    /// // server(authority: "api.example.com")
-    /// // logged(level: info, detail: headers)
-    /// // timeout(10.0 seconds)
-    /// // URLSession
-    /// ```
-    ///
-    /// A part that is `CustomStringConvertible` is printed with its description, and any other part with its type.
-    public var outline: String {
-        chain.flatMap { outlineLines(of: $0) }.joined(separator: "\n")
     }
 }
 

@@ -19,7 +19,7 @@
 public protocol StackDescribing {
     /// The facts that the outline, the diagnostics and the rules of other parts use.
     ///
-    /// A part with a second stack includes the options that the parts of that stack read.
+    /// A part with a second stack names it among the ``StackPart/branches``.
     var stackPart: StackPart { get }
 }
 
@@ -44,6 +44,12 @@ public struct StackPart: Sendable {
     public let deadline: Duration?
     /// The authority of the server that the part names, to which the credentials next to it belong.
     public let server: String?
+    /// The number of modifiers further in that the part stands for, such as those of a preset.
+    public let groupedModifiers: Int
+    /// The other stacks that the part may send a request through, such as the one that a fallback uses.
+    ///
+    /// The options that their parts read count as read.
+    public let branches: [any NetworkingComponent]
     /// The rules about the part's place and configuration, evaluated by ``NetworkingComponent/diagnostics``.
     public var rules: [StackRule] {
         makeRules()
@@ -72,6 +78,9 @@ public struct StackPart: Sendable {
     ///     a request, which has exceeded a time limit, may have waited for one, and a way to solve it; `nil` if it is
     ///     not known. The error of a `timeout` contains the reason. Such a transport also reports the wait, with
     ///     `request.waiting(.connection) { … }`.
+    ///   - groupedModifiers: The number of modifiers further in that the part stands for. The outline shows them as
+    ///     its children.
+    ///   - branches: The other stacks that the part may send a request through, which the outline shows too.
     ///   - rules: The rules about the part's place and configuration, evaluated only for diagnostics.
     public init(
         name: String? = nil,
@@ -80,6 +89,8 @@ public struct StackPart: Sendable {
         deadline: Duration? = nil,
         server: String? = nil,
         connectionShortage: (@Sendable (HTTPRequestData) -> String?)? = nil,
+        groupedModifiers: Int = 0,
+        branches: [any NetworkingComponent] = [],
         rules: @autoclosure @escaping @Sendable () -> [StackRule] = []
     ) {
         self.name = name
@@ -88,6 +99,8 @@ public struct StackPart: Sendable {
         self.deadline = deadline
         self.server = server
         shortage = connectionShortage
+        self.groupedModifiers = groupedModifiers
+        self.branches = branches
         makeRules = rules
     }
 

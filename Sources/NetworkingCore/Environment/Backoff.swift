@@ -117,3 +117,16 @@ public struct Backoff: Sendable {
         }
     }
 }
+
+extension Backoff: CustomStringConvertible {
+    /// The delays, for the outline of a stack: `0.2 seconds to 20.0 seconds, full jitter`.
+    public var description: String {
+        switch curve {
+        case .custom: "custom"
+        case .exponential(_, _, let cap, _) where cap == .zero: "none"
+        case .exponential(let base, let multiplier, let cap, let jitter):
+            (multiplier == 1 && jitter != .decorrelated ? "\(base)" : "\(base) to \(cap)")
+                + (jitter == .none ? "" : ", \(jitter) jitter")
+        }
+    }
+}

@@ -12,9 +12,15 @@ package final class PhaseWatch: Sendable {
     private let clock: NetworkClock
     private let state: Mutex<State>
 
-    package init(limits: TimeLimits, clock: NetworkClock) {
+    /// Creates a watch, whose limits start now.
+    ///
+    /// - Parameters:
+    ///   - limits: The limits.
+    ///   - clock: The clock that measures them.
+    ///   - sparesBody: Whether the limit of the whole attempt applies only while an exchange waits for its head.
+    package init(limits: TimeLimits, clock: NetworkClock, sparingBody sparesBody: Bool = false) {
         self.clock = clock
-        state = Mutex(State(limits: limits, start: clock.now))
+        state = Mutex(State(limits: limits, start: clock.now, sparesBody: sparesBody))
     }
 
     /// A limit was exceeded.
@@ -36,8 +42,11 @@ package final class PhaseWatch: Sendable {
             }
         }
         // Transports do extra work for observers, so they are added only when they are needed.
-        if state.withLock({ $0.limits.hasPhases }) {
+        let (hasPhases, sparesBody) = state.withLock { ($0.limits.hasPhases, $0.sparesBody) }
+        if hasPhases || sparesBody {
             watched.addObserver(self)
+        }
+        if hasPhases {
             watched.addProgressHandler { [self] in received($0) }
         }
         return watched
@@ -75,7 +84,7 @@ package final class PhaseWatch: Sendable {
 
     /// Returns the time limit that this watch ends.
     private func limit(isReaderPaced: Bool, inside outer: ExchangeLimit?) -> ExchangeLimit {
-        let whole = isReaderPaced ? nil : state.withLock { $0.wholeDeadline }
+        let whole = state.withLock { isReaderPaced || $0.sparesBody ? nil : $0.wholeDeadline }
         let deadlines = [whole, outer.map { [clock] in clock.now + ($0.deadline - $0.clock.now) }]
         return ExchangeLimit(
             endingUntil: deadlines.compactMap { $0 }.min() ?? .unlimited,
@@ -186,6 +195,10 @@ package final class PhaseWatch: Sendable {
         private var sent: Int64 = 0
         /// Whether the sink is busy with a chunk, so that time without new bytes does not count.
         var isSinkBusy = false
+        /// Whether the limit of the whole attempt applies only while an exchange waits for its head.
+        let sparesBody: Bool
+        /// Whether the head of the latest exchange has arrived.
+        private var hasHead = false
 
         /// The limit that the watch ends; `nil` when the exchange is over.
         var limit: ExchangeLimit?
@@ -198,8 +211,9 @@ package final class PhaseWatch: Sendable {
         private var alarmMoment: Duration?
         private var alarmNumber = 0
 
-        init(limits: TimeLimits, start: Duration) {
+        init(limits: TimeLimits, start: Duration, sparesBody: Bool) {
             self.limits = limits
+            self.sparesBody = sparesBody
             wholeDeadline = limits.whole.map { start + $0 }
         }
 
@@ -208,7 +222,7 @@ package final class PhaseWatch: Sendable {
         mutating func observe(_ event: ExchangeEvent, at now: Duration) {
             switch event {
             case .started:
-                (reportsConnection, sent, isSinkBusy, failedPhase) = (false, 0, false, nil)
+                (reportsConnection, sent, isSinkBusy, failedPhase, hasHead) = (false, 0, false, nil, false)
                 enterConnecting(at: now)
             case .readingBody:
                 // The source of the body is the app, not the network, so its time does not count.
@@ -221,6 +235,7 @@ package final class PhaseWatch: Sendable {
             case .connected:
                 enterHead(at: now)
             case .headReceived(let head) where head.status.kind != .informational:
+                hasHead = true
                 enterBody(at: now)
             case .ended, .failed:
                 // Until the next exchange, only the limit for the whole attempt applies.
@@ -283,7 +298,7 @@ package final class PhaseWatch: Sendable {
         private func earlier(
             _ phase: (name: TimeLimits.Name, deadline: Duration)?
         ) -> (name: TimeLimits.Name, deadline: Duration)? {
-            guard let wholeDeadline else { return phase }
+            guard let wholeDeadline, !(sparesBody && hasHead) else { return phase }
             guard let phase, phase.deadline < wholeDeadline else { return (.whole, wholeDeadline) }
             return phase
         }

@@ -181,10 +181,13 @@ extension CircuitBreaker.Policy {
 }
 
 extension CircuitBreaker.Policy: CustomStringConvertible {
-    /// The rules, for the stack's outline: `50.0% of at least 10 calls in 30.0 seconds`.
+    /// The rules, for the stack's outline, such as `50.0% of at least 10 calls in 30.0 seconds, or 5 connection
+    /// failures, for 5.0 seconds to 60.0 seconds`.
     public var description: String {
         let share = (failureRatio * 1_000).rounded() / 10
         let slow = slowCalls.map { ", slow after \($0.threshold)" } ?? ""
-        return "\(share)% of at least \(minimumCalls) calls in \(window)\(slow)"
+        let connections = connectionFailures.map { ", or \($0) connection failures" } ?? ""
+        return "\(share)% of at least \(minimumCalls) calls in \(window)\(slow)\(connections), for \(firstBreak) to "
+            + "\(maximumBreak)"
     }
 }

@@ -217,7 +217,8 @@ struct Fallback: UpstreamLimited, CustomStringConvertible {
     var stackPart: StackPart {
         StackPart(
             roles: [.fallback],
-            options: options,
+            options: [.fallsBack],
+            branches: branches,
             rules: [
                 .not("has no cached inside, so there is no stored response. Put cached inside.") {
                     needsCache && !$0.isOutside(.caching)
@@ -233,9 +234,9 @@ struct Fallback: UpstreamLimited, CustomStringConvertible {
         )
     }
 
-    private var options: Set<RequestOptionKey> {
-        guard case .component(let other) = source else { return [.fallsBack] }
-        return other.requestOptions.union([.fallsBack])
+    private var branches: [any NetworkingComponent] {
+        guard case .component(let other) = source else { return [] }
+        return [other]
     }
 
     private var needsCache: Bool {
@@ -244,7 +245,7 @@ struct Fallback: UpstreamLimited, CustomStringConvertible {
 
     var description: String {
         switch source {
-        case .component(let other): "fallback(to: \(other.outline.split(separator: "\n").joined(separator: ", ")))"
+        case .component: "fallback(to:)"
         case .closure: "fallback(a closure)"
         case .storedResponse: "fallbackToStoredResponse()"
         }

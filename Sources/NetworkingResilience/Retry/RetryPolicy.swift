@@ -193,9 +193,9 @@ public struct RetryPolicy: Sendable {
 }
 
 extension RetryPolicy: CustomStringConvertible {
-    /// The maximum number of retries, for the stack's outline.
+    /// The maximum number of retries and their delays, for the stack's outline.
     public var description: String {
-        maximumRetries == 0 ? "never" : "up to \(maximumRetries) times"
+        maximumRetries == 0 ? "never" : "up to \(maximumRetries) times, backoff: \(backoff)"
     }
 }
 

@@ -32,6 +32,8 @@ extension NetworkingComponent {
     ///   - connect: The time limit for connecting; ``HTTPRequestData/connectTimeout`` replaces it.
     ///   - head: The time limit for the head; ``HTTPRequestData/headTimeout`` replaces it.
     ///   - idle: The maximum time without any progress; ``HTTPRequestData/idleTimeout`` replaces it.
+    ///   - exemptsStreams: Whether `idle` leaves out sinks that are read at the reader's own speed, such as streams of
+    ///     events; `false` by default. A stream may then be silent for as long as the transport allows.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when the time
     ///   is up.
     /// - Precondition: At least one limit is given, and each given limit is greater than zero.
@@ -39,7 +41,8 @@ extension NetworkingComponent {
         _ limit: Duration? = nil,
         connect: Duration? = nil,
         head: Duration? = nil,
-        idle: Duration? = nil
+        idle: Duration? = nil,
+        exemptsStreams: Bool = false
     ) -> some NetworkingComponent {
         let given: [(String, Duration)] = [("limit", limit), ("connect", connect), ("head", head), ("idle", idle)]
             .compactMap { name, value in value.map { (name, $0) } }
@@ -47,12 +50,14 @@ extension NetworkingComponent {
         for (name, value) in given {
             precondition(value > .zero, "\(name) must be greater than zero (is \(value))")
         }
-        return modified(Timeout(limits: TimeLimits(whole: limit, connect: connect, head: head, idle: idle)))
+        let limits = TimeLimits(whole: limit, connect: connect, head: head, idle: idle)
+        return modified(Timeout(limits: limits, exemptsStreams: exemptsStreams))
     }
 }
 
 struct Timeout: UpstreamLimited, CustomStringConvertible {
     let limits: TimeLimits
+    let exemptsStreams: Bool
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let clock = NetworkEnvironment.current.clock
@@ -71,7 +76,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         _ request: HTTPRequestData,
         over upstream: some NetworkingComponent
     ) throws -> (request: HTTPRequestData, limit: Duration?) {
-        let limits = limits.replaced(by: request)
+        let limits = timeLimits(for: request)
         // A limit that was computed from another time may be zero or negative.
         if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, for: request, over: upstream) }
         var request = request
@@ -85,13 +90,21 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         return (request, hasPhases ? nil : limits.whole)
     }
 
+    private func timeLimits(for request: HTTPRequestData) -> TimeLimits {
+        var limits = limits.replaced(by: request)
+        if exemptsStreams, request.sink?.isReaderPaced == true {
+            limits.idle = request.idleTimeout
+        }
+        return limits
+    }
+
     /// Sends a request with time limits for its phases.
     private func sendInPhases(
         _ request: HTTPRequestData,
         on clock: NetworkClock,
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        let limits = limits.replaced(by: request)
+        let limits = timeLimits(for: request)
         guard limits.hasPhases || limits.whole != nil else { return try await upstream.send(request) }
         let watch = PhaseWatch(limits: limits, clock: clock)
         do {
@@ -107,7 +120,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         over upstream: some NetworkingComponent,
         underlying: (any Error)? = nil
     ) -> NetworkingError {
-        let limits = limits.replaced(by: request)
+        let limits = timeLimits(for: request)
         request.emit(TimeoutEvent.expired(after: limits[limit]))
         var reason = limits.reason(for: limit)
         if limit != .idle, let shortage = upstream.connectionShortage(for: request) {
@@ -133,7 +146,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
     }
 
     var description: String {
-        "timeout(\(limits))"
+        "timeout(\(limits)\(exemptsStreams ? ", exemptsStreams: true" : ""))"
     }
 }
 

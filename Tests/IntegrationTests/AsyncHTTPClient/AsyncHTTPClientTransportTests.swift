@@ -17,6 +17,19 @@ extension Loopback {
     struct AsyncHTTPClientTransportTests {
         private let transport = AsyncHTTPClientTransport()
 
+        // MARK: Presets
+
+        @Test(arguments: [StandardStack.app, .server])
+        func presetSendsWithoutDiagnostics(stack: StandardStack) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .text("Hello") }
+                let network = transport.standard(stack).server(baseURL: server.url)
+                #expect(network.diagnostics == [])
+                let response = try await network.data(HTTPRequestData())
+                #expect(response.data == Data("Hello".utf8))
+            }
+        }
+
         // MARK: Existing clients
 
         @Test func clientIsATransport() async throws {

@@ -98,6 +98,32 @@ struct ModifierPreconditionTests {
         #expect(!message.contains("secret"))
     }
 
+    @Test func deadlineOfAPresetMustNotBeShorterThanAnAttempt() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().standard(.app.replacing(.deadline) { $0.deadline(.seconds(9)) })
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("deadline must not be shorter than the time limit of an attempt (is 9.0 seconds"))
+        #expect(message.contains("and the timeout is 10.0 seconds)"))
+    }
+
+    @Test func windowOfAPresetMustBeTwiceAnAttempt() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().standard(.app.replacing(.timeout) { $0.timeout(.seconds(16)) })
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("must be at least twice the time limit of an attempt (is 30.0 seconds"))
+        #expect(message.contains("and the timeout is 16.0 seconds)"))
+    }
+
+    @Test func layerOfAPresetMustUseItsComponent() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().standard(.app.replacing(.retry) { _ in MockTransport() })
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("a layer at retry must send through the component that it receives"))
+    }
+
     @Test func rateLimits() async {
         await #expect(processExitsWith: .failure) { _ = RateLimiter(0, per: .seconds(1)) }
         await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .zero) }

@@ -351,4 +351,78 @@ struct DeadlineTests {
 
         #expect(seen.entries == ["true"])
     }
+
+    // MARK: Transfers
+
+    /// An attempt that starts before the deadline has it until its head arrives.
+    @Test func deadlineAppliesToEachExchangeUntilItsHead() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .never])
+        let network = transport.retry(.immediate()).deadline(.seconds(30), exemptsTransfers: true)
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.waitForRequests(2)
+
+        try await clock.advance(by: .seconds(30), afterSleepers: 1)
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.attempts.count == 1)
+    }
+
+    @Test func noAttemptStartsAfterABodyThatOutlivesTheDeadline() async throws {
+        let transport = SteppedTransport(clock: clock, status: .serviceUnavailable, body: [.seconds(31)])
+        let network = transport.retry(.immediate()).deadline(.seconds(30), exemptsTransfers: true)
+            .environment(\.clock, .manual(clock))
+
+        let response = try await network.data(.lawful)
+
+        #expect(response.retryRefusal == .deadline)
+        #expect(transport.requests.count == 1)
+    }
+
+    /// The deadline of a request is that of the whole call.
+    @Test func deadlineOfARequestIncludesTheBody() async throws {
+        let transport = SteppedTransport(clock: clock, body: [.seconds(31)])
+        let network = transport.deadline(.seconds(60), exemptsTransfers: true).environment(\.clock, .manual(clock))
+
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(.lawful.with(\.deadline, .seconds(30)))
+        }
+
+        #expect(error?.kind == .deadline)
+    }
+
+    /// Without the exemption, the body is part of the call.
+    @Test func deadlineIncludesTheBody() async throws {
+        let transport = SteppedTransport(clock: clock, body: [.seconds(31)])
+        let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+
+        #expect(error?.kind == .deadline)
+    }
+
+    @Test func earlierDeadlineFurtherOutIncludesTheBody() async throws {
+        let transport = SteppedTransport(clock: clock, alarms: 2, body: [.seconds(31)])
+        let network = transport.deadline(.seconds(40), exemptsTransfers: true).deadline(.seconds(30))
+            .environment(\.clock, .manual(clock))
+
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+
+        #expect(error?.kind == .deadline)
+        #expect(error?.reason.contains("30.0 seconds") == true)
+    }
+
+    @Test func cancelledCallGetsItsCancellationAfterTheHead() async throws {
+        let gate = MockGate()
+        let transport = MockTransport { _ in .chunks(["a", .wait(for: gate), "b"]) }
+        let network = transport.deadline(.seconds(30), exemptsTransfers: true).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.waitForRequests()
+
+        call.cancel()
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(clock.sleepers == 0)
+    }
 }

@@ -373,6 +373,6 @@ struct CircuitBreakerStackTests {
         let right = transport.timeout(.seconds(10)).throttled(max: 6).rateLimited(to: 9, per: .seconds(1))
             .circuitBreaker().redirected().retry().deduplicated().cached().deadline(.seconds(30))
         #expect(right.diagnostics.isEmpty)
-        #expect(right.outline.contains("circuitBreaker(50.0% of at least 10 calls in 30.0 seconds)"))
+        #expect(right.outline.contains("circuitBreaker(50.0% of at least 10 calls in 30.0 seconds, or 5"))
     }
 }

@@ -772,7 +772,7 @@ struct RetryTests {
 
     @Test func outlineListsThePolicy() {
         let network = MockTransport().retry(.immediate(maximumRetries: 2), budget: .unlimited)
-        #expect(network.outline.hasPrefix("retry(up to 2 times, budget: unlimited)\n"))
+        #expect(network.outline.hasPrefix("retry(up to 2 times, backoff: none, budget: unlimited)\n"))
     }
 
     @Test func attemptPrintsNoSecret() {
