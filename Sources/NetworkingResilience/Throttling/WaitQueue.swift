@@ -24,6 +24,7 @@ struct WaitPlace: Sendable {
         leave: @escaping @Sendable () -> Void,
         giveBack: () -> Void
     ) async throws {
+        request.waitObserver?.requestWaits()
         try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
         do {
             try request.checkAfterWait()
