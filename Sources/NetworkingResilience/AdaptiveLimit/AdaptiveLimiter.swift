@@ -37,6 +37,11 @@ public final class AdaptiveLimiter: Sendable {
         servers.withLatest { [start] servers, _ in servers[authority].map { Int($0.gradient.limit) } ?? start }
     }
 
+    /// The latency of a server without load; `nil` until it has been measured.
+    func baseline(of authority: String) -> Duration? {
+        servers.withLatest { servers, _ in servers[authority]?.gradient.baseline }
+    }
+
     /// The number of requests that hold a permit.
     public var inFlight: Int {
         servers.withLatest { servers, _ in servers.values.reduce(0) { $0 + $1.inFlight } }
@@ -87,30 +92,48 @@ public final class AdaptiveLimiter: Sendable {
         _ key: String,
         on clock: NetworkClock
     ) -> Int? {
-        servers.withValue(on: clock) { servers, now in
+        let change = servers.withValue(on: clock) { servers, now in
             servers.withValue(of: key) { permits in
-                let before = Int(permits.gradient.limit)
+                let (limit, allowed) = (Int(permits.gradient.limit), permits.gradient.allowed)
                 permits.add(sample, of: permit, at: now)
-                let after = Int(permits.gradient.limit)
-                return after == before ? nil : after
-            } ?? nil
+                let new = Int(permits.gradient.limit)
+                return (limit: new == limit ? nil : new, allowsMore: permits.gradient.allowed > allowed)
+            }
         }
+        if change?.allowsMore == true {
+            serve(key, on: clock)
+        }
+        return change?.limit
     }
 
     /// Returns the permit that a waiting request has received.
     func permit(_ key: String) -> AdaptivePermits.Permit {
-        servers.withLatest { servers, _ in servers[key]?.permit ?? AdaptivePermits.Permit(inFlight: .max) }
+        servers.withLatest { servers, now in servers.withValue(of: key) { $0.permit(at: now) } }
+            ?? AdaptivePermits.Permit(inFlight: .max, isMeasured: false)
     }
 
     /// Takes back a permit, and gives those that are free to waiting requests.
     func giveBack(_ key: String, on clock: NetworkClock) {
-        servers.withLatest { servers, _ in _ = servers.withValue(of: key) { $0.giveBack() } }
+        if takeBack(key) {
+            serve(key, on: clock)
+        }
+    }
+
+    /// Gives the permits that are free to waiting requests.
+    func serve(_ key: String, on clock: NetworkClock) {
         while let next = next(key, on: clock) {
             // A request that has just been cancelled no longer needs the permit.
             if !next.wait.resume(with: .success(())) {
-                servers.withLatest { servers, _ in _ = servers.withValue(of: key) { $0.giveBack() } }
+                _ = takeBack(key)
             }
         }
+    }
+
+    /// Takes back a permit.
+    ///
+    /// - Returns: Whether requests wait for one.
+    private func takeBack(_ key: String) -> Bool {
+        servers.withLatest { servers, _ in servers.withValue(of: key) { $0.giveBack() } ?? false }
     }
 
     private func next(_ key: String, on clock: NetworkClock) -> WaitPlace? {

@@ -73,7 +73,7 @@ struct AdaptiveLimiting: LimitingModifier {
         let admission = limiter.admit(
             key,
             request.priority,
-            mayWait: maximumWait != .zero,
+            mayWait: maximumWait != .zero && request.waitsForPermits,
             jitter: { environment.random.fraction() },
             on: clock
         )
@@ -85,32 +85,63 @@ struct AdaptiveLimiting: LimitingModifier {
             permit = admitted
         case .refused:
             throw tooMany(request, key)
-        case .waits(let place, let displaced):
+        case .waits(let place, let displaced, let hold):
             displaced?.wait.resume(with: .failure(tooMany(request, key)))
-            try await wait(for: request, at: place, key, on: clock)
+            try await wait(for: request, at: place, key, hold, on: clock)
             permit = limiter.permit(key)
         }
-        var sent = request.holdingPermit(of: limiter.held)
-        let start = clock.now
         guard let sink = request.sink else {
-            defer { limiter.giveBack(key, on: clock) }
-            do {
-                let response = try await upstream.send(sent)
-                add(sample(of: response, clock.now - start), of: permit, key, request, on: clock)
-                return response
-            } catch {
-                add(sample(of: error, request), of: permit, key, request, on: clock)
-                throw error
-            }
+            return try await exchange(request, permit, key, on: clock, over: upstream)
         }
+        return try await download(request, into: sink, permit, key, on: clock, over: upstream)
+    }
+
+    /// Sends a request with a permit until its body has arrived, with the latency to the head.
+    private func exchange(
+        _ request: HTTPRequestData,
+        _ permit: AdaptivePermits.Permit,
+        _ key: String,
+        on clock: NetworkClock,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        defer { limiter.giveBack(key, on: clock) }
+        var sent = request.holdingPermit(of: limiter.held)
+        let watch = permit.isMeasured ? HeadWatch(clock) : nil
+        let start = watch == nil ? 0 : clock.nanoseconds
+        if let watch {
+            sent.addObserver(watch)
+        }
+        do {
+            let response = try await upstream.send(sent)
+            let latency = watch.map { Duration.nanoseconds(($0.moment ?? clock.nanoseconds) - start) }
+            add(Gradient.Sample(status: response.status.code, latency), of: permit, key, request, on: clock)
+            return response
+        } catch {
+            add(sample(of: error, request), of: permit, key, request, on: clock)
+            throw error
+        }
+    }
+
+    /// Sends a request whose body may take any time, and its reader too.
+    private func download(
+        _ request: HTTPRequestData,
+        into sink: any ResponseSink,
+        _ permit: AdaptivePermits.Permit,
+        _ key: String,
+        on clock: NetworkClock,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         let hold = AdaptiveHold { [limiter] in limiter.giveBack(key, on: clock) }
         defer { hold.giveBack() }
-        // The body may take any time, and its reader too.
+        var sent = request.holdingPermit(of: limiter.held)
+        let start = clock.now
+        @Sendable func add(_ status: Int) {
+            let sample = Gradient.Sample(status: status, permit.isMeasured ? clock.now - start : nil)
+            self.add(sample, of: permit, key, request, on: clock)
+        }
         sent.sink = HeadSink(sink: sink) { head in
             guard hold.receiveHead() else { return }
-            if let sample = Gradient.Sample(status: head.status.code, clock.now - start) {
-                add(sample, of: permit, key, request, on: clock)
-            }
+            add(head.status.code)
             if sink.isReaderPaced {
                 hold.giveBack()
             }
@@ -118,12 +149,12 @@ struct AdaptiveLimiting: LimitingModifier {
         do {
             let response = try await upstream.send(sent)
             if hold.receiveHead() {
-                add(sample(of: response, clock.now - start), of: permit, key, request, on: clock)
+                add(response.status.code)
             }
             return response
         } catch {
             if hold.receiveHead() {
-                add(sample(of: error, request), of: permit, key, request, on: clock)
+                self.add(sample(of: error, request), of: permit, key, request, on: clock)
             }
             throw error
         }
@@ -131,12 +162,8 @@ struct AdaptiveLimiting: LimitingModifier {
 
     // MARK: Samples
 
-    private func sample(of response: HTTPResponseData, _ latency: Duration) -> Gradient.Sample? {
-        Gradient.Sample(status: response.status.code, latency)
-    }
-
     private func sample(of error: any Error, _ request: HTTPRequestData) -> Gradient.Sample? {
-        if let response = (error as? NetworkingError)?.response, response.status.code == 429 { return .drop }
+        if let response = request.response(of: error), response.status.code == 429 { return .drop }
         return switch CircuitResult(error, of: request) {
         case .failure(.status(let status), _) where status.code == 503: .drop
         case .failure(.error(.timeout), _), .failure(.error(.connectionLost), _): .drop
@@ -162,9 +189,14 @@ struct AdaptiveLimiting: LimitingModifier {
         for request: HTTPRequestData,
         at place: WaitPlace,
         _ key: String,
+        _ hold: Duration?,
         on clock: NetworkClock
     ) async throws {
+        // The limit may have grown since requests began to wait, and it grows when the baseline has been measured.
+        limiter.serve(key, on: clock)
         let start = clock.now
+        let alarm = hold.map { hold in clock.alarm(at: start + hold) { [limiter] in limiter.serve(key, on: clock) } }
+        defer { alarm?.cancel() }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
         let deadline = maximumWait.map { maximumWait in
@@ -213,11 +245,11 @@ struct AdaptiveLimiting: LimitingModifier {
 }
 
 extension Gradient.Sample {
-    /// Creates the sample of a response; `nil` if its time says nothing about the load of the server.
-    init?(status: Int, _ latency: Duration) {
-        switch status {
-        case 429, 503: self = .drop
-        case ..<400: self = .latency(latency)
+    /// Creates the sample of a response; `nil` if its latency is unknown or says nothing about the load of the server.
+    init?(status: Int, _ latency: Duration?) {
+        switch (status, latency) {
+        case (429, _), (503, _): self = .drop
+        case (..<400, let latency?): self = .latency(latency)
         default: return nil
         }
     }

@@ -18,13 +18,15 @@ struct AdaptivePermits {
     struct Permit: Sendable {
         /// The number of requests in flight when the permit was given, with this one.
         let inFlight: Int
+        /// Whether the latency of the request is needed.
+        let isMeasured: Bool
     }
 
     /// The decision about a request.
     enum Admission: Sendable {
         case admitted(Permit)
-        /// The request waits, and has displaced another one.
-        case waits(WaitPlace, displaced: WaitPlace?)
+        /// The request waits, and has displaced another one; the limit is low for a time to measure the baseline.
+        case waits(WaitPlace, displaced: WaitPlace?, hold: Duration?)
         case refused
     }
 
@@ -44,7 +46,7 @@ struct AdaptivePermits {
         gradient.advance(to: now)
         if inFlight < gradient.allowed, queue.count == 0 {
             gradient.begin()
-            return .admitted(permit)
+            return .admitted(permit(at: now))
         }
         guard mayWait else { return .refused }
         var displaced: WaitPlace?
@@ -52,12 +54,13 @@ struct AdaptivePermits {
             displaced = queue.yield(to: priority)
             if displaced == nil { return .refused }
         }
-        return .waits(queue.enter(priority, numbered: &numbers), displaced: displaced)
+        let place = queue.enter(priority, numbered: &numbers)
+        return .waits(place, displaced: displaced, hold: gradient.holdTime(at: now))
     }
 
-    /// The permit of the request that has received one last.
-    var permit: Permit {
-        Permit(inFlight: inFlight)
+    /// Returns the permit of the request that has received one last.
+    mutating func permit(at now: Duration) -> Permit {
+        Permit(inFlight: inFlight, isMeasured: gradient.measuresNext(at: now))
     }
 
     /// Adds a result, which changes the limit.
@@ -66,8 +69,11 @@ struct AdaptivePermits {
     }
 
     /// Takes back a permit.
-    mutating func giveBack() {
+    ///
+    /// - Returns: Whether requests wait for one.
+    mutating func giveBack() -> Bool {
         gradient.end()
+        return queue.count > 0
     }
 
     /// Gives a permit to the next waiting request, if the limit allows one.

@@ -36,10 +36,16 @@ struct Gradient {
     private var results = 0
     private var hasDropped = false
     private var highestInFlight = 0
+    /// The number of requests in this window whose latency is measured.
+    private var measured = 0
 
     /// The number of results in a window and of latencies in a baseline.
     private static let minimumSamples = 25
     private static let minimumWindow = Duration.milliseconds(100)
+    /// The number of requests in a window that are measured, which is enough for a median.
+    private static let maximumMeasured = 50
+    /// The age of a window from which all requests are measured, because the first ones have given too few results.
+    private static let longWindow = Duration.seconds(1)
     /// The time for which a baseline is valid, of which up to 15 % are added or subtracted.
     private static let baselineTime = Duration.seconds(60)
     private static let quietLimit = 3.0
@@ -70,6 +76,18 @@ struct Gradient {
     mutating func begin() {
         inFlight += 1
         highestInFlight = max(highestInFlight, inFlight)
+    }
+
+    /// Returns whether the latency of the next request is needed, which costs more than to send it.
+    mutating func measuresNext(at now: Duration) -> Bool {
+        guard holdEnd == nil, now - windowStart < Self.longWindow else { return true }
+        measured += 1
+        return measured <= Self.maximumMeasured
+    }
+
+    /// The time for which the limit is still low to measure the baseline; `nil` if it is not.
+    func holdTime(at now: Duration) -> Duration? {
+        holdEnd.map { $0 - now }
     }
 
     /// Notes that a request has ended.
@@ -150,6 +168,7 @@ struct Gradient {
         windowStart = now
         results = 0
         hasDropped = false
+        measured = 0
         highestInFlight = inFlight
     }
 }

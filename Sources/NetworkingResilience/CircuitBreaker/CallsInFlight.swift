@@ -2,7 +2,7 @@ import DequeModule
 
 /// The calls in flight through a circuit, in the order of their start, to find calls that take too long.
 ///
-/// It stores a call only until the call has ended or is overdue, so its memory does not grow with long calls.
+/// It keeps the order only until a call has ended or is overdue, so the calls after a long one take no memory.
 struct CallsInFlight {
     private struct Call {
         let start: Duration
@@ -18,13 +18,18 @@ struct CallsInFlight {
         calls.count
     }
 
-    /// The number of overdue calls that have not ended.
-    private(set) var overdue = 0
+    /// The overdue calls that have not ended.
+    private var overdueCalls: Set<UInt64> = []
     /// The moment of the last response.
     var lastResponse: Duration
 
     init(at now: Duration) {
         lastResponse = now
+    }
+
+    /// The number of overdue calls that have not ended.
+    var overdue: Int {
+        overdueCalls.count
     }
 
     /// Adds a call.
@@ -35,14 +40,11 @@ struct CallsInFlight {
         return first + UInt64(calls.count) - 1
     }
 
-    /// Ends a call.
+    /// Ends a call; does nothing if it has ended.
     ///
     /// - Returns: Whether the call was overdue.
     mutating func end(_ number: UInt64) -> Bool {
-        guard number >= first else {
-            overdue -= 1
-            return true
-        }
+        guard number >= first else { return overdueCalls.remove(number) != nil }
         calls[Int(number - first)].hasEnded = true
         while calls.first?.hasEnded == true {
             removeFirst()
@@ -55,20 +57,19 @@ struct CallsInFlight {
     /// - Parameter latestStart: The calls that started until then are overdue.
     /// - Returns: Their number.
     mutating func becomeOverdue(startedBy latestStart: Duration) -> Int {
-        var count = 0
+        let before = overdue
         while let call = calls.first, call.hasEnded || call.start <= latestStart {
-            count += call.hasEnded ? 0 : 1
+            if !call.hasEnded { overdueCalls.insert(first) }
             removeFirst()
         }
-        overdue += count
-        return count
+        return overdue - before
     }
 
     /// Forgets all calls, whose numbers are not used again.
     mutating func removeAll(at now: Duration) {
         first += UInt64(calls.count)
         calls.removeAll()
-        overdue = 0
+        overdueCalls.removeAll()
         lastResponse = now
     }
 

@@ -10,8 +10,8 @@ struct Circuit {
     let number: UInt64
     private(set) var state = CircuitBreaker.State.closed
     private var lastFailure: CircuitBreaker.Failure?
-    /// The moment of the last request with this key.
-    private var lastUse: Duration
+    /// The number of the last request with this key, which grows with each request of the breaker.
+    private(set) var lastUse: UInt64
 
     private let policy: CircuitBreaker.Policy
     private var generation: UInt64
@@ -42,7 +42,7 @@ struct Circuit {
         window = CallWindow(policy.window, at: now)
         inFlight = CallsInFlight(at: now)
         closedSince = now
-        lastUse = now
+        lastUse = number
     }
 
     /// The permission to send a request.
@@ -51,8 +51,11 @@ struct Circuit {
         fileprivate let generation: UInt64
         /// The number of the probe; 0 for a call through a closed circuit.
         fileprivate let probe: UInt64
-        fileprivate let call: UInt64
-        fileprivate let start: Duration
+        /// The number of the call in flight; `nil` if its time does not matter, also while it waits for a permit.
+        fileprivate(set) var call: UInt64?
+        fileprivate var start: Duration
+        /// Whether the call was counted, because it was overdue before a wait.
+        fileprivate var isCounted = false
 
         var isProbe: Bool {
             probe != 0
@@ -91,7 +94,7 @@ struct Circuit {
         probeLimit: Duration,
         numbers: inout CircuitNumbers
     ) -> (admission: Admission, transition: Transition?) {
-        lastUse = now
+        lastUse = numbers.next()
         let transition = update(at: now, numbers: &numbers)
         guard state == .closed || state == .halfOpen && probes.count < policy.probes else {
             return (.rejected(rejection(at: now)), transition)
@@ -101,7 +104,7 @@ struct Circuit {
             probe = numbers.next()
             probes.append(Probe(number: probe, end: now + probeLimit))
         }
-        let call = policy.slowCalls != nil && probe == 0 ? inFlight.begin(at: now) : 0
+        let call = policy.slowCalls != nil && probe == 0 ? inFlight.begin(at: now) : nil
         let pass = Pass(circuit: number, generation: generation, probe: probe, call: call, start: now)
         return (.admitted(pass), transition)
     }
@@ -110,6 +113,22 @@ struct Circuit {
     /// the circuit is closed.
     func rejectionAfterWait(at now: Duration) -> CircuitBreaker.Rejection? {
         state == .closed ? nil : rejection(at: now)
+    }
+
+    /// Records that a request waits for a permit, so that it is not in flight.
+    mutating func pause(_ pass: inout Pass) {
+        guard pass.generation == generation, let call = pass.call else { return }
+        pass.isCounted = inFlight.end(call) || pass.isCounted
+        pass.call = nil
+    }
+
+    /// Records that a request is sent after a wait.
+    mutating func resume(_ pass: inout Pass, at now: Duration) {
+        guard pass.generation == generation, policy.slowCalls != nil, !pass.isProbe else { return }
+        pause(&pass)
+        guard !pass.isCounted else { return }
+        pass.call = inFlight.begin(at: now)
+        pass.start = now
     }
 
     /// Records that the head of a response has arrived, of which only the body is missing.
@@ -122,7 +141,23 @@ struct Circuit {
         connectionFailures = 0
         let isCounted = noteTime(of: pass, .success, at: now)
         window.add(calls: isCounted ? 0 : 1)
-        return policy.slowCalls != nil && policy.trips(window.total) ? trip(at: now, numbers: &numbers) : nil
+        return isTripping ? trip(at: now, numbers: &numbers) : nil
+    }
+
+    /// Records a success if it cannot have another effect than to count, so that the moment does not matter.
+    ///
+    /// - Parameters:
+    ///   - pass: The permission with which the request was sent.
+    ///   - hasHead: Whether ``receiveHead(_:at:numbers:)`` has been called.
+    ///   - latest: The latest moment so far.
+    /// - Returns: Whether the success was recorded.
+    mutating func recordSuccess(of pass: Pass, hasHead: Bool, at latest: Duration) -> Bool {
+        guard pass.generation == generation, !pass.isProbe, policy.slowCalls == nil else { return false }
+        window.advance(to: latest)
+        guard window.total.failures == 0 else { return false }
+        window.add(calls: hasHead ? 0 : 1)
+        connectionFailures = 0
+        return true
     }
 
     /// Records the result of a request.
@@ -162,7 +197,7 @@ struct Circuit {
         } else if result.isConnectionFailure {
             connectionFailures += 1
         }
-        guard result.isFailure || policy.slowCalls != nil, isTripping else { return nil }
+        guard result.isCounted, isTripping else { return nil }
         return trip(at: now, retryAfter: result.retryAfter, numbers: &numbers)
     }
 
@@ -174,11 +209,13 @@ struct Circuit {
         if result.isResponse {
             inFlight.lastResponse = now
         }
-        guard !inFlight.end(pass.call) else { return true }
-        if result.isCounted, now - pass.start >= slow.threshold {
+        var pass = pass
+        let wasInFlight = pass.call != nil
+        pause(&pass)
+        if wasInFlight, !pass.isCounted, result.isCounted, now - pass.start >= slow.threshold {
             window.add(slow: 1)
         }
-        return false
+        return pass.isCounted
     }
 
     private var isTripping: Bool {
@@ -297,11 +334,6 @@ struct Circuit {
         case .halfOpen: probes.allSatisfy { now >= $0.end }
         case .isolated: false
         }
-    }
-
-    /// The position among the circuits that may be removed: a closed one first, and the least recently used first.
-    var removalOrder: (Int, Duration) {
-        (state == .closed ? 0 : 1, lastUse)
     }
 
     /// Returns the state, which an open circuit leaves only when the next request arrives.

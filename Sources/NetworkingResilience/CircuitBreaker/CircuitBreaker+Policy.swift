@@ -91,7 +91,7 @@ extension CircuitBreaker {
     public struct SlowCalls: Sendable, Hashable {
         /// The time after which a call is slow, whether or not it has ended.
         ///
-        /// It includes the time in which a call waits for a permit further in.
+        /// It does not include the time in which a call waits for a permit further in.
         public var threshold: Duration
 
         /// The share of slow calls in the calls of the window that opens the circuit.

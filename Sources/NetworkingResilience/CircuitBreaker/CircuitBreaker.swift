@@ -4,7 +4,8 @@ public import NetworkingCore
 ///
 /// Each key, by default each authority, has its own circuit. Share one instance between stacks to share the circuits,
 /// also between stacks with different clocks. It stores at most 256 circuits. When there are more keys, the least
-/// recently used circuit is removed, but no open one.
+/// recently used circuit is removed, a closed one if possible, and none that refuses requests. If no circuit may be
+/// removed, requests with further keys pass uncounted.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker(.app)

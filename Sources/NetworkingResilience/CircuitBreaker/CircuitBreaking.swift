@@ -1,5 +1,4 @@
 public import NetworkingCore
-import Synchronization
 
 extension NetworkingComponent {
     /// Refuses requests to a server that fails, and lets single requests through until it has recovered.
@@ -51,18 +50,23 @@ extension NetworkingComponent {
 
 struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
     let breaker: CircuitBreaker
-    /// The time limit of an attempt, which a probe has too.
-    private let attemptLimit: Duration?
+    /// The time limits of an attempt, which a probe has too.
+    private let attemptLimits: TimeLimits
     /// Whether requests carry a mark of the breaker, because a part further in looks for it.
     private let marksRequests: Bool
+    /// Whether the breaker has to know when requests wait for a permit further in.
+    private let noticesWaits: Bool
 
     /// The roles of modifiers that ask the breaker again after a request has waited for a permit.
     private static let limitingRoles: Set<StackRole> = [.concurrencyLimit, .rateLimit, .circuitBreaker]
 
     init(breaker: CircuitBreaker, over inner: [any NetworkingModifier]) {
         self.breaker = breaker
-        attemptLimit = inner.lazy.compactMap { ($0 as? Timeout)?.limits.whole }.min()
+        attemptLimits =
+            inner.lazy.compactMap { ($0 as? Timeout)?.limits }
+            .min { $0.untilResponse ?? .unlimited < $1.untilResponse ?? .unlimited } ?? TimeLimits()
         marksRequests = inner.contains { !$0.stackPart.roles.isDisjoint(with: Self.limitingRoles) }
+        noticesWaits = marksRequests && breaker.circuits.policy.slowCalls != nil
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -72,19 +76,19 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         let circuits = breaker.circuits
         let clock = NetworkEnvironment.current.clock
         let key = circuits.key(of: request)
-        let limit = request.timeout ?? attemptLimit
+        let limit = attemptLimits.replaced(by: request).untilResponse
         guard let pass = try circuits.admit(request, key, attemptLimit: limit, on: clock) else {
             return try await upstream.send(request)
         }
-        let head = request.sink == nil ? nil : ReceivedHead()
+        let hasMore = noticesWaits || request.sink != nil
+        let call = hasMore ? CircuitCall(pass, through: circuits, inside: request.circuitCall) : nil
         do {
-            let response = try await upstream.send(prepared(request, key, pass, head, on: clock))
-            let result = CircuitResult(response)
-            circuits.record(result, of: request, key, pass, hasHead: head?.hasArrived == true, on: clock)
+            let response = try await upstream.send(prepared(request, key, pass, call, on: clock))
+            circuits.record(CircuitResult(response), of: request, key, call?.end() ?? .init(pass: pass), on: clock)
             return response
         } catch {
             let result = CircuitResult(error, of: request)
-            circuits.record(result, of: request, key, pass, hasHead: head?.hasArrived == true, on: clock)
+            circuits.record(result, of: request, key, call?.end() ?? .init(pass: pass), on: clock)
             throw error
         }
     }
@@ -94,21 +98,24 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         _ request: HTTPRequestData,
         _ key: String,
         _ pass: CircuitTable.Pass,
-        _ head: ReceivedHead?,
+        _ call: CircuitCall?,
         on clock: NetworkClock
     ) -> HTTPRequestData {
-        guard marksRequests || pass.isProbe || head != nil else { return request }
+        guard marksRequests || pass.isProbe || call != nil else { return request }
         var sent = request
         if pass.isProbe {
             sent = request.holdingPermit(of: breaker.heldByProbe)
         } else if marksRequests {
             sent = request.holdingPermit(of: breaker.held)
         }
-        guard let head else { return sent }
+        guard let call else { return sent }
+        if noticesWaits {
+            sent.circuitCall = call
+        }
         // The body may take any time, and its reader too, but the server has responded.
         sent.sink = request.sink.map { sink in
             HeadSink(sink: sink) { [circuits = breaker.circuits] response in
-                guard response.status.code < 400, head.arrive() else { return }
+                guard response.status.code < 400, let pass = call.receiveHead() else { return }
                 circuits.receiveHead(of: request, key, pass, on: clock)
             }
         }
@@ -124,26 +131,14 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
                 .not(
                     "has a window shorter than twice the timeout, so failures leave it before there are enough of "
                         + "them. Use a longer window."
-                ) { _ in attemptLimit.map { breaker.circuits.policy.window < $0 * 2 } ?? false }
+                ) { _ in
+                    (attemptLimits.whole ?? attemptLimits.head).map { breaker.circuits.policy.window < $0 * 2 } ?? false
+                }
             ]
         )
     }
 
     var description: String {
         "circuitBreaker(\(breaker))"
-    }
-}
-
-/// Whether the head of a response has arrived.
-private final class ReceivedHead: Sendable {
-    private let isReceived = Atomic(false)
-
-    var hasArrived: Bool {
-        isReceived.load(ordering: .acquiring)
-    }
-
-    /// Records the arrival; returns `false` if it was recorded before.
-    func arrive() -> Bool {
-        !isReceived.exchange(true, ordering: .acquiringAndReleasing)
     }
 }

@@ -9,6 +9,8 @@ struct CircuitTable {
     /// The slot of the last request, because most clients talk to a single server.
     private var lastSlot = 0
     private var numbers = CircuitNumbers()
+    /// The circuits that may make room for others, the first to do so at the end.
+    private var candidates: [Candidate] = []
     private let policy: CircuitBreaker.Policy
 
     init(_ policy: CircuitBreaker.Policy) {
@@ -22,10 +24,15 @@ struct CircuitTable {
     /// A pass of a circuit, and the place of that circuit.
     struct Pass: Sendable {
         fileprivate let slot: Int
-        fileprivate let pass: Circuit.Pass
+        fileprivate var pass: Circuit.Pass
 
         var isProbe: Bool {
             pass.isProbe
+        }
+
+        /// Whether the time of the request counts now.
+        var isInFlight: Bool {
+            pass.call != nil
         }
     }
 
@@ -55,6 +62,24 @@ struct CircuitTable {
     /// Returns the rejection of a request that has waited since it was admitted; `nil` if it may still be sent.
     func rejectionAfterWait(_ key: String, at now: Duration) -> CircuitBreaker.Rejection? {
         isIsolated ? isolation(of: key) : slot(of: key).flatMap { circuits[$0].rejectionAfterWait(at: now) }
+    }
+
+    /// Returns the pass of a request that starts to wait for a permit, or that is sent after a wait.
+    mutating func pass(_ pass: Pass, waits: Bool, at now: Duration) -> Pass {
+        guard !isIsolated, circuits[pass.slot].number == pass.pass.circuit else { return pass }
+        var new = pass
+        if waits {
+            circuits[pass.slot].pause(&new.pass)
+        } else {
+            circuits[pass.slot].resume(&new.pass, at: now)
+        }
+        return new
+    }
+
+    /// Records a success if it cannot have another effect than to count; see ``Circuit/recordSuccess(of:hasHead:at:)``.
+    mutating func recordSuccess(of pass: Pass, hasHead: Bool, at latest: Duration) -> Bool {
+        guard !isIsolated, circuits[pass.slot].number == pass.pass.circuit else { return true }
+        return circuits[pass.slot].recordSuccess(of: pass.pass, hasHead: hasHead, at: latest)
     }
 
     mutating func receiveHead(_ pass: Pass, at now: Duration) -> Circuit.Transition? {
@@ -126,12 +151,40 @@ struct CircuitTable {
             circuits.append(Circuit(key: key, policy, numbers: &numbers, at: now))
             return circuits.count - 1
         }
-        let removable = circuits.indices.filter { circuits[$0].mayBeRemoved(at: now) }
-        let first = removable.min { circuits[$0].removalOrder < circuits[$1].removalOrder }
-        guard let slot = first else { return nil }
+        guard let slot = removableSlot(at: now) else { return nil }
         slots[circuits[slot].key] = nil
         slots[key] = slot
         circuits[slot] = Circuit(key: key, policy, numbers: &numbers, at: now)
         return slot
+    }
+
+    private struct Candidate: Sendable {
+        let slot: Int
+        let number: UInt64
+        let lastUse: UInt64
+    }
+
+    /// Returns the slot of the circuit that makes room for another; `nil` if none may be removed.
+    ///
+    /// The candidates are sorted once for many removals, because a key may be new for each request.
+    private mutating func removableSlot(at now: Duration) -> Int? {
+        if let slot = nextCandidate(at: now) { return slot }
+        let removable = circuits.indices.filter { circuits[$0].mayBeRemoved(at: now) }
+        let closed = removable.filter { circuits[$0].state == .closed }
+        candidates = (closed.isEmpty ? removable : closed)
+            .map { Candidate(slot: $0, number: circuits[$0].number, lastUse: circuits[$0].lastUse) }
+            .sorted { $0.lastUse > $1.lastUse }
+        return nextCandidate(at: now)
+    }
+
+    /// Removes and returns the first candidate that has not been used since.
+    private mutating func nextCandidate(at now: Duration) -> Int? {
+        while let candidate = candidates.popLast() {
+            let circuit = circuits[candidate.slot]
+            if circuit.number == candidate.number, circuit.lastUse == candidate.lastUse, circuit.mayBeRemoved(at: now) {
+                return candidate.slot
+            }
+        }
+        return nil
     }
 }

@@ -59,6 +59,12 @@ final class Circuits: Sendable {
             table.rejectionAfterWait(key, at: now)
         }
         if let rejection { throw reported(rejection, of: request) }
+        request.circuitCall?.resume(at: self)
+    }
+
+    /// Returns the pass of a request that starts to wait for a permit, or that is sent after a wait.
+    func pass(_ pass: CircuitTable.Pass, waits: Bool) -> CircuitTable.Pass {
+        state.withLatest { table, latest in table.pass(pass, waits: waits, at: latest) }
     }
 
     /// Records that the head of a response has arrived, of which only the body is missing.
@@ -78,19 +84,17 @@ final class Circuits: Sendable {
         _ result: CircuitResult,
         of request: HTTPRequestData,
         _ key: String,
-        _ pass: CircuitTable.Pass,
-        hasHead: Bool,
+        _ call: CircuitCall.End,
         on clock: NetworkClock
     ) {
-        if case .success = result, !pass.isProbe, policy.slowCalls == nil {
-            // Nothing depends on the time since the last request, and reading a clock takes longer than the rest.
-            state.withLatest { table, latest in
-                _ = table.record(result, of: pass, hasHead: hasHead, at: latest)
-            }
+        // Most calls succeed, and reading a clock takes longer than the rest.
+        if case .success = result,
+            state.withLatest({ table, latest in table.recordSuccess(of: call.pass, hasHead: call.hasHead, at: latest) })
+        {
             return
         }
         let transition = state.withValue(on: clock) { [changes] table, now in
-            let transition = table.record(result, of: pass, hasHead: hasHead, at: now)
+            let transition = table.record(result, of: call.pass, hasHead: call.hasHead, at: now)
             Self.publish(transition, key, in: changes)
             return transition
         }

@@ -27,6 +27,7 @@ struct WaitPlace: Sendable {
         leave: @escaping @Sendable () -> Void,
         giveBack: () -> Void
     ) async throws {
+        request.waitObserver?.requestWaits()
         do {
             try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
         } catch is Displaced {

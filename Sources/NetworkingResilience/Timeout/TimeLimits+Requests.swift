@@ -14,6 +14,11 @@ extension TimeLimits {
         )
     }
 
+    /// The maximum time until the response, or until its head if only that is limited; `nil` if there is no limit.
+    var untilResponse: Duration? {
+        whole ?? head.map { $0 + (connect ?? .zero) }
+    }
+
     /// The limit that leaves no time at all, if there is one.
     var expiredFromTheStart: Name? {
         if let whole, whole <= .zero { return .whole }

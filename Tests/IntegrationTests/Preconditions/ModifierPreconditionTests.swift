@@ -142,46 +142,119 @@ struct ModifierPreconditionTests {
     }
 
     @Test func circuitBreakers() async {
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: 0)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: .nan)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(failureRatio: 1.5)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(minimumCalls: 0)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(connectionFailures: -1)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(window: .zero)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(firstBreak: .seconds(61))) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(maximumBreak: .seconds(Int64.max))) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(probes: 0)) }
-        await #expect(processExitsWith: .failure) { _ = CircuitBreaker(.init(closesAfter: 0)) }
-        await #expect(processExitsWith: .failure) {
-            _ = MockTransport().circuitBreaker(.init(slowCalls: .init(after: .seconds(-1))))
+        var result: ExitTest.Result?
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(failureRatio: 0))
         }
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        #expect(result.message.contains("failureRatio must be greater than 0 and at most 1 (is 0.0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(failureRatio: .nan))
+        }
+        #expect(result.message.contains("failureRatio must be greater than 0 and at most 1 (is nan)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CircuitBreaker(.init(failureRatio: .infinity))
         }
-        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("failureRatio must be greater than 0 and at most 1 (is inf)"))
+        #expect(result.message.contains("failureRatio must be greater than 0 and at most 1 (is inf)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(failureRatio: 1.5))
+        }
+        #expect(result.message.contains("failureRatio must be greater than 0 and at most 1 (is 1.5)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(minimumCalls: 0))
+        }
+        #expect(result.message.contains("minimumCalls must be 1 to 1,000,000 (is 0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(minimumCalls: .max))
+        }
+        #expect(result.message.contains("minimumCalls must be 1 to 1,000,000 (is \(Int.max))"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(connectionFailures: -1))
+        }
+        #expect(result.message.contains("connectionFailures must be 1 to 1,000,000 (is -1)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(window: .zero))
+        }
+        #expect(result.message.contains("window must be 1 ms to 1 day (is 0.0 seconds)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(firstBreak: .seconds(-1)))
+        }
+        #expect(result.message.contains("firstBreak must be 1 ms to 1 day (is -1.0 seconds)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(firstBreak: .seconds(61)))
+        }
+        #expect(result.message.contains("maximumBreak must not be shorter than firstBreak (is 60.0 seconds"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(maximumBreak: .seconds(Int64.max)))
+        }
+        #expect(result.message.contains("maximumBreak must be 1 ms to 1 day"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(probes: 0))
+        }
+        #expect(result.message.contains("probes must be 1 to 1,000,000 (is 0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreaker(.init(closesAfter: 0))
+        }
+        #expect(result.message.contains("closesAfter must be 1 to 1,000,000 (is 0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().circuitBreaker(.init(slowCalls: .init(after: .seconds(-1))))
+        }
+        #expect(result.message.contains("the threshold of slowCalls must be 1 ms to 1 day (is -1.0 seconds)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().circuitBreaker(.init(slowCalls: .init(after: .seconds(1), ratio: .nan)))
+        }
+        #expect(result.message.contains("the ratio of slowCalls must be greater than 0 and at most 1 (is nan)"))
     }
 
     @Test func adaptiveThrottles() async {
-        await #expect(processExitsWith: .failure) { _ = AdaptiveThrottle(successRatio: 0) }
-        await #expect(processExitsWith: .failure) { _ = AdaptiveThrottle(maximumRejection: 1) }
-        await #expect(processExitsWith: .failure) { _ = MockTransport().adaptiveThrottle(window: .zero) }
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        var result: ExitTest.Result?
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveThrottle(successRatio: 0)
+        }
+        #expect(result.message.contains("successRatio must be greater than 0 and at most 1 (is 0.0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = AdaptiveThrottle(successRatio: .nan)
         }
-        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("successRatio must be greater than 0 and at most 1 (is nan)"))
+        #expect(result.message.contains("successRatio must be greater than 0 and at most 1 (is nan)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveThrottle(maximumRejection: 1)
+        }
+        #expect(result.message.contains("maximumRejection must be from 0 to less than 1 (is 1.0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveThrottle(maximumRejection: .nan)
+        }
+        #expect(result.message.contains("maximumRejection must be from 0 to less than 1 (is nan)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveThrottle(maximumRejection: -0.1)
+        }
+        #expect(result.message.contains("maximumRejection must be from 0 to less than 1 (is -0.1)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().adaptiveThrottle(window: .zero)
+        }
+        #expect(result.message.contains("window must be 1 ms to 1 day (is 0.0 seconds)"))
     }
 
     @Test func adaptiveLimits() async {
-        await #expect(processExitsWith: .failure) { _ = AdaptiveLimiter(in: 0...10) }
-        await #expect(processExitsWith: .failure) { _ = AdaptiveLimiter(in: 1...Int.max) }
-        await #expect(processExitsWith: .failure) { _ = MockTransport().adaptiveLimit(maximumWait: .seconds(-1)) }
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        var result: ExitTest.Result?
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveLimiter(in: 0...10)
+        }
+        #expect(result.message.contains("limits must be within 1 to 100,000 (are 0...10)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AdaptiveLimiter(in: 1...Int.max)
+        }
+        #expect(result.message.contains("limits must be within 1 to 100,000 (are 1...\(Int.max))"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = AdaptiveLimiter(in: 10...20)
         }
-        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("start must be within the limits 10...20 (is 6)"))
+        #expect(result.message.contains("start must be within the limits 10...20 (is 6)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().adaptiveLimit(start: 0)
+        }
+        #expect(result.message.contains("start must be within the limits 1...200 (is 0)"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockTransport().adaptiveLimit(maximumWait: .seconds(-1))
+        }
+        #expect(result.message.contains("maximumWait must not be negative (is -1.0 seconds)"))
     }
 
     @Test func hedged() async {
@@ -206,6 +279,13 @@ struct ModifierPreconditionTests {
     @Test func timeoutMustHaveALimit() async {
         await #expect(processExitsWith: .failure) { _ = MockTransport().timeout() }
         await #expect(processExitsWith: .failure) { _ = MockTransport().timeout(.seconds(1), idle: .zero) }
+    }
+}
+
+extension ExitTest.Result? {
+    /// The text that the process has printed before its end.
+    fileprivate var message: String {
+        String(decoding: self?.standardErrorContent ?? [], as: UTF8.self)
     }
 }
 #endif

@@ -128,7 +128,245 @@ struct AdaptiveLimitTests {
         #expect(gradient.baseline == .milliseconds(10))
     }
 
+    @Test(arguments: [(0.0, 51), (0.5, 60), (1.0, 69)])
+    func timeOfABaselineVariesByFifteenPercent(jitter: Double, seconds: Int) {
+        var gradient = Gradient(in: 1...200, start: 6, jitter: jitter, at: .zero)
+        for _ in 1...25 { gradient.add(.latency(.milliseconds(10)), sentWith: 1, at: .zero) }
+        #expect(gradient.baseline == .milliseconds(10))
+        gradient.advance(to: .seconds(seconds) - .milliseconds(1))
+        #expect(gradient.holdTime(at: .zero) == nil)
+        gradient.advance(to: .seconds(seconds))
+        #expect(gradient.holdTime(at: .seconds(seconds)) == .seconds(1))
+    }
+
+    @Test func limitStaysWithinItsRange() {
+        var gradient = gradient()
+        var now = Duration.zero
+        while now < .seconds(30) { addWindow(10, &gradient, at: &now) }
+        #expect(gradient.limit == 200)
+        for _ in 1...8 { addWindow(10_000, &gradient, at: &now) }
+        #expect((4...7).contains(gradient.limit))
+        // With so few requests, this is the latency without load.
+        for _ in 1...100 { addWindow(10_000, &gradient, at: &now) }
+        #expect(gradient.limit == 200)
+    }
+
+    @Test func latencyOfAClockThatJumpsIsNoBaseline() {
+        var gradient = gradient()
+        for _ in 1...25 {
+            gradient.add(.latency(.seconds(-5)), sentWith: 1, at: .milliseconds(200))
+        }
+        #expect(gradient.baseline == nil)
+        #expect(gradient.limit.isFinite && gradient.limit >= 1)
+    }
+
+    @Test func fewRequestsOfAWindowAreMeasured() {
+        var gradient = gradient()
+        var now = Duration.zero
+        func measured(_ count: Int) -> Int {
+            (1...count).count { _ in gradient.measuresNext(at: now) }
+        }
+        #expect(measured(1_000) == 50)
+        // Those of the window have given no results.
+        now = .seconds(1)
+        #expect(measured(10) == 10)
+        for _ in 1...25 { gradient.add(.latency(.milliseconds(10)), sentWith: 1, at: now) }
+        #expect(measured(1_000) == 50)
+        now = .seconds(62)
+        gradient.advance(to: now)
+        #expect(gradient.holdTime(at: now) != nil)
+        #expect(measured(100) == 100)
+    }
+
     // MARK: Requests
+
+    /// Makes calls one after the other, with a latency of 10 ms.
+    private func measureBaseline(over transport: MockTransport) async throws {
+        let network = network(transport)
+        transport.on(.get, "/baseline", .ok().delayed(by: .milliseconds(10)))
+        for _ in 1...25 {
+            let call = Task { try await network.data(.lawful("/baseline")) }
+            try await clock.waitForSleepers()
+            clock.advance(by: .milliseconds(10))
+            _ = try await call.value
+        }
+        #expect(limiter.baseline(of: "laws.example") == .milliseconds(10))
+    }
+
+    @Test(arguments: [false, true])
+    func latencyIsTheTimeToTheHead(hasSink: Bool) async throws {
+        let transport = MockTransport()
+        let network = network(transport)
+        for number in 1...25 {
+            let gate = MockGate()
+            transport.on(.get, "/\(number)", .chunks(["a", .wait(for: gate), "b"]).delayed(by: .milliseconds(10)))
+            let request = HTTPRequestData.lawful("/\(number)").with { $0.sink = hasSink ? CollectingSink() : nil }
+            let call = Task { try await network.data(request) }
+            try await clock.waitForSleepers()
+            clock.advance(by: .milliseconds(10))
+            try await transport.waitForChunks(2 * number - 1)
+            clock.advance(by: .seconds(3))
+            gate.open()
+            _ = try await call.value
+        }
+        #expect(limiter.baseline(of: "laws.example") == .milliseconds(10))
+    }
+
+    @Test func waitingRequestsAreSentWhenTheMeasurementIsOver() async throws {
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
+        try await measureBaseline(over: transport)
+        let limit = limit
+        #expect(limit > 3)
+        clock.advance(by: .seconds(70))
+        let calls = sends(1...4, over: network(transport))
+        try await held.waitForRequests(3)
+        try await eventually("one waits") { limiter.waiting == 1 }
+        try await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(999))
+        #expect(limiter.waiting == 1)
+        clock.advance(by: .milliseconds(1))
+        try await held.waitForRequests(4)
+        held.respond()
+        for call in calls { _ = try await call.value }
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0))
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func extraAttemptDoesNotWait() async throws {
+        let held = HeldResponse()
+        let network = network(MockTransport { _ in .held(by: held) })
+        let calls = sends(1...6, over: network)
+        try await held.waitForRequests(6)
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(.lawful("/7").with { $0.waitsForPermits = false })
+        }
+        #expect(error?.kind == .rejected)
+        #expect(limiter.waiting == 0)
+        held.respond()
+        for call in calls { _ = try await call.value }
+    }
+
+    @Test func waitingRequestsAreSentByPriorityAndInTheOrderOfArrival() async throws {
+        let limiter = AdaptiveLimiter(in: 5...5, start: 5)
+        let helds = (0...9).map { _ in HeldResponse() }
+        let transport = MockTransport()
+        for (number, held) in helds.enumerated() { transport.on(.get, "/\(number)", .held(by: held)) }
+        let network = transport.adaptiveLimit(by: limiter).environment(\.clock, .manual(clock))
+        var calls = sends(0...4, over: network)
+        for held in helds[0...4] { try await held.waitForRequests() }
+        for (number, priority) in [(5, RequestPriority.low), (6, .normal), (7, .normal), (8, .high), (9, .high)] {
+            calls += sends(number...number, priority, over: network)
+            try await eventually("it waits") { limiter.waiting == number - 4 }
+        }
+        for (ended, next) in zip(0...4, [8, 9, 6, 7, 5]) {
+            helds[ended].respond()
+            try await helds[next].waitForRequests()
+            #expect(limiter.inFlight == 5)
+        }
+        for held in helds[5...9] { held.respond() }
+        for call in calls { _ = try await call.value }
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0))
+    }
+
+    @Test func cancelledRequestsAndDeadlinesLeaveTheLimit() async throws {
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
+        let network = network(transport)
+        for number in 1...3 {
+            let call = sends(number...number, over: network)[0]
+            try await held.waitForRequests(number)
+            call.cancel()
+            _ = await call.result
+        }
+        let late = Task {
+            try await network.deadline(.seconds(1)).environment(\.clock, .manual(clock)).data(.lawful("/late"))
+        }
+        try await held.waitForRequests(4)
+        clock.advance(by: .seconds(1))
+        let error = await #expect(throws: NetworkingError.self) { try await late.value }
+        #expect(error?.kind == .deadline)
+        #expect(limit == 6)
+        #expect(limiter.inFlight == 0)
+    }
+
+    @Test func cachedResponseNeedsNoPermit() async throws {
+        let limiter = AdaptiveLimiter(in: 1...1, start: 1)
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
+        transport.on(.get, "/cached", .ok(headerFields: [.cacheControl: "max-age=60"]))
+        let network = transport.adaptiveLimit(by: limiter).cached().environment(\.clock, .manual(clock))
+        try await network.data(.lawful("/cached"))
+        let busy = sends(1...1, over: network)[0]
+        try await held.waitForRequests()
+        try await network.data(.lawful("/cached"))
+        #expect(limiter.inFlight == 1)
+        held.respond()
+        _ = try await busy.value
+    }
+
+    @Test func errorOfTheAppLowersTheLimitByItsResponse() async {
+        struct Problem: Error, Decodable {}
+        let transport = MockTransport { _ in .json(text: "{}", status: .tooManyRequests) }
+        let network = network(transport)
+        let checked = transport.checkedStatusCode(as: Problem.self).adaptiveLimit(by: limiter)
+        await #expect(throws: Problem.self) { try await checked.data(.lawful) }
+        #expect(limit == 5)
+        _ = network
+    }
+
+    @Test func stacksWithDifferentClocksShareTheLimits() async throws {
+        let late = ManualClock()
+        late.advance(by: .seconds(1_000))
+        let transport = MockTransport()
+        try await measureBaseline(over: transport)
+        let other = transport.adaptiveLimit(by: limiter).environment(\.clock, .manual(late))
+        let call = Task { try await other.data(.lawful("/baseline")) }
+        try await late.waitForSleepers()
+        late.advance(by: .milliseconds(10))
+        _ = try await call.value
+        #expect(limiter.baseline(of: "laws.example") == .milliseconds(10))
+        #expect(limiter.inFlight == 0)
+    }
+
+    @Test func requestsToFurtherServersPassWhileAllAreBusy() {
+        let clock = NetworkClock.manual(clock)
+        for number in 0..<300 {
+            let admission = limiter.admit("\(number)", .normal, mayWait: true, jitter: { 0 }, on: clock)
+            #expect((admission == nil) == (number >= 256))
+        }
+        #expect(limiter.inFlight == 256)
+        limiter.giveBack("7", on: clock)
+        #expect(limiter.admit("new", .normal, mayWait: true, jitter: { 0 }, on: clock) != nil)
+    }
+
+    /// Many tasks at once, with cancelled callers, drops, displaced requests and measurements.
+    @Test func tasksShareALimiter() async throws {
+        let hammer = Hammer()
+        let limiter = AdaptiveLimiter(in: 1...8, start: 4)
+        let time = clock
+        let transport = MockTransport { request in
+            (request.path?.hashValue ?? 0) % 7 == 0 ? .status(503) : .ok()
+        }
+        let network = transport.adaptiveLimit(by: limiter, maximumWait: .seconds(5))
+            .environment(\.clock, .manual(time))
+        await hammer.run(tasks: 64, rounds: 40) { random, task, round in
+            let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+            let request = HTTPRequestData.lawful("/\(task)-\(round)").with { $0.priority = priority }
+            let call = Task { try await network.data(request) }
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0:
+                await random.yield(upTo: 3)
+                call.cancel()
+            case 1: time.advance(by: .milliseconds(Int.random(in: 0...3_000, using: &random)))
+            default: break
+            }
+            _ = await call.result
+        }
+        #expect((limiter.inFlight, limiter.waiting) == (0, 0), "\(hammer)")
+        #expect((1...8).contains(limiter.limit(of: "laws.example")), "\(hammer)")
+        try await network.data(.lawful)
+    }
 
     @Test func requestsBeyondTheLimitWaitAndOthersAreRefused() async throws {
         let held = HeldResponse()
@@ -251,10 +489,17 @@ struct AdaptiveLimitTests {
         func reports(_ network: some NetworkingComponent) -> [String] {
             network.diagnostics.map(\.message).filter { $0.hasPrefix("adaptiveLimit") }
         }
-        #expect(reports(transport.retry().adaptiveLimit()).count == 1)
-        #expect(reports(transport.cached().adaptiveLimit()).count == 1)
-        #expect(reports(transport.adaptiveLimit().timeout(.seconds(1))).count == 1)
-        #expect(reports(transport.adaptiveLimit(by: limiter).adaptiveLimit(by: limiter)).count == 1)
+        let wrong: [(String, [String])] = [
+            ("outside retry", reports(transport.retry().adaptiveLimit())),
+            ("outside cached", reports(transport.cached().adaptiveLimit())),
+            ("outside deduplicated", reports(transport.deduplicated().adaptiveLimit())),
+            ("inside timeout", reports(transport.adaptiveLimit().timeout(.seconds(1)))),
+            ("the same limiter", reports(transport.adaptiveLimit(by: limiter).adaptiveLimit(by: limiter))),
+        ]
+        for (text, reports) in wrong {
+            #expect(reports.count == 1)
+            #expect(reports.first?.contains(text) == true)
+        }
         let right = transport.timeout(.seconds(10)).adaptiveLimit().circuitBreaker().retry().cached()
         #expect(right.diagnostics.isEmpty)
     }

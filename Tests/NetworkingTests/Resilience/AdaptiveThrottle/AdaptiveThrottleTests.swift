@@ -142,14 +142,58 @@ struct AdaptiveThrottleTests {
         #expect(network.diagnostics.map(\.message).contains { $0.contains("the same counts") })
     }
 
+    @Test func stacksWithDifferentClocksShareTheCounts() async {
+        let late = ManualClock()
+        late.advance(by: .seconds(1_000))
+        let (network, _) = network({ .failure(.connection) }, refusingAbove: 0.99)
+        let other = MockTransport { _ in .failure(.connection) }.adaptiveThrottle(by: throttle)
+            .environment(\.clock, .manual(late)).environment(\.random, RandomSource { .max })
+        _ = try? await network.data(.lawful)
+        _ = try? await other.data(.lawful)
+        #expect(abs(probability - 2.0 / 3) < 1e-9)
+        late.advance(by: .seconds(61))
+        #expect(probability == 0)
+    }
+
+    @Test func clockMayJump() async {
+        let time = JumpingClock()
+        let network = MockTransport { _ in .failure(.connection) }.adaptiveThrottle(by: throttle)
+            .environment(\.clock, NetworkClock(time)).environment(\.random, RandomSource { .max })
+        for calls in 1...5 {
+            _ = try? await network.data(.lawful)
+            time.jump(by: .seconds(-1_000))
+            #expect(abs(probability - Double(calls) / Double(calls + 1)) < 1e-9)
+        }
+        time.jump(by: .seconds(86_400 * 365 * 100))
+        #expect(probability == 0)
+    }
+
+    @Test func keepsRefusingAtMostNineOfTenWithoutAServer() async {
+        let transport = MockTransport { _ in .failure(.connection) }
+        let network = transport.adaptiveThrottle(by: throttle)
+            .environment(\.clock, .manual(clock)).environment(\.random, .seeded(7))
+        for _ in 1...2_000 { _ = try? await network.data(.lawful) }
+        #expect((150...270).contains(transport.requests.count))
+    }
+
     @Test func wrongPlacesAreReported() {
         let transport = MockTransport()
         func reports(_ network: some NetworkingComponent) -> [String] {
             network.diagnostics.map(\.message).filter { $0.hasPrefix("adaptiveThrottle") }
         }
-        #expect(reports(transport.retry().adaptiveThrottle()).count == 1)
-        #expect(reports(transport.adaptiveThrottle().throttled(max: 1)).count == 1)
-        #expect(reports(transport.adaptiveThrottle().timeout(.seconds(1))).count == 1)
+        let wrong: [(String, [String])] = [
+            ("outside retry", reports(transport.retry().adaptiveThrottle())),
+            ("outside cached", reports(transport.cached().adaptiveThrottle())),
+            ("outside deduplicated", reports(transport.deduplicated().adaptiveThrottle())),
+            ("inside throttled", reports(transport.adaptiveThrottle().throttled(max: 1))),
+            ("inside throttled", reports(transport.adaptiveThrottle().rateLimited(to: 1, per: .seconds(1)))),
+            ("inside timeout", reports(transport.adaptiveThrottle().timeout(.seconds(1)))),
+            ("the same counts", reports(transport.adaptiveThrottle(by: throttle).adaptiveThrottle(by: throttle))),
+        ]
+        for (text, reports) in wrong {
+            #expect(reports.count == 1)
+            #expect(reports.first?.contains(text) == true)
+        }
         let right = transport.timeout(.seconds(10)).throttled(max: 6).adaptiveThrottle().retry().cached()
         #expect(right.diagnostics.isEmpty)
         #expect(right.outline.contains("adaptiveThrottle(below 90.0% of successes in 60.0 seconds)"))

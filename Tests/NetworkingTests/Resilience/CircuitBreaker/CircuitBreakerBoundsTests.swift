@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
@@ -48,8 +49,19 @@ struct CircuitBreakerBoundsTests {
         #expect(bench.breaker.state(of: "/open") == .halfOpen)
     }
 
-    @Test func hundredThousandKeysTakeNoMoreMemory() {
+    @Test func hundredThousandKeysTakeNoMoreMemoryAndOpenOnesStay() {
         var table = CircuitTable(.app)
+        let open = (1...100).map { "open \($0)" }
+        for key in open {
+            for _ in 1...5 {
+                guard case .admitted(let pass?) = table.admit(key, at: .zero, probeLimit: .seconds(10)).admission
+                else {
+                    Issue.record("the request is not admitted")
+                    return
+                }
+                _ = table.record(.failure(.error(.connection)), of: pass, hasHead: false, at: .zero)
+            }
+        }
         for number in 0..<100_000 {
             guard case .admitted(let pass?) = table.admit("\(number)", at: .zero, probeLimit: .seconds(10)).admission
             else {
@@ -59,6 +71,10 @@ struct CircuitBreakerBoundsTests {
             _ = table.record(.failure(.error(.connection)), of: pass, hasHead: false, at: .zero)
         }
         #expect(table.keys.count == CircuitTable.limit)
+        #expect(open.allSatisfy { table.state(of: $0, at: .zero) == .open })
+        // The last ones to be used are the others.
+        let others = Set(table.keys).subtracting(open)
+        #expect(others == Set((100_000 - CircuitTable.limit + 100..<100_000).map { "\($0)" }))
     }
 
     @Test func requestsPassUncountedWhileEachCircuitIsOpen() {
@@ -136,6 +152,108 @@ struct CircuitBreakerBoundsTests {
         #expect(breaker.state(of: "/check") == .closed)
         #expect(bench.transport.requests.count == 20)
         shared.withLock { $0 = nil }
+    }
+
+    /// An executor with a thread of its own, which a test may block.
+    private final class OwnThread: TaskExecutor {
+        private let queue = DispatchQueue(label: "own thread")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    @Test func keyThatBlocksDelaysNoOtherRequest() async throws {
+        let isBlocked = Locked(false)
+        let released = DispatchSemaphore(value: 0)
+        let bench = CircuitBench(key: { request in
+            if request.path == "/blocked" {
+                isBlocked.withLock { $0 = true }
+                released.wait()
+            }
+            return request.path ?? ""
+        })
+        let network = bench.network
+        let blocked = Task(executorPreference: OwnThread()) { try await network.data(.lawful("/blocked")) }
+        try await eventually("the key blocks") { isBlocked.value }
+        #expect(await bench.send(3, .lawful("/other")) == 3)
+        #expect(bench.breaker.statistics(of: "/other")?.calls == 3)
+        bench.breaker.isolate()
+        bench.breaker.close()
+        released.signal()
+        _ = try await blocked.value
+        #expect(bench.breaker.statistics(of: "/blocked")?.calls == 1)
+    }
+
+    /// Threads that are admitted, and record results, while the circuit opens, is probed and closes.
+    @Test func sixtyFourThreadsShareACircuit() async throws {
+        let hammer = Hammer()
+        let breaker = CircuitBreaker(.init(slowCalls: .init(after: .milliseconds(500)), closesAfter: 3))
+        let circuits = breaker.circuits
+        let clock = ManualClock()
+        let time = NetworkClock.manual(clock)
+        let (probes, tripped, closed) = (Locked((now: 0, highest: 0)), Locked(0), Locked(0))
+        var states = breaker.states.makeAsyncIterator()
+        @Sendable func run(_ random: inout RandomSource) {
+            for _ in 0..<200 {
+                // A probe takes less time than its limit, however long the system suspends its thread.
+                guard let pass = try? circuits.admit(.lawful, "a", attemptLimit: .seconds(86_400), on: time) else {
+                    clock.advance(by: .milliseconds(Int.random(in: 0...300, using: &random)))
+                    continue
+                }
+                let call = CircuitCall(pass, through: circuits, inside: nil)
+                if pass.isProbe {
+                    probes.withLock { $0 = ($0.now + 1, max($0.highest, $0.now + 1)) }
+                }
+                if random.once(in: 3) {
+                    call.requestWaits()
+                    clock.advance(by: .milliseconds(Int.random(in: 0...100, using: &random)))
+                    try? circuits.confirm(HTTPRequestData.lawful.with { $0.circuitCall = call })
+                }
+                if random.once(in: 3), let pass = call.receiveHead(), !pass.isProbe {
+                    circuits.receiveHead(of: .lawful, "a", pass, on: time)
+                }
+                if pass.isProbe {
+                    probes.withLock { $0.now -= 1 }
+                }
+                let result: CircuitResult =
+                    switch Int.random(in: 0..<6, using: &random) {
+                    case 0, 1: .failure(.error(.connection))
+                    case 2: .nothing
+                    default: .success
+                    }
+                let end = call.end()
+                circuits.record(result, of: .lawful, "a", end, on: time)
+                _ = breaker.statistics(of: "a")
+            }
+        }
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let left = Locked(64)
+            for number in 0..<64 {
+                Thread.detachNewThread {
+                    var random = hammer.random(number)
+                    run(&random)
+                    let isLast = left.withLock { left in
+                        left -= 1
+                        return left == 0
+                    }
+                    if isLast { done.resume() }
+                }
+            }
+        }
+        breaker.isolate()
+        while let change = await states.next(), change.state != .isolated {
+            tripped.withLock { $0 += change.state == .open ? 1 : 0 }
+            closed.withLock { $0 += change.state == .closed ? 1 : 0 }
+        }
+        #expect(probes.value.highest == 1, "\(hammer)")
+        #expect(tripped.value > 3 && closed.value > 0, "\(hammer)")
+        breaker.close()
+        let pass = try #require(try circuits.admit(.lawful, "a", attemptLimit: nil, on: time))
+        circuits.record(.success, of: .lawful, "a", .init(pass: pass), on: time)
+        let statistics = try #require(breaker.statistics(of: "a"))
+        #expect((statistics.state, statistics.calls, statistics.slow) == (.closed, 1, 0), "\(hammer)")
     }
 
     /// Many tasks at once, with a server that fails, hangs and recovers.

@@ -265,6 +265,25 @@ struct CircuitBreakerProbeTests {
         #expect(bench.state == .closed)
     }
 
+    @Test func probeMayTakeAsLongAsTheHeadOfAnAttempt() async throws {
+        let bench = CircuitBench()
+        await bench.open()
+        bench.clock.advance(by: .seconds(5))
+        let held = HeldResponse()
+        bench.respond(with: .held(by: held))
+        let network = bench.inEnvironment(
+            bench.transport.timeout(connect: .seconds(5), head: .seconds(20), idle: .seconds(30))
+                .circuitBreaker(by: bench.breaker)
+        )
+        let probe = Task { try await network.data(.lawful) }
+        try await held.waitForRequests()
+        bench.clock.advance(by: .seconds(19))
+        #expect(await bench.failure()?.circuitRejection?.state == .halfOpen)
+        held.respond()
+        _ = try await probe.value
+        #expect(bench.state == .closed)
+    }
+
     @Test func probeWithoutATimeLimitCountsAsFailedAfterTenSeconds() async throws {
         let bench = CircuitBench()
         await bench.open()

@@ -171,4 +171,39 @@ struct CircuitBreakerSlowCallTests {
         #expect(wasOverdue)
         #expect(calls.overdue == 0)
     }
+
+    @Test func callThatEndsTwiceCountsOnce() {
+        var calls = CallsInFlight(at: .zero)
+        let (first, second) = (calls.begin(at: .zero), calls.begin(at: .zero))
+        _ = calls.becomeOverdue(startedBy: .zero)
+        for number in [first, first, second, second] {
+            _ = calls.end(number)
+        }
+        #expect(calls.overdue == 0)
+        let third = calls.begin(at: .zero)
+        for _ in 1...2 {
+            let wasOverdue = calls.end(third)
+            #expect(!wasOverdue)
+        }
+        #expect(calls.count == 0)
+    }
+
+    /// A request of a call that has ended may go on in the background.
+    @Test func waitAfterTheEndOfACallHasNoEffect() async throws {
+        let breaker = CircuitBreaker(policy)
+        let clock = NetworkClock.manual(ManualClock())
+        let pass = try #require(
+            try breaker.circuits.admit(.lawful, "a", attemptLimit: nil, on: clock)
+        )
+        let call = CircuitCall(pass, through: breaker.circuits, inside: nil)
+        call.requestWaits()
+        call.resume(at: breaker.circuits)
+        let end = call.end()
+        breaker.circuits.record(.success, of: .lawful, "a", end, on: clock)
+        call.requestWaits()
+        call.resume(at: breaker.circuits)
+        let late = call.end().pass
+        #expect(late.isInFlight == end.pass.isInFlight)
+        #expect(breaker.statistics(of: "a")?.calls == 1)
+    }
 }

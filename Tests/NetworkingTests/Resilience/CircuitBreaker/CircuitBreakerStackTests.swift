@@ -133,7 +133,7 @@ struct CircuitBreakerStackTests {
                 return try await upstream.send(request)
             }
 
-            var roles: Set<StackRole> { [.rateLimit] }
+            var stackPart: StackPart { StackPart(roles: [.rateLimit]) }
         }
         let bench = CircuitBench()
         let gate = MockGate()
@@ -182,6 +182,63 @@ struct CircuitBreakerStackTests {
         _ = try await first.value
         _ = try await probe.value
         #expect(bench.state == .closed)
+    }
+
+    @Test func timeInTheQueueOfALimiterIsNotSlow() async throws {
+        let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(2))))
+        let outer = CircuitBreaker(.init(slowCalls: .init(after: .seconds(3))))
+        let permits = ConcurrencyLimiter(max: 1)
+        bench.respond(with: .ok().delayed(by: .seconds(1)))
+        let network = bench.inEnvironment(
+            bench.transport.throttled(by: permits).circuitBreaker(by: bench.breaker).circuitBreaker(by: outer)
+        )
+        let calls = (1...20).map { number in Task { try await network.data(.lawful("/\(number)")) } }
+        try await eventually("the others wait") { permits.waiting == 19 }
+        for number in 1...20 {
+            try await bench.transport.waitForRequests(number)
+            try await bench.clock.waitForSleepers()
+            bench.clock.advance(by: .seconds(1))
+        }
+        for call in calls {
+            _ = try await call.value
+        }
+        for breaker in [bench.breaker, outer] {
+            let statistics = breaker.statistics(of: "laws.example")
+            #expect(statistics?.state == .closed)
+            #expect(statistics?.calls == 20)
+            #expect(statistics?.slow == 0)
+        }
+    }
+
+    @Test func requestIsSlowFromTheMomentAtWhichItIsSent() async throws {
+        let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(2))))
+        let permits = ConcurrencyLimiter(max: 1)
+        let network = bench.inEnvironment(bench.transport.throttled(by: permits).circuitBreaker(by: bench.breaker))
+        let other = bench.inEnvironment(bench.transport.throttled(by: permits))
+        let (first, second) = (HeldResponse(), HeldResponse())
+        bench.respond(with: .held(by: first))
+        let holder = Task { try await other.data(.lawful("/holder")) }
+        try await first.waitForRequests()
+        bench.respond(with: .held(by: second))
+        let call = Task { try await network.data(.lawful("/call")) }
+        try await eventually("the call waits") { permits.waiting == 1 }
+        bench.clock.advance(by: .seconds(60))
+        first.respond()
+        _ = try await holder.value
+        try await second.waitForRequests()
+        for (time, slow) in [(Duration.milliseconds(1_999), 0), (.milliseconds(1), 1)] {
+            bench.clock.advance(by: time)
+            // The next request asks for the time of the call, and is refused by the limiter's queue or waits.
+            let next = Task { try await network.data(.lawful("/next")) }
+            try await eventually("the next request waits") { permits.waiting == 1 }
+            #expect(bench.statistics?.slow == slow)
+            next.cancel()
+            _ = await next.result
+        }
+        second.respond()
+        _ = try await call.value
+        #expect(bench.statistics?.slow == 1)
+        #expect(bench.statistics?.calls == 1)
     }
 
     // MARK: Caching
@@ -307,6 +364,37 @@ struct CircuitBreakerStackTests {
         #expect(bench.state == .halfOpen)
     }
 
+    @Test func clockMayJump() async {
+        let time = JumpingClock()
+        let bench = CircuitBench()
+        let network = bench.transport.circuitBreaker(by: bench.breaker)
+            .environment(\.clock, NetworkClock(time)).environment(\.random, RandomSource { .max })
+        func failure() async -> NetworkingError? {
+            do {
+                try await network.data(.lawful)
+                return nil
+            } catch {
+                return error as? NetworkingError
+            }
+        }
+        bench.respond(with: .failure(.connection))
+        for _ in 1...5 {
+            _ = await failure()
+            time.jump(by: .seconds(-1_000))
+        }
+        // The jumps back neither removed the failures nor lengthen the break.
+        #expect(await failure()?.secondsToWait == 5)
+        time.jump(by: .seconds(2))
+        #expect(await failure()?.secondsToWait == 3)
+        time.jump(by: .seconds(-86_400 * 365))
+        #expect(await failure()?.secondsToWait == 3)
+        time.jump(by: .seconds(86_400 * 365 * 100))
+        bench.respond(with: .ok())
+        #expect(await failure() == nil)
+        #expect(bench.statistics?.state == .closed)
+        #expect(bench.statistics?.calls == 0)
+    }
+
     @Test func timeNeverDecreases() {
         let clock = NetworkClock.manual(ManualClock())
         var time = SharedTime()
@@ -362,8 +450,11 @@ struct CircuitBreakerStackTests {
             ("outside deduplicated", reports(transport.deduplicated().circuitBreaker())),
             ("inside throttled", reports(transport.circuitBreaker().throttled(max: 1))),
             ("inside throttled", reports(transport.circuitBreaker().rateLimited(to: 1, per: .seconds(1)))),
+            ("inside throttled", reports(transport.circuitBreaker().rateLimited(by: ServerRateLimiter()))),
+            ("inside throttled", reports(transport.circuitBreaker().adaptiveLimit())),
             ("inside timeout", reports(transport.circuitBreaker().timeout(.seconds(1)))),
             ("twice the timeout", reports(transport.timeout(.seconds(16)).circuitBreaker())),
+            ("twice the timeout", reports(transport.timeout(head: .seconds(16)).circuitBreaker())),
             ("the same counts", reports(transport.circuitBreaker(by: breaker).circuitBreaker(by: breaker))),
         ]
         for (text, reports) in wrong {

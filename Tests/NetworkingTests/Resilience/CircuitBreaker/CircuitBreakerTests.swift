@@ -5,6 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingCore
 @testable import NetworkingResilience
 
 /// The rules by which a circuit opens, and the results that count.
@@ -21,6 +22,18 @@ struct CircuitBreakerTests {
         await bench.send(1)
         #expect(bench.state == .open)
         #expect(await bench.send(20) == 0)
+    }
+
+    @Test func ratioCountsWhicheverCallCompletesTheMinimum() async {
+        let bench = CircuitBench()
+        bench.respond(with: .status(.serviceUnavailable))
+        await bench.send(5)
+        bench.respond(with: .ok())
+        await bench.send(4)
+        #expect(bench.state == .closed)
+        #expect(bench.statistics?.calls == 9)
+        await bench.send(1)
+        #expect(bench.state == .open)
     }
 
     @Test func ratioBelowTheMinimumOfCallsOpensNothing() async {
@@ -221,6 +234,36 @@ struct CircuitBreakerTests {
         let timeout = await #expect(throws: NetworkingError.self) { try await second.value }
         #expect(timeout?.kind == .timeout)
         #expect(bench.statistics?.failures == 1)
+    }
+
+    /// A transport whose connection breaks when the time of the caller is over.
+    private struct BreakingTransport: NetworkingComponent {
+        func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            let limit = try #require(request.exchangeLimit)
+            let wait = Suspension<Void>()
+            let alarm = limit.alarm { wait.resume() }
+            defer { alarm.cancel() }
+            try await wait.value(until: nil)
+            throw NetworkingError(.connectionLost, request: request)
+        }
+
+        // swift-format-ignore: NoLeadingUnderscores
+        var _endsAtLimit: Bool {
+            true
+        }
+    }
+
+    @Test func connectionThatBreaksAtTheDeadlineDoesNotCount() async throws {
+        let bench = CircuitBench()
+        let network = bench.inEnvironment(
+            BreakingTransport().circuitBreaker(by: bench.breaker).deadline(.seconds(2))
+        )
+        let call = Task { try await network.data(.lawful) }
+        try await bench.clock.waitForSleepers()
+        bench.clock.advance(by: .seconds(2))
+        await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(bench.statistics?.failures == 0)
+        #expect(bench.statistics?.calls == 0)
     }
 
     @Test(arguments: [NetworkingError.Kind.offline, .nameResolution, .connectionLost, .timeout])
