@@ -3,7 +3,7 @@ extension SimulationReport {
     ///
     /// - Parameters:
     ///   - name: The name of the stack in the legend.
-    ///   - title: A line at the top, of about 90 characters at most: what the picture shows.
+    ///   - title: A line at the top, of about 75 characters at most: what the picture shows.
     /// - Returns: The text of the picture, for light and dark pages.
     public func svg(_ name: String = "stack", title: String? = nil) -> String {
         SimulationReport.svg(comparing: [name: self], title: title)
@@ -13,7 +13,7 @@ extension SimulationReport {
     ///
     /// - Parameters:
     ///   - reports: The reports with the names of their stacks, at most four.
-    ///   - title: A line at the top, of about 90 characters at most: what the picture shows.
+    ///   - title: A line at the top, of about 75 characters at most: what the picture shows.
     /// - Returns: The text of the picture, for light and dark pages.
     /// - Precondition: There are one to four reports, and all have the same interval.
     public static func svg(
