@@ -154,6 +154,7 @@ let programs: [Module] = [
     Module("CachingProxy", uses: ["Networking", "NetworkingAsyncHTTPClient", "NetworkingTestServer"], products: http),
     Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
     Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
+    Module("Scenarios", uses: ["Networking", "NetworkingTesting"], products: http),
     Module("SQLiteWriter", uses: ["Networking", "NetworkingSQLite"]),
     Module(
         "StoppedService",
@@ -211,7 +212,7 @@ let tests: [Module] = [
     ),
     Module(
         "NetworkingTestingTests",
-        uses: testing + [foundation, "NetworkClient", "NetworkingTestServer"],
+        uses: testing + [foundation, "NetworkClient", "NetworkingTestServer", "Scenarios"],
         products: http + ["Logging"]
     ),
     Module(

@@ -101,7 +101,6 @@ struct Gradient {
             guard now >= holdEnd else { return }
             renewBaseline(at: now)
         } else if baseline != nil, now >= baselineEnd {
-            quiet.removeAll()
             holdEnd = now + Self.holdTime
         }
     }
@@ -138,12 +137,16 @@ struct Gradient {
         }
     }
 
-    /// Ends a measurement; without enough samples, the last baseline remains.
+    /// Ends a measurement; without enough samples, the last baseline remains, and the next measurement adds to them.
+    ///
+    /// A service that takes longer than 120 ms gives fewer than 25 samples in a second, and may have become slower.
     private mutating func renewBaseline(at now: Duration) {
-        if quiet.count >= Self.minimumSamples, let median = quiet.median, median > .zero {
-            baseline = median
+        if quiet.count >= Self.minimumSamples {
+            if let median = quiet.median, median > .zero {
+                baseline = median
+            }
+            quiet.removeAll()
         }
-        quiet.removeAll()
         baselineEnd = now + Self.baselineTime * (0.85 + 0.3 * jitter)
         guard holdEnd != nil else { return }
         holdEnd = nil

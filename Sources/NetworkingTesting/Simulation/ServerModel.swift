@@ -17,8 +17,8 @@ final class ServerModel: Sendable {
         self.random = random
         state = Mutex(State(server))
         for (time, change) in server.changes {
-            _ = clock.alarm(at: time) { [self] in
-                update { $0.server.apply(change) }
+            _ = clock.alarm(at: time.bounded) { [self] in
+                update { change(&$0.server) }
             }
         }
     }
@@ -112,6 +112,7 @@ final class ServerModel: Sendable {
 
         /// The share of full speed at which each active request is processed.
         private var speed: Double {
+            guard server.workers > 0 else { return 0 }
             guard server.discipline == .sharing, active.count > server.workers else { return 1 }
             return Double(server.workers) / Double(active.count)
         }

@@ -9,6 +9,9 @@ final class SimulatedCallers: Sendable {
     private let patience: Duration
     private let state = Mutex(State())
 
+    /// The time in which a call must end after its cancellation.
+    private static let remainder = Duration.seconds(600)
+
     private struct State {
         var calls: [Int: OwnedTask<Void>] = [:]
         /// The number of calls that waited for something that does not happen.
@@ -43,6 +46,8 @@ final class SimulatedCallers: Sendable {
             return state.calls.isEmpty
         }
         if !isIdle {
+            let limit = clock.alarm(at: clock.now + patience + Self.remainder) { [weak self] in self?.giveUp() }
+            defer { limit.cancel() }
             try? await idle.value(until: nil) { [self] in cancelCalls() }
         }
         try Task.checkCancellation()
@@ -53,12 +58,24 @@ final class SimulatedCallers: Sendable {
     ///
     /// The first time it cancels the calls, and the second time it waits for them no longer.
     func stall() {
-        let idle = state.withLock { state in
+        let isFirst = state.withLock { state in
             defer { state.stalled = state.stalled ?? state.calls.count }
-            return state.stalled == nil ? nil : state.idle
+            return state.stalled == nil
         }
-        idle?.resume()
-        cancelCalls()
+        if isFirst {
+            cancelCalls()
+        } else {
+            giveUp()
+        }
+    }
+
+    /// Waits no longer for calls that do not end.
+    private func giveUp() {
+        state.withLock { state in
+            state.stalled = state.stalled ?? state.calls.count
+            return state.idle
+        }?
+        .resume()
     }
 
     private func cancelCalls() {

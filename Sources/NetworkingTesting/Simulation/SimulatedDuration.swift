@@ -24,7 +24,7 @@ public struct SimulatedDuration: Sendable, CustomStringConvertible {
     /// - Precondition: `mean` is greater than zero.
     public static func exponential(mean: Duration) -> SimulatedDuration {
         precondition(mean > .zero, "mean must be greater than zero (is \(mean))")
-        return SimulatedDuration("exponential(mean: \(mean))") { mean * -log(1 - $0) }
+        return SimulatedDuration("exponential(mean: \(mean))") { mean.bounded * -log(1 - $0) }
     }
 
     /// Returns a log-normal distribution, as of most services: a typical duration, and a long tail.
@@ -40,7 +40,6 @@ public struct SimulatedDuration: Sendable, CustomStringConvertible {
         let sigma = log(p99 / median) / 2.326_347_874
         return SimulatedDuration("logNormal(median: \(median), p99: \(p99))") { fraction in
             let seconds = median / .seconds(1) * exp(sigma * normalQuantile(fraction))
-            // A tail may be longer than any duration.
             return .seconds(min(seconds, Duration.seconds(Int64.max).bounded / .seconds(1)))
         }
     }
@@ -58,7 +57,8 @@ public struct SimulatedDuration: Sendable, CustomStringConvertible {
     }
 
     func draw(from random: RandomSource) -> Duration {
-        quantile(random.fraction())
+        // A tail may be longer than any duration that can be added to a moment.
+        quantile(random.fraction()).bounded
     }
 
     /// Returns the value below which a share of the standard normal distribution is.

@@ -60,8 +60,13 @@ public struct SimulatedServer: Sendable {
         }
     }
 
-    /// The number of requests that are processed at full speed at a time.
-    public var workers: Int
+    /// The number of requests that are processed at full speed at a time; zero, after a change, for a server that
+    /// processes nothing.
+    ///
+    /// - Precondition: It is not negative.
+    public var workers: Int {
+        didSet { precondition(workers >= 0, "workers must not be negative (is \(workers))") }
+    }
     /// The time that a request takes at full speed.
     public var serviceTime: SimulatedDuration
     /// The time of the way to the server and back.
@@ -69,7 +74,11 @@ public struct SimulatedServer: Sendable {
     /// How the server divides its capacity.
     public let discipline: Discipline
     /// The maximum number of requests beyond ``workers``; the server responds to others with 503 at once.
-    public var queue: Int
+    ///
+    /// - Precondition: It is not negative.
+    public var queue: Int {
+        didSet { checkQueue() }
+    }
     /// The requests that fail; `nil` for none.
     public var failure: Failure?
     /// Whether the server drops a request from its queue if the client has given up.
@@ -98,7 +107,8 @@ public struct SimulatedServer: Sendable {
         self.roundTrip = roundTrip
         self.discipline = discipline
         self.queue = queue
-        check()
+        precondition(workers > 0, "workers must be greater than zero (is \(workers))")
+        checkQueue()
     }
 
     /// Changes the server at a moment of the simulation.
@@ -112,15 +122,7 @@ public struct SimulatedServer: Sendable {
         changes.append((time, change))
     }
 
-    private func check() {
-        precondition(workers > 0, "workers must be greater than zero (is \(workers))")
-        precondition(queue >= 0, "queue must not be negative (is \(queue))")
-    }
-
-    /// Applies a change.
-    mutating func apply(_ change: @Sendable (inout SimulatedServer) -> Void) {
-        change(&self)
-        precondition(workers >= 0, "workers must not be negative (is \(workers))")
+    private func checkQueue() {
         precondition(queue >= 0, "queue must not be negative (is \(queue))")
     }
 }

@@ -82,9 +82,9 @@ public struct Simulation: Sendable {
         precondition(duration > .zero, "duration must be greater than zero (is \(duration))")
         precondition(patience > .zero, "patience must be greater than zero (is \(patience))")
         self.servers = servers
-        self.duration = duration
+        self.duration = duration.bounded
         self.seed = seed ?? .random(in: .min ... .max)
-        self.patience = patience
+        self.patience = patience.bounded
         self.request = request
         self.callsPerSecond = callsPerSecond
     }
@@ -95,7 +95,9 @@ public struct Simulation: Sendable {
     ///   it, so that each run has its own.
     /// - Returns: The figures of the run.
     /// - Throws: `CancellationError` if the caller is cancelled, and ``SimulationStalled`` if calls wait for something
-    ///   that does not happen.
+    ///   that does not happen, or have not ended 10 minutes after their cancellation.
+    /// - Precondition: The rate of the calls is from 0 to 1,000,000 per second, and the stack sends fewer than 100,000
+    ///   requests at one moment.
     public func run<Stack: NetworkingComponent>(
         _ stack: (SimulatedTransport) -> Stack
     ) async throws -> SimulationReport {
@@ -139,15 +141,17 @@ public struct Simulation: Sendable {
     }
 }
 
-/// The error of a simulation whose calls wait for something other than its clock, which does not happen.
+/// The error of a simulation whose calls do not end: they wait for something other than its clock, or ignore that they
+/// are cancelled.
 public struct SimulationStalled: Error, CustomStringConvertible {
-    /// The number of calls that wait.
+    /// The number of calls that have not ended.
     public let calls: Int
 
     /// The error, and a way to solve it.
     public var description: String {
-        "\(calls) calls of the simulation wait for something other than its clock. A part of the stack may sleep on "
-            + "another clock than NetworkEnvironment.current.clock, or wait for an event that no task causes."
+        "\(calls) calls of the simulation wait for something other than its clock, or do not end when they are "
+            + "cancelled. A part of the stack may sleep on another clock than NetworkEnvironment.current.clock, wait "
+            + "for an event that no task causes, or repeat a request after CancellationError."
     }
 }
 

@@ -1,4 +1,5 @@
 import Dispatch
+import NetworkingCore
 import Synchronization
 
 /// The executor of a simulation: it runs one task at a time, in the order of arrival, and then advances the clock.
@@ -47,16 +48,21 @@ final class SimulationLoop: TaskExecutor {
     func start(onStall: @escaping @Sendable () -> Void) {
         DispatchQueue(label: "Simulation")
             .async { [self] in
-                var end: Duration?
-                while true {
-                    if runJobs() { continue }
-                    if end == nil, state.withLock({ $0.isOver }) { end = clock.now + Self.remainder }
-                    if let end, clock.now > end { return }
-                    if clock.ringNext() { continue }
-                    if end != nil { return }
-                    if !waitForJobs() { onStall() }
-                }
+                // Also for the tasks that the action of an alarm starts, which is in no task itself.
+                OwnedTaskExecutor.$current.withValue(self) { run(onStall: onStall) }
             }
+    }
+
+    private func run(onStall: @Sendable () -> Void) {
+        var end: Duration?
+        while true {
+            if runJobs() { continue }
+            if end == nil, state.withLock({ $0.isOver }) { end = clock.now + Self.remainder }
+            if let end, clock.now > end { return }
+            if clock.ringNext() { continue }
+            if end != nil { return }
+            if !waitForJobs() { onStall() }
+        }
     }
 
     /// Runs the tasks that can continue; returns `false` if there are none.

@@ -148,13 +148,28 @@ extension Double {
 final class SimulationRecord: Sendable {
     private let state = Mutex(State())
 
+    /// More requests at one moment are those of a loop that never ends.
+    private static let maximumAtOnce = 100_000
+
     private struct State {
         var calls: [SimulationReport.Call] = []
         var sent: [Double] = []
+        /// The number of requests at the moment of the last one.
+        var atOnce = 0
     }
 
     func addRequest(at moment: Duration) {
-        state.withLock { $0.sent.append(moment / .seconds(1)) }
+        let seconds = moment / .seconds(1)
+        let atOnce = state.withLock { state in
+            state.atOnce = state.sent.last == seconds ? state.atOnce + 1 : 1
+            state.sent.append(seconds)
+            return state.atOnce
+        }
+        precondition(
+            atOnce < Self.maximumAtOnce,
+            "the stack sends \(atOnce) requests at one moment, after \(moment): it repeats a request for ever, without "
+                + "a wait"
+        )
     }
 
     func add(start: Duration, end: Duration, _ result: Result<HTTPResponseData, any Error>) {

@@ -24,12 +24,57 @@ struct TestKitPreconditionTests {
             let server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
             _ = try? await Simulation(of: server, for: .seconds(1)) { _ in .infinity }.run { $0 }
         }
-        let messages = [workers, share, mean, rate]
-            .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
+        let negativeRate = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            _ = try? await Simulation(of: server, for: .seconds(1)) { _ in -1 }.run { $0 }
+        }
+        let noNumber = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            _ = try? await Simulation(of: server, for: .seconds(1)) { _ in .nan }.run { $0 }
+        }
+        let negativeWorkers = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            var server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            server.workers = -1
+        }
+        let queue = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            var server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            server.change(at: .seconds(1)) { $0.queue = -1 }
+            _ = try? await Simulation(of: server, for: .seconds(2)) { _ in 100 }.run { $0 }
+        }
+        let patience = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            _ = Simulation(of: server, for: .seconds(1), patience: .zero) { _ in 1 }
+        }
+        let percent = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            _ = try? await Simulation(of: server, for: .seconds(1)) { _ in 1 }.run { $0 }.percentile(.nan)
+        }
+        let loop = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            // Without a round trip, the time does not advance.
+            var server = SimulatedServer(workers: 1, serviceTime: .constant(.seconds(1)))
+            server.failure = .error(.connection)
+            _ = try? await Simulation(of: server, for: .seconds(1)) { _ in 100 }
+                .run { transport in
+                    transport.modified("Repeats for ever") { request, upstream in
+                        while true { _ = try? await upstream.send(request) }
+                    }
+                }
+        }
+        let messages = [
+            workers, share, mean, rate, negativeRate, noNumber, negativeWorkers, queue, patience, percent, loop,
+        ]
+        .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
         #expect(messages[0].contains("workers must be greater than zero (is 0)"))
         #expect(messages[1].contains("share must be from 0 to 1 (is nan)"))
         #expect(messages[2].contains("mean must be greater than zero (is 0.0 seconds)"))
         #expect(messages[3].contains("callsPerSecond must be from 0 to 1,000,000 (is inf after 0.0 seconds)"))
+        #expect(messages[4].contains("callsPerSecond must be from 0 to 1,000,000 (is -1.0 after 0.0 seconds)"))
+        #expect(messages[5].contains("callsPerSecond must be from 0 to 1,000,000 (is nan after 0.0 seconds)"))
+        #expect(messages[6].contains("workers must not be negative (is -1)"))
+        #expect(messages[7].contains("queue must not be negative (is -1)"))
+        #expect(messages[8].contains("patience must be greater than zero (is 0.0 seconds)"))
+        #expect(messages[9].contains("percent must be from 0 to 100 (is nan)"))
+        #expect(messages[10].contains("requests at one moment, after"))
     }
 
     @Test func mocks() async {

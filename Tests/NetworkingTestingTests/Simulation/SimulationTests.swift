@@ -30,6 +30,22 @@ struct SimulationTests {
         #expect(first.calls > 1_800)
     }
 
+    /// An alarm starts the extra attempts, in no task.
+    @Test func tasksOfAlarmsKeepTheOrder() async throws {
+        let times = (1...2_000)
+            .map { (number: Int) -> Duration in
+                .milliseconds(number % 50 == 0 ? 1_000 + number : 50 + number / 40)
+            }
+        let server = SimulatedServer(workers: .max, serviceTime: .samples(times))
+        func run() async throws -> SimulationReport {
+            try await Simulation(of: server, for: .seconds(60), seed: 1) { _ in 20 }
+                .run { $0.timeout(.seconds(10)).hedged(extraLoad: 0.05) }
+        }
+        let (first, second) = (try await run(), try await run())
+        #expect(first.sent == second.sent && first.records.map(\.latency) == second.records.map(\.latency))
+        #expect((1.02...1.06).contains(first.amplification), "\(first)")
+    }
+
     @Test func anotherStackHasTheSameArrivals() async throws {
         let simulation = Simulation(of: server, for: .seconds(10)) { _ in 50 }
         let plain = try await simulation.run { $0 }
@@ -89,6 +105,18 @@ struct SimulationTests {
         #expect(outage.failures == ["cancelled": outage.calls])
         #expect(report.during(.seconds(25)..<(.seconds(90))).interval == .seconds(25)..<(.seconds(30)))
         #expect(report.during(.seconds(25)..<(.seconds(90))).failures.isEmpty)
+    }
+
+    @Test(arguments: [SimulatedServer.Discipline.queue, .sharing])
+    func serverWithoutWorkersProcessesNothing(_ discipline: SimulatedServer.Discipline) async throws {
+        var server = SimulatedServer(workers: 20, serviceTime: .constant(.seconds(1)), discipline: discipline)
+        server.change(at: .seconds(10)) { $0.workers = 0 }
+        server.change(at: .seconds(20)) { $0.workers = 20 }
+        let report = try await Simulation(of: server, for: .seconds(10), seed: 1) { _ in 5 }.run { $0 }
+        // The requests of the last second before the change wait for its end.
+        #expect(report.during(.zero..<(.seconds(8))).percentile(100) < .seconds(2))
+        #expect(report.during(.milliseconds(9_100)..<(.seconds(10))).percentile(0) > .seconds(10))
+        #expect(report.failures.isEmpty)
     }
 
     @Test func failuresAreCountedByKind() async throws {
@@ -204,6 +232,39 @@ struct SimulationTests {
         held.respond()
     }
 
+    @Test func callsThatIgnoreTheirCancellationAreReported() async throws {
+        let simulation = Simulation(of: server, for: .seconds(1), seed: 1, patience: .seconds(2)) { _ in 5 }
+        let error = await #expect(throws: SimulationStalled.self) {
+            _ = try await simulation.run { transport in
+                transport.modified("Waits for ever") { request, upstream in
+                    let clock = NetworkEnvironment.current.clock
+                    while true {
+                        await withUnsafeContinuation { continuation in
+                            _ = clock.alarm(at: clock.now + .seconds(1)) { continuation.resume() }
+                        }
+                        if clock.now > .seconds(100_000) { return try await upstream.send(request) }
+                    }
+                }
+            }
+        }
+        #expect(error.map { $0.calls > 0 } == true)
+        #expect(error?.description.contains("do not end when they are cancelled") == true)
+    }
+
+    @Test func longTimesAreBounded() async throws {
+        let farthest = Duration.seconds(Int64.max)
+        for time in [SimulatedDuration.constant(farthest), .exponential(mean: farthest), .samples([farthest])] {
+            var server = SimulatedServer(workers: 1, serviceTime: time, roundTrip: time)
+            server.change(at: farthest) { $0.workers = 2 }
+            let report = try await Simulation(of: server, for: .seconds(1), seed: 1, patience: farthest) { _ in 5 }
+                .run { $0.timeout(.seconds(1)) }
+            #expect(report.failures == ["timeout": report.calls])
+        }
+        let run = Task { [server] in try await Simulation(of: server, for: farthest) { _ in 1_000 }.run { $0 } }
+        run.cancel()
+        await #expect(throws: CancellationError.self) { try await run.value }
+    }
+
     // MARK: The report
 
     @Test func figures() {
@@ -253,6 +314,11 @@ struct SimulationTests {
         #expect(svg.contains("seed 7"))
         #expect(svg.contains("prefers-color-scheme: dark"))
         #expect(report.svg("only").contains(">only<"))
+        #expect(report.svg(title: "A & B").contains(">A &amp; B</text>"))
+        #expect(report.svg(title: "A & B").contains("<title id=\"title\">A &amp; B</title>"))
+        #expect(report.svg().contains(">120 s</text>"))
+        let hour = SimulationReport(seed: 7, interval: .zero..<(.seconds(3_600)), records: [], sent: [])
+        #expect(hour.svg().contains(">15 min</text>") && hour.svg().contains(">60 min</text>"))
         #expect(report.svg() == report.svg("stack"))
     }
 }

@@ -121,6 +121,21 @@ struct AdaptiveLimitSimulationTests {
         #expect(figures.mean(1_230..<1_290) >= 0.9, context)
     }
 
+    /// In the second of a measurement, three requests at a time give fewer than 25 latencies of a slow service.
+    @Test func baselineOfASlowServiceIsMeasuredInSeveralSteps() {
+        var limit = measured
+        for _ in 0..<25 { limit.add(.milliseconds(400), sentWith: 1, at: .zero) }
+        #expect(limit.gradient.baseline == .milliseconds(400))
+        // The service becomes slower for good, and the limit is always used up.
+        var now = Duration.zero
+        while now < .seconds(600) {
+            now += .milliseconds(270)
+            limit.add(.milliseconds(800), sentWith: limit.allowed, at: now)
+        }
+        #expect(limit.gradient.baseline == .milliseconds(800))
+        #expect(limit.allowed > 6)
+    }
+
     /// The counter-example: without a measured baseline, the limit grows to its maximum.
     @Test(arguments: [8.0, 50.0])
     func gradientWithoutAMeasuredBaselineFails(capacity: Double) {
