@@ -86,7 +86,7 @@ struct AdaptiveLimiting: LimitingModifier {
         case .refused:
             throw tooMany(request, key)
         case .waits(let place, let displaced, let hold):
-            displaced?.wait.resume(with: .failure(tooMany(request, key)))
+            displaced?.displace()
             try await wait(for: request, at: place, key, hold, on: clock)
             permit = limiter.permit(key)
         }
@@ -202,7 +202,7 @@ struct AdaptiveLimiting: LimitingModifier {
         let deadline = maximumWait.map { maximumWait in
             WaitDeadline<Void>(start + maximumWait, on: clock, with: .failure(tooLong(request)))
         }
-        try await place.permit(for: request, or: deadline) { [limiter] in
+        try await place.permit(for: request, or: deadline, displaced: tooMany(request, key)) { [limiter] in
             limiter.left(place, key)
         } giveBack: {
             limiter.giveBack(key, on: clock)

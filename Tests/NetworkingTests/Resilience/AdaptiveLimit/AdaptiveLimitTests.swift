@@ -399,6 +399,7 @@ struct AdaptiveLimitTests {
         let high = sends(13...13, .high, over: network)
         let error = await #expect(throws: NetworkingError.self) { try await low[0].value }
         #expect(error?.kind == .rejected)
+        #expect(error?.request.path == "/7")
         #expect(limiter.waiting == 6)
         for call in calls + normal + high { call.cancel() }
         for call in calls + normal + high { _ = await call.result }
