@@ -15,7 +15,7 @@ extension HTTPRequestData {
 }
 
 extension RequestOptionKey {
-    fileprivate static let waitObserver = RequestOption<(any WaitObserver)?>(
+    fileprivate static let waitObserver: RequestOption<(any WaitObserver)?> = RequestOption(
         "waitObserver",
         default: nil,
         affects: .nothing,

@@ -26,6 +26,10 @@ struct ComparedValuesTests {
 
     typealias Change = @Sendable (inout HTTPRequestData) -> Void
 
+    private final class SilentWaitObserver: WaitObserver {
+        func requestWaits() {}
+    }
+
     /// The options, by their names; without a change if another module of tests has the test.
     private static let options: [String: (effect: Effect, change: Change?)] = [
         "acceptedStatuses": (.sending, { $0.acceptedStatuses = [404] }),
@@ -71,6 +75,7 @@ struct ComparedValuesTests {
         "spanningDeadline": (.none, nil),
         "timeout": (.sending, { $0.timeout = .seconds(1) }),
         "usesCookieJar": (.responses, { $0.usesCookieJar = false }),
+        "waitObserver": (.none, { $0.waitObserver = SilentWaitObserver() }),
         "waitsForPermits": (.sending, { $0.waitsForPermits = false }),
         "withheldCredentials": (.none, { $0.withheldCredentials = ["Cookie"] }),
     ]
