@@ -73,7 +73,7 @@ struct AdaptiveLimiting: LimitingModifier {
         let admission = limiter.admit(
             key,
             request.priority,
-            mayWait: maximumWait != .zero,
+            mayWait: maximumWait != .zero && request.waitsForPermits,
             jitter: { environment.random.fraction() },
             on: clock
         )

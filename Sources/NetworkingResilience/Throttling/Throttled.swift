@@ -129,7 +129,8 @@ struct Throttled: LimitingModifier {
     private func wait(for request: HTTPRequestData, _ host: String?) async throws {
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
-        guard maximumWait != .zero, request.waitsForPermits else { throw tooLong(request) }
+        let maximumWait = self.maximumWait(of: request)
+        guard maximumWait != .zero else { throw tooLong(request) }
         guard let place = limiter.enqueue(request.priority, host, refusal: tooMany(request)) else {
             throw tooMany(request)
         }
@@ -146,12 +147,11 @@ struct Throttled: LimitingModifier {
     }
 
     private func tooLong(_ request: HTTPRequestData) -> NetworkingError {
-        let maximumWait = request.waitsForPermits ? maximumWait ?? .zero : .zero
-        return NetworkingError(
+        NetworkingError(
             .rejected,
             request: request,
             reason:
-                "No permit became free within \(maximumWait.roundedText). Send fewer requests at a time, "
+                "No permit became free within \((maximumWait(of: request) ?? .zero).roundedText). Send fewer requests at a time, "
                 + "or raise maximumWait."
         )
     }
