@@ -160,8 +160,8 @@ final class HedgeRace: Sendable {
         attempt.exchangeLimit = limit
         attempt.addObserver(HeadObserver(race: self, number: number))
         if let report = request.progressHandler {
-            attempt.progressHandler = { [self] progress in
-                if state.withLock({ $0.reportsProgress(number) }) {
+            attempt.progressHandler = { [weak self] progress in
+                if self?.state.withLock({ $0.reportsProgress(number) }) == true {
                     report(progress)
                 }
             }
@@ -171,13 +171,14 @@ final class HedgeRace: Sendable {
     }
 
     private struct HeadObserver: NetworkEventObserver {
-        let race: HedgeRace
+        // Whoever keeps a request after its exchange must not keep the race, whose life counts the losers.
+        weak var race: HedgeRace?
         let number: Int
 
         func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
             // Any other head may be that of a redirect, or be followed by another one with new credentials.
             guard case ExchangeEvent.headReceived(let head) = event, head.status.kind == .successful else { return }
-            race.headArrived(number)
+            race?.headArrived(number)
         }
     }
 
@@ -211,8 +212,8 @@ final class HedgeRace: Sendable {
             attempt.refusedResponse = request.response(of: error)
         }
         let verdict = HedgeVerdict(about: attempt, in: environment)
-        if case .notMade(let refusal) = verdict {
-            giveBack(number)
+        if case .notMade(let refusal) = verdict, let permit = state.withLock({ $0[number].takeUnusedPermit() }) {
+            allowance.giveBack(permit, at: clock.now)
             if let refusal { request.emit(HedgingEvent.refused(refusal)) }
         }
         switch state.withLock({ $0.end(attempt, verdict, at: now) }) {
@@ -306,11 +307,6 @@ final class HedgeRace: Sendable {
             request.emit(HedgingEvent.refused(refusal))
             return nil
         }
-    }
-
-    private func giveBack(_ number: Int) {
-        guard let permit = state.withLock({ $0[number].takePermit() }) else { return }
-        allowance.giveBack(permit, at: clock.now)
     }
 
     // MARK: The end

@@ -18,7 +18,9 @@ struct HedgeRaceState: Sendable {
             self.start = start
         }
 
-        mutating func takePermit() -> HedgeAllowance.Permit? {
+        /// Returns the permit of an attempt that was not sent; `nil` for one that was sent and has lost.
+        mutating func takeUnusedPermit() -> HedgeAllowance.Permit? {
+            guard !isCancelled else { return nil }
             defer { permit = nil }
             return permit
         }
@@ -146,7 +148,7 @@ struct HedgeRaceState: Sendable {
         let number = attempt.number
         var effects = Effects()
         defer { self[number].cancel = nil }
-        if case .notMade = verdict {
+        if case .notMade = verdict, !self[number].isCancelled {
             self[number].phase = .notMade
             isStopped = true
         } else {
