@@ -23,8 +23,8 @@ import NetworkingCore
 /// count until one responds.
 ///
 /// Failures are: no connection, no such host, a failed TLS handshake, a lost connection, a truncated body, an attempt
-/// that timed out, and the statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call, a deadline and a limit
-/// of the stack say nothing about an endpoint.
+/// that timed out, and the statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call,
+/// a deadline and a limit of the stack say nothing about an endpoint.
 public final class ServerEndpoints: Sendable {
     /// One of the endpoints.
     public struct Endpoint: Sendable, Hashable, ExpressibleByStringLiteral {

@@ -151,8 +151,8 @@ struct Throttled: LimitingModifier {
             .rejected,
             request: request,
             reason:
-                "No permit became free within \((maximumWait(of: request) ?? .zero).roundedText). Send fewer requests at a time, "
-                + "or raise maximumWait."
+                "No permit became free within \((maximumWait(of: request) ?? .zero).roundedText). Send fewer requests "
+                + "at a time, or raise maximumWait."
         )
     }
 
