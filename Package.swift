@@ -142,6 +142,7 @@ let extras: [Module] = [
 
 /// The programs that tests run, and the benchmarks.
 let programs: [Module] = [
+    Module("AnsweringServer", uses: ["Networking", "NetworkingTestServer"]),
     Module(
         "Benchmarks",
         uses: [
@@ -170,9 +171,9 @@ let tests: [Module] = [
     Module(
         "IntegrationTests",
         uses: testing + [
-            "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient", "NetworkingInspector",
-            "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer", "OfflineHelper",
-            "SQLiteWriter", "StoppedService",
+            "AnsweringServer", "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient",
+            "NetworkingInspector", "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer",
+            "OfflineHelper", "SQLiteWriter", "StoppedService",
         ],
         products: http,
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]

@@ -50,6 +50,7 @@ enum CountedStacks {
                 InstantTransport(headerFields: serverLimits).rateLimited(by: ServerRateLimiter()),
                 absolute
             ),
+            ("rateLimited.silent", InstantTransport().rateLimited(by: ServerRateLimiter()), absolute),
             ("rateLimited.adaptive", InstantTransport().rateLimited(by: AdaptiveRateLimiter()), absolute),
             (
                 "endpoints",

@@ -49,8 +49,9 @@ enum Overhead {
             cost("adaptiveThrottle, no failures", of: "adaptiveThrottle", gate: 150),
             cost("adaptiveLimit, a permit is free", of: "adaptiveLimit"),
             cost("rateLimited by the server, which reports its limits", of: "rateLimited.server"),
-            cost("rateLimited at an adaptive rate, nothing refused", of: "rateLimited.adaptive"),
-            cost("server(endpoints:), three endpoints", of: "endpoints"),
+            cost("rateLimited by the server, which reports none", of: "rateLimited.silent", gate: 150),
+            cost("rateLimited at an adaptive rate, nothing refused", of: "rateLimited.adaptive", gate: 150),
+            cost("server(endpoints:), three endpoints", of: "endpoints", gate: 150),
             cost("hedged, the route is too fast for a hedge", of: "hedged", gate: 150),
             Row(
                 name: "hedged, a hedge is planned and not needed",

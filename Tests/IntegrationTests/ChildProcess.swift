@@ -49,6 +49,11 @@ final class ChildProcess: Sendable {
         kill(identifier, SIGTERM)
     }
 
+    /// Stops the process without an end, so that its connections hang.
+    func pause() {
+        kill(identifier, SIGSTOP)
+    }
+
     /// Closes the input of the process, as the system does when the tests end.
     func abandon() throws {
         try input.close()

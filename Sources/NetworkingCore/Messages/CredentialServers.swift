@@ -85,6 +85,16 @@ struct CredentialServers: Sendable {
             || server.members?.contains(authority, isPlain: isPlain) == true
     }
 
+    /// Returns whether an authority is that of a server with members that the stack names, or of one of its members.
+    func hasMember(_ authority: String, isPlain: Bool) -> Bool {
+        func contains(_ server: Named?) -> Bool {
+            guard let server, let members = server.members else { return false }
+            return members.contains(authority, isPlain: isPlain)
+                || AuthorityKey(server.authority, isPlain: isPlain) == AuthorityKey(authority, isPlain: isPlain)
+        }
+        return contains(nearest) || servers.contains { contains($0.server) }
+    }
+
     /// The fields and query items that the stack has set.
     var credentials: [Owner] {
         servers.map(\.owner).filter { !$0.isPart }

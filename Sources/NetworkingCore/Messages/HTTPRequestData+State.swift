@@ -96,6 +96,13 @@ extension HTTPRequestData {
         destination.server == .named
     }
 
+    /// Whether the request is still for the stack's server, because its authority is the name of a server with members
+    /// or that of a member.
+    var isAtMember: Bool {
+        guard isForServer, let authority, let credentialServers else { return false }
+        return credentialServers.value.hasMember(authority, isPlain: scheme == "http")
+    }
+
     /// Whether the stack names a server.
     var hasServer: Bool {
         destination.server != .unnamed

@@ -150,7 +150,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         get { content.value.line.authority }
         set {
             line.authority = newValue?.asFieldValue
-            destination.leaveServer()
+            if !isAtMember { destination.leaveServer() }
         }
     }
 

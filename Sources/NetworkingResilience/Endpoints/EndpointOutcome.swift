@@ -29,9 +29,11 @@ extension EndpointTable.Outcome {
             self = .nothing
             return
         }
+        let isOffline = error.isOffline || request.isOffline
         self =
             switch error.kind.meaning {
-            case .unreachable, .interrupted: error.isOffline || request.isOffline ? .nothing : .failure
+            case .unreachable, .interrupted: isOffline ? .nothing : .failure
+            case .untrusted: error.isHandshakeFailure && !isOffline ? .failure : .nothing
             case .answered, .unusable: error.response.map { EndpointTable.Outcome($0) } ?? .nothing
             default: .nothing
             }

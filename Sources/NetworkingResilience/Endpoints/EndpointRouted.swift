@@ -66,8 +66,8 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
         // Drawn before the lock, because a source may be the app's code.
         let random = environment.random.next()
         let visits = request.endpointVisits
-        let (pick, change) = endpoints.pick(after: visits, for: request, at: environment.clock.now, random: random)
-        report(change, of: request, at: environment.clock)
+        let (pick, change) = endpoints.pick(after: visits, for: request, random: random, on: environment.clock)
+        report(change, of: request)
         guard let pick else { throw noneLeft(request) }
         let authority = endpoints.server.members[pick.index]
         request.emit(pick.probe == nil ? EndpointEvent.picked(authority) : .probing(authority))
@@ -95,15 +95,14 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
         in environment: NetworkEnvironment
     ) {
         let jitter = outcome == .failure ? environment.random.next() : 0
-        let change = endpoints.end(pick, as: outcome, at: environment.clock.now, jitter: jitter)
-        report(change, of: request, at: environment.clock)
+        report(endpoints.end(pick, as: outcome, jitter: jitter, on: environment.clock), of: request)
     }
 
-    private func report(_ change: EndpointTable.Change?, of request: HTTPRequestData, at clock: NetworkClock) {
+    private func report(_ change: EndpointTable.Change?, of request: HTTPRequestData) {
         let members = endpoints.server.members
         switch change {
         case nil: return
-        case .ejected(let index, let end): request.emit(EndpointEvent.ejected(members[index], for: end - clock.now))
+        case .ejected(let index, let time): request.emit(EndpointEvent.ejected(members[index], for: time))
         case .returned(let index): request.emit(EndpointEvent.returned(members[index]))
         case .panic: request.emit(EndpointEvent.panicked)
         }

@@ -2,24 +2,6 @@
 ///
 /// It is a pure state machine: the time and the randomness are parameters.
 struct EndpointTable {
-    /// The limits of ejection.
-    enum Limit {
-        /// The number of failures in succession that eject a member.
-        static let consecutiveFailures = 5
-        /// The minimum number of calls in ``window`` for the ratio of failures to count; half of them must fail.
-        static let minimumCalls = 10
-        static let window = Duration.seconds(10)
-        /// The duration of the first ejection; each further one is longer by the same duration.
-        static let ejection = Duration.seconds(30)
-        static let maximumEjection = Duration.seconds(300)
-        /// The maximum extension of an ejection, as a fraction of it.
-        static let jitter = 0.1
-        /// The time in service that reduces the number of counted ejections by one.
-        static let cleanInterval = Duration.seconds(10)
-        /// The minimum time after which an unfinished probe counts as failed.
-        static let probe = Duration.seconds(10)
-    }
-
     /// The choice of a member for one attempt, which ends with ``end(_:as:at:jitter:)``.
     struct Pick: Equatable {
         let index: Int
@@ -41,34 +23,13 @@ struct EndpointTable {
 
     /// A change that a result has caused.
     enum Change: Equatable {
-        case ejected(Int, until: Duration)
+        case ejected(Int, for: Duration)
         case returned(Int)
         /// No member works, and none of the others may be ejected, so all of them are used.
         case panic
     }
 
-    struct Member {
-        let weight: Double
-        var inFlight = 0
-        var consecutiveFailures = 0
-        var window = FailureWindow()
-        /// The ejections that count for the duration of the next one.
-        var ejections = 0
-        /// The end of the ejection; `nil` for a member in service.
-        var ejectedUntil: Duration?
-        /// The moment from which the member has been in service since its last ejection.
-        var returnedAt = Duration.zero
-        /// Whether the member would have been ejected if enough others were in service.
-        var isFailing = false
-        var generation: UInt32 = 0
-        var probe: (number: UInt32, end: Duration)?
-
-        init(weight: Double) {
-            self.weight = weight
-        }
-    }
-
-    private(set) var members: [Member]
+    private(set) var members: [EndpointHealth]
     private let groups: [Range<Int>]
     private var probes: UInt32 = 0
     private var ejectedCount = 0
@@ -83,7 +44,7 @@ struct EndpointTable {
             defer { start += group.count }
             return start..<(start + group.count)
         }
-        members = groups.joined().map { Member(weight: $0) }
+        members = groups.joined().map { EndpointHealth(weight: $0) }
     }
 
     /// Whether every member is ejected or fails.
@@ -104,7 +65,7 @@ struct EndpointTable {
     mutating func pick(
         at now: Duration,
         excluding excluded: UInt64 = 0,
-        probeLimit: Duration = Limit.probe,
+        probeLimit: Duration = EndpointHealth.probeLimit,
         random: UInt64
     ) -> (pick: Pick?, change: Change?) {
         var change: Change?
@@ -114,7 +75,7 @@ struct EndpointTable {
         for group in groups {
             if ejectedCount > 0, !isInPanic, let index = memberToProbe(in: group, at: now, excluding: excluded) {
                 probes &+= 1
-                members[index].probe = (probes, now + max(probeLimit, Limit.probe))
+                members[index].probe = (probes, now + max(probeLimit, EndpointHealth.probeLimit))
                 return (take(index, probe: probes), change)
             }
             if let index = choose(in: group, excluding: excluded, random: random) {
@@ -122,6 +83,33 @@ struct EndpointTable {
             }
         }
         return (nil, change)
+    }
+
+    /// Picks a member for a further attempt of a call.
+    ///
+    /// - Parameters:
+    ///   - tried: The members that the attempts so far have used.
+    ///   - mayMoveOn: Whether the request may be sent to another member than one that may have processed it.
+    ///   - now: The time.
+    ///   - probeLimit: The time after which the attempt counts as failed if it is a probe.
+    ///   - random: Random bits.
+    /// - Returns: The pick, and an ejection because of a probe that has not ended; no pick if no member is left.
+    mutating func pick(
+        after tried: EndpointVisits.Tried,
+        mayMoveOn: Bool,
+        at now: Duration,
+        probeLimit: Duration,
+        random: UInt64
+    ) -> (pick: Pick?, change: Change?) {
+        if !mayMoveOn {
+            guard tried.inUse == 0 else { return (nil, nil) }
+            if let last = tried.last { return (pick(only: last), nil) }
+        }
+        let next = pick(at: now, excluding: tried.all, probeLimit: probeLimit, random: random)
+        guard next.pick == nil else { return next }
+        // All usable members have been tried, so the call starts over with those that are free.
+        let again = pick(at: now, excluding: tried.inUse, probeLimit: probeLimit, random: random)
+        return (again.pick, next.change ?? again.change)
     }
 
     /// Picks a given member, in whatever state it is.
@@ -203,14 +191,10 @@ struct EndpointTable {
             default: return pick.probe == nil ? nil : eject(index, at: now, jitter: jitter)
             }
         }
-        members[index].window.add(isFailure: outcome == .failure, at: now)
-        guard outcome == .failure else {
-            members[index].consecutiveFailures = 0
-            setFailing(index, false)
+        guard members[index].hasFailed(after: outcome == .failure, at: now) else {
+            if outcome == .success { setFailing(index, false) }
             return nil
         }
-        members[index].consecutiveFailures += 1
-        guard members[index].hasFailed else { return nil }
         // At most half of the members, and never the last one.
         if (ejectedCount + 1) * 2 <= members.count { return eject(index, at: now, jitter: jitter) }
         let wasInPanic = isInPanic
@@ -226,82 +210,18 @@ struct EndpointTable {
 
     private mutating func eject(_ index: Int, at now: Duration, jitter: UInt64) -> Change {
         setFailing(index, false)
-        if members[index].ejectedUntil == nil {
-            ejectedCount += 1
-            let clean = Int(min((now - members[index].returnedAt) / Limit.cleanInterval, 1_000))
-            members[index].ejections = max(0, members[index].ejections - max(0, clean))
-        }
-        members[index].ejections += 1
-        let duration = min(Limit.ejection * members[index].ejections, Limit.maximumEjection)
-        let end = now + duration + duration * (Limit.jitter * Double(jitter >> 11) * 0x1p-53)
-        members[index].ejectedUntil = end
-        members[index].probe = nil
-        members[index].generation &+= 1
-        return .ejected(index, until: end)
+        ejectedCount += members[index].ejectedUntil == nil ? 1 : 0
+        return .ejected(index, for: members[index].eject(at: now, jitter: jitter))
     }
 
     private mutating func restore(_ index: Int, at now: Duration) -> Change {
         ejectedCount -= 1
-        members[index].ejectedUntil = nil
-        members[index].probe = nil
-        members[index].returnedAt = now
-        members[index].consecutiveFailures = 0
-        members[index].window = FailureWindow()
-        members[index].generation &+= 1
+        members[index].restore(at: now)
         return .returned(index)
     }
 
     private mutating func endOldProbe(at now: Duration, jitter: UInt64) -> Change? {
         let old = members.indices.first { members[$0].probe.map { $0.end <= now } == true }
         return old.map { eject($0, at: now, jitter: jitter) }
-    }
-}
-
-extension EndpointTable.Member {
-    /// Whether the latest failure is a reason for an ejection.
-    fileprivate var hasFailed: Bool {
-        consecutiveFailures >= EndpointTable.Limit.consecutiveFailures
-            || window.calls >= EndpointTable.Limit.minimumCalls && window.failures * 2 >= window.calls
-    }
-}
-
-/// The calls of the last ten seconds, in ten buckets.
-struct FailureWindow {
-    private typealias Buckets = (
-        UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64
-    )
-
-    // A tuple of counters in place of an array, so that the window needs no memory of its own.
-    /// The calls in the high half and the failures in the low half of each bucket.
-    private var buckets: Buckets = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    private var second: Int64 = 0
-    private(set) var calls = 0
-    private(set) var failures = 0
-
-    mutating func add(isFailure: Bool, at now: Duration) {
-        advance(to: now.components.seconds)
-        calls += 1
-        failures += isFailure ? 1 : 0
-        withBucket(second) { $0 &+= 1 << 32 | (isFailure ? 1 : 0) }
-    }
-
-    private mutating func advance(to now: Int64) {
-        // A clock that another stack uses may be behind.
-        guard now > second else { return }
-        for passed in 0..<min(10, now - second) {
-            let old = withBucket(now - passed) { bucket in
-                defer { bucket = 0 }
-                return bucket
-            }
-            calls -= Int(old >> 32)
-            failures -= Int(old & 0xFFFF_FFFF)
-        }
-        second = now
-    }
-
-    private mutating func withBucket<Result>(_ second: Int64, _ body: (inout UInt64) -> Result) -> Result {
-        withUnsafeMutableBytes(of: &buckets) { bytes in
-            bytes.withMemoryRebound(to: UInt64.self) { body(&$0[Int(((second % 10) + 10) % 10)]) }
-        }
     }
 }

@@ -1,5 +1,4 @@
 import NetworkingCore
-import Synchronization
 
 /// Several endpoints that serve one server, with the state of their health, for `server(endpoints:)`.
 ///
@@ -13,7 +12,7 @@ import Synchronization
 /// )
 /// ```
 ///
-/// Share one instance between stacks to share what they learn. The stacks need the same clock.
+/// Share one instance between stacks to share what they learn.
 ///
 /// An endpoint is ejected, which means that it gets no requests, after 5 failures in succession, or if at least half of
 /// at least 10 calls in 10 s fail. An ejection lasts 30 s times the number of ejections, at most 300 s, and up to a
@@ -23,9 +22,9 @@ import Synchronization
 /// At most half of the endpoints are ejected at a time, and never the last one. If no endpoint works, ejections do not
 /// count until one responds.
 ///
-/// Failures are: no connection, no such host, a lost connection, a truncated body, an attempt that timed out, and the
-/// statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call, a deadline and a limit
-/// of the stack say nothing about an endpoint.
+/// Failures are: no connection, no such host, a failed TLS handshake, a lost connection, a truncated body, an attempt
+/// that timed out, and the statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call,
+/// a deadline and a limit of the stack say nothing about an endpoint.
 public final class ServerEndpoints: Sendable {
     /// One of the endpoints.
     public struct Endpoint: Sendable, Hashable, ExpressibleByStringLiteral {
@@ -70,7 +69,7 @@ public final class ServerEndpoints: Sendable {
 
     let server: ServerMembers
     private let groups: [[Endpoint]]
-    private let table: Mutex<EndpointTable>
+    private let table: ClockedMutex<EndpointTable>
 
     /// Creates the endpoints of a server, in groups.
     ///
@@ -90,7 +89,7 @@ public final class ServerEndpoints: Sendable {
         )
         server = ServerMembers(authority, members: groups.joined().map(\.authority))
         self.groups = groups
-        table = Mutex(EndpointTable(groups: groups.map { $0.map(\.weight) }))
+        table = ClockedMutex(EndpointTable(groups: groups.map { $0.map(\.weight) }))
     }
 
     /// Creates the endpoints of a server, in one group.
@@ -105,7 +104,7 @@ public final class ServerEndpoints: Sendable {
 
     /// The states of the endpoints, in the order of their groups.
     public var statuses: [Status] {
-        table.withLock { table in
+        table.withLatest { [server] table, _ in
             zip(server.members, table.members)
                 .map { authority, member in
                     Status(authority: authority, inFlight: member.inFlight, isEjected: member.ejectedUntil != nil)
@@ -117,53 +116,48 @@ public final class ServerEndpoints: Sendable {
 
     /// Picks an endpoint for an attempt.
     ///
+    /// - Parameters:
+    ///   - visits: The endpoints that the attempts of the call have used.
+    ///   - request: The request of the attempt.
+    ///   - random: Random bits.
+    ///   - clock: The clock of the caller.
     /// - Returns: The pick, and an ejection because of a probe that has not ended; no pick if each endpoint is in use
     ///   by another attempt of the call.
     func pick(
         after visits: EndpointVisits?,
         for request: HTTPRequestData,
-        at now: Duration,
-        random: UInt64
+        random: UInt64,
+        on clock: NetworkClock
     ) -> (pick: EndpointTable.Pick?, change: EndpointTable.Change?) {
+        let probeLimit = max(request.timeout ?? .zero, EndpointHealth.probeLimit)
         guard let visits else {
-            return table.withLock { $0.pick(at: now, probeLimit: request.probeLimit, random: random) }
+            return table.withValue(on: clock) { $0.pick(at: $1, probeLimit: probeLimit, random: random) }
         }
-        var result: (pick: EndpointTable.Pick?, change: EndpointTable.Change?)
-        visits.begin(of: server.members) { tried in
-            result = table.withLock { table in
-                if !request.mayMoveOn {
-                    guard tried.inUse == 0 else { return (nil, nil) }
-                    if let last = tried.last { return (table.pick(only: last), nil) }
-                }
-                let first = table.pick(
+        let mayMoveOn = request.mayMoveOn
+        return table.withValue(on: clock) { [server] table, now in
+            var result: (pick: EndpointTable.Pick?, change: EndpointTable.Change?) = (nil, nil)
+            visits.begin(of: server.members) { tried in
+                result = table.pick(
+                    after: tried,
+                    mayMoveOn: mayMoveOn,
                     at: now,
-                    excluding: tried.all,
-                    probeLimit: request.probeLimit,
+                    probeLimit: probeLimit,
                     random: random
                 )
-                guard first.pick == nil else { return first }
-                // All usable endpoints have been tried, so the call starts over with those that are free.
-                let again = table.pick(
-                    at: now,
-                    excluding: tried.inUse,
-                    probeLimit: request.probeLimit,
-                    random: random
-                )
-                return (again.pick, first.change ?? again.change)
+                return result.pick?.index
             }
-            return result.pick?.index
+            return result
         }
-        return result
     }
 
     /// Ends an attempt.
     func end(
         _ pick: EndpointTable.Pick,
         as outcome: EndpointTable.Outcome,
-        at now: Duration,
-        jitter: UInt64
+        jitter: UInt64,
+        on clock: NetworkClock
     ) -> EndpointTable.Change? {
-        table.withLock { $0.end(pick, as: outcome, at: now, jitter: jitter) }
+        table.withValue(on: clock) { $0.end(pick, as: outcome, at: $1, jitter: jitter) }
     }
 }
 
@@ -180,11 +174,6 @@ extension ServerEndpoints: CustomStringConvertible {
 }
 
 extension HTTPRequestData {
-    /// The time after which a probe with the request counts as failed.
-    fileprivate var probeLimit: Duration {
-        max(timeout ?? .zero, EndpointTable.Limit.probe)
-    }
-
     /// Whether the request may be sent to another endpoint after one that may have processed it.
     ///
     /// An idempotent method is not enough: a PUT that arrives late at one endpoint could overwrite a later one at

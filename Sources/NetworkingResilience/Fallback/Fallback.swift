@@ -124,8 +124,10 @@ extension Attempt {
     /// the app.
     public var isServerUnavailable: Bool {
         if error == nil || isStatusError { return response.map { Self.unavailable.contains($0.status) } ?? false }
-        return switch (error as? NetworkingError)?.kind.meaning {
+        let failure = error as? NetworkingError
+        return switch failure?.kind.meaning {
         case .unreachable, .interrupted, .expired, .rejected: true
+        case .untrusted: failure?.isHandshakeFailure == true
         default: false
         }
     }

@@ -11,11 +11,8 @@ final class HedgeRace: Sendable {
 
     private let request: HTTPRequestData
     private let policy: HedgingPolicy
-    private let maximumHedges: Int
     private let delay: Duration
-    private let route: HedgeRoute
-    private let budget: RetryBudget
-    private let losers: HedgeLosers
+    private let allowance: HedgeAllowance
     private let environment: NetworkEnvironment
     /// Returns the environment of the tasks that an alarm starts, which are not in the task of the caller.
     private let environmentOfTasks: @Sendable () -> NetworkEnvironment
@@ -29,19 +26,17 @@ final class HedgeRace: Sendable {
         _ policy: HedgingPolicy,
         _ maximumHedges: Int,
         _ delay: Duration,
-        _ route: HedgeRoute,
-        _ budget: RetryBudget,
-        _ losers: HedgeLosers,
+        _ allowance: HedgeAllowance,
         _ environment: NetworkEnvironment,
         _ send: @escaping Send
     ) {
+        var request = request
+        // An extra attempt uses another endpoint than the attempts before it.
+        request.endpointVisits = request.endpointVisits ?? EndpointVisits()
         self.request = request
         self.policy = policy
-        self.maximumHedges = maximumHedges
         self.delay = delay
-        self.route = route
-        self.budget = budget
-        self.losers = losers
+        self.allowance = allowance
         self.environment = environment
         environmentOfTasks = { [logger = environment.logger] in
             var environment = environment
@@ -49,7 +44,7 @@ final class HedgeRace: Sendable {
             return environment
         }
         self.send = send
-        state = Mutex(HedgeRaceState(startingAt: environment.clock.nanoseconds))
+        state = Mutex(HedgeRaceState(startingAt: environment.clock.nanoseconds, maximumHedges: maximumHedges))
     }
 
     private var clock: NetworkClock {
@@ -108,7 +103,8 @@ final class HedgeRace: Sendable {
         return ExchangeLimit(
             endingUntil: outer.map { clock.now + ($0.deadline - $0.clock.now) } ?? .unlimited,
             on: clock,
-            isOnSystemClock: clock.isSystem && outer?.isOnSystemClock != false,
+            // It ends with the head of another attempt, which is no moment of a clock.
+            isOnSystemClock: false,
             leavingWork: true,
             inside: outer
         ) { [self] in
@@ -164,8 +160,8 @@ final class HedgeRace: Sendable {
         attempt.exchangeLimit = limit
         attempt.addObserver(HeadObserver(race: self, number: number))
         if let report = request.progressHandler {
-            attempt.progressHandler = { [self] progress in
-                if state.withLock({ $0.reportsProgress(number) }) {
+            attempt.progressHandler = { [weak self] progress in
+                if self?.state.withLock({ $0.reportsProgress(number) }) == true {
                     report(progress)
                 }
             }
@@ -175,13 +171,14 @@ final class HedgeRace: Sendable {
     }
 
     private struct HeadObserver: NetworkEventObserver {
-        let race: HedgeRace
+        // Whoever keeps a request after its exchange must not keep the race, whose life counts the losers.
+        weak var race: HedgeRace?
         let number: Int
 
         func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
             // Any other head may be that of a redirect, or be followed by another one with new credentials.
             guard case ExchangeEvent.headReceived(let head) = event, head.status.kind == .successful else { return }
-            race.headArrived(number)
+            race?.headArrived(number)
         }
     }
 
@@ -194,7 +191,7 @@ final class HedgeRace: Sendable {
     /// Records the latencies of attempts, and cancels those that have lost.
     private func lose(_ effects: HedgeRaceState.Effects) {
         for sample in effects.samples {
-            route.add(sample.latency, isCensored: sample.isCensored, at: sample.moment)
+            allowance.route.add(sample.latency, isCensored: sample.isCensored, at: sample.moment)
         }
         effects.alarm?.cancel()
         for cancel in effects.cancels {
@@ -215,11 +212,11 @@ final class HedgeRace: Sendable {
             attempt.refusedResponse = request.response(of: error)
         }
         let verdict = HedgeVerdict(about: attempt, in: environment)
-        if case .notMade(let refusal) = verdict {
-            giveBack(number)
+        if case .notMade(let refusal) = verdict, let permit = state.withLock({ $0[number].takeUnusedPermit() }) {
+            allowance.giveBack(permit, at: clock.now)
             if let refusal { request.emit(HedgingEvent.refused(refusal)) }
         }
-        switch state.withLock({ $0.end(attempt, verdict, at: now, maximumHedges) }) {
+        switch state.withLock({ $0.end(attempt, verdict, at: now) }) {
         case .pending(let samples):
             lose(samples)
         case .winner(let samples):
@@ -246,6 +243,7 @@ final class HedgeRace: Sendable {
         lose(effects)
         guard let result else { return }
         if number > 1 { request.emit(HedgingEvent.won(attempt: number)) }
+        let visits = request.endpointVisits
         decision.resume(
             with:
                 result
@@ -253,12 +251,14 @@ final class HedgeRace: Sendable {
                     guard hedges > 0 else { return response }
                     var response = response.after(others, refusal: response.retryRefusal)
                     response.hedges = hedges
+                    response.endpointVisits = visits
                     return response
                 }
                 .mapError { error in
                     guard hedges > 0, let failure = error as? NetworkingError else { return error }
                     var error = failure.after(others, refusal: failure.retryRefusal)
                     error.hedges = hedges
+                    error.endpointVisits = visits
                     return error
                 }
         )
@@ -286,41 +286,27 @@ final class HedgeRace: Sendable {
         guard state.withLock({ $0.takeAlarm(alarmNumber) }) else { return }
         guard let number = reserve() else { return failIfNoneIsLeft() }
         start(number)
-        if state.withLock({ $0.mayStart(maximumHedges) }) {
+        if state.withLock({ $0.mayStart }) {
             schedule(after: delay)
         }
     }
 
-    /// Takes an extra attempt from both budgets, or from neither.
+    /// Takes an extra attempt from the budgets.
     ///
     /// - Returns: The number of the attempt; `nil` if it is not made.
     private func reserve() -> Int? {
         let now = clock.now
-        guard let number = state.withLock({ $0.reserve(at: now.nanoseconds, maximumHedges) }) else { return nil }
-        guard let place = losers.place() else { return refuse(number, .tooManyLosers) }
-        guard route.withdraw() else { return refuse(number, .budget) }
-        guard let permit = budget.withdraw(request.authorityKey, at: now) else {
-            route.refund()
-            return refuse(number, .budget)
+        guard let number = state.withLock({ $0.reserve(at: now.nanoseconds) }) else { return nil }
+        switch allowance.take(at: now) {
+        case .taken(let permit):
+            state.withLock { $0[number].permit = permit }
+            request.emit(HedgingEvent.hedging(attempt: number))
+            return number
+        case .refused(let refusal):
+            state.withLock { $0.withdraw(number) }
+            request.emit(HedgingEvent.refused(refusal))
+            return nil
         }
-        state.withLock { state in
-            state[number].permit = permit
-            state.place = place
-        }
-        request.emit(HedgingEvent.hedging(attempt: number))
-        return number
-    }
-
-    private func refuse(_ number: Int, _ refusal: HedgingRefusal) -> Int? {
-        state.withLock { $0.withdraw(number) }
-        request.emit(HedgingEvent.refused(refusal))
-        return nil
-    }
-
-    private func giveBack(_ number: Int) {
-        guard let permit = state.withLock({ $0[number].takePermit() }) else { return }
-        route.refund()
-        budget.refund(permit, request.authorityKey, at: clock.now)
     }
 
     // MARK: The end

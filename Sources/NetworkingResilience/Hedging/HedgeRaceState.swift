@@ -11,14 +11,16 @@ struct HedgeRaceState: Sendable {
         /// Whether the attempt was ended because another one has won, or because the race is over.
         fileprivate(set) var isCancelled = false
         fileprivate var hasSample = false
-        var permit: RetryBudget.Permit?
+        var permit: HedgeAllowance.Permit?
         var branch: (any CallRecording)?
 
         fileprivate init(start: Int64) {
             self.start = start
         }
 
-        mutating func takePermit() -> RetryBudget.Permit? {
+        /// Returns the permit of an attempt that was not sent; `nil` for one that was sent and has lost.
+        mutating func takeUnusedPermit() -> HedgeAllowance.Permit? {
+            guard !isCancelled else { return nil }
             defer { permit = nil }
             return permit
         }
@@ -63,6 +65,7 @@ struct HedgeRaceState: Sendable {
         case next(after: Duration)
     }
 
+    private let maximumHedges: Int
     private var entries: [Entry]
     /// The attempt whose head has decided the race.
     private var winner: Int?
@@ -72,14 +75,13 @@ struct HedgeRaceState: Sendable {
     private var isOver = false
     /// Whether no further attempt is started.
     private var isStopped = false
-    private var isScheduled = false
-    private var alarm: Alarm?
-    private var alarmNumber = 0
+    /// The alarm of the next attempt.
+    private var alarm = HedgeAlarm()
     /// The outcomes by which the call may end.
     private var results: [Int: Result<HTTPResponseData, any Error>] = [:]
-    var place: HedgeLosers.Place?
 
-    init(startingAt now: Int64) {
+    init(startingAt now: Int64, maximumHedges: Int) {
+        self.maximumHedges = maximumHedges
         entries = [Entry(start: now)]
     }
 
@@ -94,7 +96,7 @@ struct HedgeRaceState: Sendable {
 
     /// Whether all attempts have failed, and no other one follows.
     var hasFailed: Bool {
-        !isDecided && !isOver && winner == nil && !isRunning && !isScheduled
+        !isDecided && !isOver && winner == nil && !isRunning && !(alarm.isSet && mayStart)
     }
 
     func reportsProgress(_ number: Int) -> Bool {
@@ -112,13 +114,14 @@ struct HedgeRaceState: Sendable {
         return true
     }
 
-    func mayStart(_ maximumHedges: Int) -> Bool {
+    /// Whether another extra attempt may start.
+    var mayStart: Bool {
         !isDecided && !isOver && winner == nil && !isStopped && entries.count(where: \.isMade) <= maximumHedges
     }
 
     /// Adds an extra attempt; `nil` if none may start.
-    mutating func reserve(at now: Int64, _ maximumHedges: Int) -> Int? {
-        guard mayStart(maximumHedges) else { return nil }
+    mutating func reserve(at now: Int64) -> Int? {
+        guard mayStart else { return nil }
         entries.append(Entry(start: now))
         return entries.count
     }
@@ -141,11 +144,11 @@ struct HedgeRaceState: Sendable {
     }
 
     /// Records the end of an attempt.
-    mutating func end(_ attempt: Attempt, _ verdict: HedgeVerdict, at now: Int64, _ maximumHedges: Int) -> Step {
+    mutating func end(_ attempt: Attempt, _ verdict: HedgeVerdict, at now: Int64) -> Step {
         let number = attempt.number
         var effects = Effects()
         defer { self[number].cancel = nil }
-        if case .notMade = verdict {
+        if case .notMade = verdict, !self[number].isCancelled {
             self[number].phase = .notMade
             isStopped = true
         } else {
@@ -168,14 +171,14 @@ struct HedgeRaceState: Sendable {
             results[number] = attempt.result
             winner = number
             return .winner(effects)
-        case .transient(let wait?) where mayStart(maximumHedges):
+        case .transient(let wait?) where mayStart:
             return .next(after: wait)
         case .transient(nil):
             isStopped = true
         case .transient, .notMade:
             break
         }
-        return isRunning || isScheduled ? .pending(effects) : .failed
+        return hasFailed ? .failed : .pending(effects)
     }
 
     /// Records the decision for an attempt, and returns its outcome and the other attempts.
@@ -211,8 +214,7 @@ struct HedgeRaceState: Sendable {
     // MARK: The end
 
     private mutating func loseOthers(at now: Int64, leavingThem isLeaving: Bool, to effects: inout Effects) {
-        effects.alarm = alarm
-        (alarm, isScheduled) = (nil, false)
+        effects.alarm = alarm.remove()
         guard !isLeaving else { return }
         for number in 1...entries.count where number != winner {
             cancel(number, at: now, to: &effects)
@@ -268,24 +270,16 @@ struct HedgeRaceState: Sendable {
     ///
     /// `nil` if no attempt may follow.
     mutating func planAlarm() -> (number: Int, replaced: Alarm?)? {
-        guard !isDecided, !isOver, winner == nil else { return nil }
-        alarmNumber += 1
-        isScheduled = true
-        defer { alarm = nil }
-        return (alarmNumber, alarm)
+        !isDecided && !isOver && winner == nil ? alarm.plan() : nil
     }
 
     /// Stores an alarm; returns `false` if it is not needed any more.
     mutating func keep(_ alarm: Alarm, _ number: Int) -> Bool {
-        guard isScheduled, number == alarmNumber else { return false }
-        self.alarm = alarm
-        return true
+        self.alarm.keep(alarm, number)
     }
 
     /// Records that an alarm has rung; returns `false` if it was replaced.
     mutating func takeAlarm(_ number: Int) -> Bool {
-        guard isScheduled, number == alarmNumber else { return false }
-        (alarm, isScheduled) = (nil, false)
-        return true
+        alarm.ring(number)
     }
 }

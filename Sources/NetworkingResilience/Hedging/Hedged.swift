@@ -119,7 +119,13 @@ struct Hedged: UpstreamLimited, CustomStringConvertible {
         if maximum > 0, environment.retries != .off,
             let delay = policy.delay(for: request, latencies, timeLeft: timeLeft)
         {
-            let race = HedgeRace(of: request, policy, maximum, delay, route, budget, losers, environment) {
+            let allowance = HedgeAllowance(
+                route: route,
+                budget: budget,
+                losers: losers,
+                server: request.authorityKey
+            )
+            let race = HedgeRace(of: request, policy, maximum, delay, allowance, environment) {
                 try await upstream.sendWithinLimit($0)
             }
             return try await race.run()

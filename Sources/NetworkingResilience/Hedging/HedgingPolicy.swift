@@ -62,7 +62,7 @@ public struct HedgingPolicy: Sendable {
     /// - Precondition: `delay` is not negative, and `extraLoad` is 0 to 1.
     public static func after(_ delay: Duration, extraLoad: Double = 0.02) -> HedgingPolicy {
         precondition(delay >= .zero, "delay must not be negative (is \(delay))")
-        return HedgingPolicy(.fixed(delay), extraLoad: extraLoad)
+        return HedgingPolicy(.fixed(delay.bounded), extraLoad: extraLoad)
     }
 
     /// Sends an extra attempt after a time that a closure computes.
@@ -98,7 +98,7 @@ public struct HedgingPolicy: Sendable {
     public func losersMayFinish(within limit: Duration) -> HedgingPolicy {
         precondition(limit > .zero, "limit must be greater than zero (is \(limit))")
         var policy = self
-        policy.timeForLosers = limit
+        policy.timeForLosers = limit.bounded
         return policy
     }
 }
@@ -125,7 +125,7 @@ extension HedgingPolicy {
             delay = duration
         case .custom(let compute):
             guard let duration = compute(request.besideStack, latencies) else { return nil }
-            delay = max(.zero, duration)
+            delay = max(.zero, duration).bounded
         }
         return timeLeft.map { delay < $0 } ?? true ? delay : nil
     }

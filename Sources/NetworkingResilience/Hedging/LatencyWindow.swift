@@ -45,7 +45,8 @@ struct LatencyWindow {
     ///   - isCensored: Whether the attempt ended without a head after this time.
     ///   - now: The current time, in nanoseconds.
     mutating func add(_ latency: Int64, isCensored: Bool, at now: Int64) {
-        let sample = Sample(moment: now, latency: latency, isCensored: isCensored)
+        // A clock that is set back makes the time negative.
+        let sample = Sample(moment: now, latency: max(0, latency), isCensored: isCensored)
         added += 1
         guard samples.count == Self.capacity else {
             samples.append(sample)

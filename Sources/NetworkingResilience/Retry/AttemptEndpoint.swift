@@ -9,6 +9,12 @@ extension HTTPResponseData {
         get { self[metadata: EndpointKey.self] }
         set { self[metadata: EndpointKey.self] = newValue }
     }
+
+    /// The endpoints that the attempts of a `hedged` have used; `nil` without an extra attempt.
+    var endpointVisits: EndpointVisits? {
+        get { self[metadata: EndpointVisitsKey.self] }
+        set { self[metadata: EndpointVisitsKey.self] = newValue }
+    }
 }
 
 extension NetworkingError {
@@ -17,8 +23,18 @@ extension NetworkingError {
         get { self[metadata: EndpointKey.self] }
         set { self[metadata: EndpointKey.self] = newValue }
     }
+
+    /// The endpoints that the attempts of a `hedged` have used; `nil` without an extra attempt.
+    var endpointVisits: EndpointVisits? {
+        get { self[metadata: EndpointVisitsKey.self] }
+        set { self[metadata: EndpointVisitsKey.self] = newValue }
+    }
 }
 
 private enum EndpointKey: ResponseMetadata {
     static let defaultValue: String? = nil
+}
+
+private enum EndpointVisitsKey: ResponseMetadata {
+    static let defaultValue: EndpointVisits? = nil
 }

@@ -79,6 +79,8 @@ extension HTTPRequestData {
 
     /// Lets the next attempt use another endpoint than an attempt that has failed.
     mutating func moveOn(after attempt: Attempt) {
+        guard endpointVisits == nil else { return }
+        endpointVisits = attempt.endpointVisits
         guard endpointVisits == nil, let authority = attempt.endpoint else { return }
         let visits = EndpointVisits()
         visits.note(authority, mayHaveSent: !attempt.showsThatNothingWasSent)
@@ -101,6 +103,14 @@ extension Attempt {
         switch result {
         case .success(let response): response.endpoint
         case .failure(let error): (error as? NetworkingError)?.endpoint
+        }
+    }
+
+    /// The endpoints that the attempt and its extra attempts have used; `nil` if there was no extra attempt.
+    fileprivate var endpointVisits: EndpointVisits? {
+        switch result {
+        case .success(let response): response.endpointVisits
+        case .failure(let error): (error as? NetworkingError)?.endpointVisits
         }
     }
 }

@@ -30,6 +30,7 @@ extension RetryPolicy {
     func isTransient(_ error: NetworkingError) -> Bool {
         switch error.kind.meaning {
         case .unreachable, .interrupted: retriesNetworkFailures
+        case .untrusted: retriesNetworkFailures && error.isHandshakeFailure
         case .answered: error.response.map { statuses.contains($0.status) } ?? false
         // The response of another server, such as a token server, was damaged on the way or came from an intermediary.
         case .unusable: error.wasNotProcessed
@@ -61,7 +62,7 @@ extension Attempt {
     /// could not be renewed.
     var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
-        guard !error.wasNotProcessed else { return true }
+        guard !error.wasNotProcessed, !error.isHandshakeFailure else { return true }
         return error.response == nil && error.kind.meaning == .unreachable
     }
 

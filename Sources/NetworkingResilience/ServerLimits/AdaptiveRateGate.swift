@@ -84,12 +84,6 @@ struct AdaptiveRateGate: RequestGate {
         }
     }
 
-    mutating func shift(by offset: Duration) {
-        filledAt += offset
-        cubic.reducedAt += offset
-        measured = MeasuredRate(rate: measured.rate)
-    }
-
     // MARK: The rate
 
     /// The lowest rate, so that the server is asked again in any case.
@@ -118,7 +112,7 @@ struct AdaptiveRateGate: RequestGate {
     private struct Cubic {
         private var maximum = 0.0
         private var plateau = 0.0
-        var reducedAt = Duration.zero
+        private var reducedAt = Duration.zero
 
         mutating func reduce(_ rate: Double, at now: Duration) -> Double {
             (maximum, reducedAt) = (rate, now)
@@ -134,16 +128,11 @@ struct AdaptiveRateGate: RequestGate {
 
     /// The rate of responses, smoothed over periods of half a second.
     private struct MeasuredRate {
-        private(set) var rate = 0.0
+        private var rate = 0.0
         private var period: Int64?
-
-        var hasStarted: Bool { period != nil }
-
         private var count = 0
 
-        init(rate: Double = 0) {
-            self.rate = rate
-        }
+        var hasStarted: Bool { period != nil }
 
         mutating func count(at now: Duration) -> Double {
             let current = Int64(min(max((now / .milliseconds(500)).rounded(.down), -1e15), 1e15))

@@ -110,6 +110,11 @@ struct FeedbackLimited<Limiter: FeedbackLimiter>: LimitingModifier {
             end(ticket, key, with: response, of: request, on: clock)
             return response
         } catch {
+            // A limit further in has refused the request, so the server does not count it.
+            guard (error as? NetworkingError)?.kind.meaning != .rejected else {
+                limiter.lines.refund(ticket, key, on: clock)
+                throw error
+            }
             end(ticket, key, with: (error as? NetworkingError)?.response, of: request, on: clock)
             throw error
         }
@@ -135,7 +140,7 @@ struct FeedbackLimited<Limiter: FeedbackLimiter>: LimitingModifier {
         on clock: NetworkClock
     ) async throws -> Limiter.Gate.Ticket {
         let start = clock.now
-        let ownLimit = min(maximumWait ?? Self.longestWait, Self.longestWait)
+        let ownLimit = min(maximumWait(of: request) ?? Self.longestWait, Self.longestWait)
         let limit = NetworkEnvironment.current.deadline.map { min(ownLimit, max(.zero, $0 - start)) } ?? ownLimit
         switch limiter.lines.enter(request, key, waitingUpTo: limit, on: clock) {
         case .passed(let ticket): return ticket

@@ -50,7 +50,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         on clock: NetworkClock
     ) -> Decision {
         let (id, priority) = (request.id, request.priority)
-        let (decision, alarm) = withLine(of: key, on: clock) { line, numbers, now -> (Decision, Duration?) in
+        let (decision, alarm) = withLine(of: key, on: clock) { line, numbers, now -> (Decision, LineAlarm?) in
             if line.queue.count == 0 || line.gate.overtakes(id), let ticket = line.gate.pass(id, at: now) {
                 return (.passed(ticket), nil)
             }
@@ -95,13 +95,13 @@ final class GatedLines<Gate: RequestGate>: Sendable {
 
     // MARK: The queue
 
-    private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
-        guard let moment else { return }
+    private func set(_ alarm: LineAlarm?, _ key: String, on clock: NetworkClock) {
+        guard let alarm else { return }
         // The alarm keeps the lines alive until it rings, because requests wait for it.
-        _ = clock.alarm(at: moment) { [self] in
+        _ = clock.alarm(at: clock.now + alarm.wait) { [self] in
             serve(key, on: clock) { line, _ in
                 // Another alarm may have replaced this one.
-                if line.alarm == moment { line.alarm = nil }
+                if line.alarm == alarm.moment { line.alarm = nil }
             }
         }
     }
@@ -112,7 +112,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         on clock: NetworkClock,
         _ change: @Sendable (inout Line, _ now: Duration) -> Void
     ) {
-        let (due, alarm) = withLine(of: key, on: clock) { line, _, now -> ([WaitPlace], Duration?) in
+        let (due, alarm) = withLine(of: key, on: clock) { line, _, now -> ([WaitPlace], LineAlarm?) in
             change(&line, now)
             var due: [WaitPlace] = []
             while let first = line.queue.first(), let id = line.requests[first.number],
@@ -132,7 +132,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         set(alarm, key, on: clock)
     }
 
-    /// Runs a closure with the line of a key, which is moved to the caller's clock first.
+    /// Runs a closure with the line of a key and the current moment of the line.
     ///
     /// A clock may be code of the app, so it is read outside of the lock.
     private func withLine<Result: Sendable>(
@@ -144,18 +144,23 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         while true {
             let now = clock.now
             let (result, other) = state.withLock { [former] state -> (Result?, NetworkClock?) in
-                state.withLine(of: key, on: clock) { line, numbers in
-                    if line.clock !== clock {
-                        guard let former, former.clock === line.clock else { return (nil, line.clock) }
-                        line.gate.shift(by: now - former.now)
-                        (line.clock, line.alarm) = (clock, nil)
-                    }
-                    return (body(&line, &numbers, now), nil)
+                state.withLine(of: key) { line, numbers -> (Result?, NetworkClock?) in
+                    let last = line.time.clock
+                    guard let moment = line.time.moment(at: now, on: clock, former: former) else { return (nil, last) }
+                    // The alarm of another clock may ring too late.
+                    if let last, last !== clock { line.alarm = nil }
+                    return (body(&line, &numbers, moment), nil)
                 }
             }
             if let result { return result }
             if let other { former = (other, other.now) }
         }
+    }
+
+    /// A moment of a line at which requests may be sent, and the time until then.
+    private struct LineAlarm: Sendable {
+        let moment: Duration
+        let wait: Duration
     }
 
     private struct Line {
@@ -165,14 +170,10 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         var requests: [UInt64: HTTPRequestData.ID] = [:]
         /// The tickets of the places whose wait has just ended.
         var tickets: [UInt64: Gate.Ticket] = [:]
-        /// The moment of the next alarm, on ``clock``.
+        /// The moment of the next alarm.
         var alarm: Duration?
-        var clock: NetworkClock
+        var time = SharedTime()
         var lastUse: UInt64 = 0
-
-        init(on clock: NetworkClock) {
-            self.clock = clock
-        }
 
         mutating func use<Result>(_ number: UInt64, _ body: (inout Line) -> Result) -> Result {
             lastUse = number
@@ -183,13 +184,13 @@ final class GatedLines<Gate: RequestGate>: Sendable {
             gate.isUnused && queue.count == 0 && tickets.isEmpty
         }
 
-        /// Returns the moment of the alarm for the next place in the queue, or `nil` if none is needed.
-        mutating func planAlarm(at now: Duration) -> Duration? {
+        /// Returns the alarm for the next place in the queue, or `nil` if none is needed.
+        mutating func planAlarm(at now: Duration) -> LineAlarm? {
             guard queue.first() != nil, let wait = gate.wait(behind: 0, at: now) else { return nil }
             let moment = now + wait
             if let alarm, alarm <= moment { return nil }
             alarm = moment
-            return moment
+            return LineAlarm(moment: moment, wait: wait)
         }
     }
 
@@ -202,12 +203,11 @@ final class GatedLines<Gate: RequestGate>: Sendable {
 
         mutating func withLine<Result>(
             of key: String,
-            on clock: NetworkClock,
             _ body: (inout Line, inout WaitNumbers) -> Result
         ) -> Result {
             uses += 1
             let former = lines[key]?.gate.count ?? 0
-            let result = lines[key, default: Line(on: clock)].use(uses) { body(&$0, &numbers) }
+            let result = lines[key, default: Line()].use(uses) { body(&$0, &numbers) }
             if let line = lines[key] {
                 let isForgotten = line.gate.isEmpty && line.isUnused
                 if isForgotten { lines[key] = nil }

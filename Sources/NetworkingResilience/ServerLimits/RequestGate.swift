@@ -34,7 +34,4 @@ protocol RequestGate: Sendable {
 
     /// Ends a request that was sent; without a report if no response arrived, or one that does not count.
     mutating func end(_ ticket: Ticket, with report: Report?, at now: Duration)
-
-    /// Moves all moments, for a clock that started at another time.
-    mutating func shift(by offset: Duration)
 }

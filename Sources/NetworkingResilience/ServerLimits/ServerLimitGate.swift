@@ -94,6 +94,12 @@ struct ServerLimitGate: RequestGate {
             remaining = max(0, remaining - 1)
         }
 
+        /// Takes back a request that was not sent, unless a later report has replaced the number.
+        mutating func refund(_ request: UInt64) {
+            guard isCurrent, request > number else { return }
+            remaining = min(remaining, (quota ?? .max) - 1) + 1
+        }
+
         /// Starts the next window if its quota is known; returns whether there is one.
         mutating func roll(at now: Duration) -> Bool {
             guard let quota, quota > 0, let length, length > .zero, now < end + length else { return false }
@@ -152,8 +158,8 @@ struct ServerLimitGate: RequestGate {
 
     mutating func refund(_ ticket: Ticket) {
         leave(ticket)
-        for name in windows.keys where windows[name]?.isCurrent == true {
-            windows[name]?.remaining += 1
+        for name in windows.keys {
+            windows[name]?.refund(ticket.number)
         }
     }
 
@@ -177,18 +183,6 @@ struct ServerLimitGate: RequestGate {
             refuse(report, at: now)
         }
         forget()
-    }
-
-    mutating func shift(by offset: Duration) {
-        for name in windows.keys {
-            windows[name]?.reset += offset
-            windows[name]?.opens += offset
-            windows[name]?.next += offset
-        }
-        for name in caps.keys {
-            caps[name]?.end += offset
-        }
-        unanswered = Unanswered()
     }
 
     // MARK: Responses

@@ -5,6 +5,15 @@ protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
     associatedtype Limiter: AnyObject & Sendable
 
     var limiter: Limiter { get }
+    /// The maximum time that a request waits; `nil` for no limit.
+    var maximumWait: Duration? { get }
+}
+
+extension LimitingModifier {
+    /// Returns the maximum time that a request waits: none if it is worth sending only at once.
+    func maximumWait(of request: HTTPRequestData) -> Duration? {
+        request.waitsForPermits ? maximumWait : .zero
+    }
 }
 
 extension HTTPRequestData {
@@ -19,10 +28,10 @@ extension HTTPRequestData {
     }
 }
 
-/// Returns the maximum wait of a limit, which must not be negative.
+/// Returns the maximum wait of a limit, which must not be negative, as a duration that any moment can be added to.
 func checked(maximumWait: Duration?) -> Duration? {
     precondition(maximumWait ?? .zero >= .zero, "maximumWait must not be negative (is \(maximumWait ?? .zero))")
-    return maximumWait
+    return maximumWait?.bounded
 }
 
 extension LimitingModifier {

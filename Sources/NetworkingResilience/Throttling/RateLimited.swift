@@ -100,7 +100,7 @@ struct RateLimited: LimitingModifier {
         let clock = environment.clock
         let start = clock.now
         let key = limiter.key.value(for: request, upstream.principal(for: request))
-        var waitLimit = request.waitsForPermits ? maximumWait : .zero
+        var waitLimit = maximumWait(of: request)
         if let deadline = environment.deadline {
             waitLimit = min(waitLimit ?? .seconds(Int64.max), max(.zero, deadline - start))
         }

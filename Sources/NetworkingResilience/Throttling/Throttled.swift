@@ -129,7 +129,8 @@ struct Throttled: LimitingModifier {
     private func wait(for request: HTTPRequestData, _ host: String?) async throws {
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
-        guard maximumWait != .zero, request.waitsForPermits else { throw tooLong(request) }
+        let maximumWait = self.maximumWait(of: request)
+        guard maximumWait != .zero else { throw tooLong(request) }
         guard let place = limiter.enqueue(request.priority, host) else { throw tooMany(request) }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
@@ -144,13 +145,12 @@ struct Throttled: LimitingModifier {
     }
 
     private func tooLong(_ request: HTTPRequestData) -> NetworkingError {
-        let maximumWait = request.waitsForPermits ? maximumWait ?? .zero : .zero
-        return NetworkingError(
+        NetworkingError(
             .rejected,
             request: request,
             reason:
-                "No permit became free within \(maximumWait.roundedText). Send fewer requests at a time, "
-                + "or raise maximumWait."
+                "No permit became free within \((maximumWait(of: request) ?? .zero).roundedText). Send fewer requests "
+                + "at a time, or raise maximumWait."
         )
     }
 

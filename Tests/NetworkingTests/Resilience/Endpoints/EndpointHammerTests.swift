@@ -11,17 +11,19 @@ struct EndpointHammerTests {
     @Test func attemptsEndAndAtMostHalfIsEjected() async {
         let hammer = Hammer()
         let endpoints = ServerEndpoints("api.example", groups: [["a", "b"], ["c"]])
-        await hammer.run(tasks: 16, rounds: 1_000) { random, _, round in
-            let now = Duration.milliseconds(round * 200)
+        let manual = ManualClock()
+        let clock = NetworkClock.manual(manual)
+        await hammer.run(tasks: 16, rounds: 1_000) { random, _, _ in
+            manual.advance(by: .milliseconds(20))
             let visits = random.once(in: 2) ? EndpointVisits() : nil
             let request = HTTPRequestData(authority: "api.example", path: "a")
             for _ in 0..<3 {
-                let pick = endpoints.pick(after: visits, for: request, at: now, random: random.next()).pick
+                let pick = endpoints.pick(after: visits, for: request, random: random.next(), on: clock).pick
                 guard let pick else { continue }
                 await random.yield(upTo: 2)
                 let outcomes: [EndpointTable.Outcome] = [.success, .failure, .failure, .nothing]
                 let outcome = outcomes.randomElement(using: &random) ?? .success
-                _ = endpoints.end(pick, as: outcome, at: now, jitter: random.next())
+                _ = endpoints.end(pick, as: outcome, jitter: random.next(), on: clock)
                 visits?.end(endpoints.server.members[pick.index], mayHaveSent: outcome != .nothing)
             }
             #expect(endpoints.statuses.filter(\.isEjected).count <= 1, "\(hammer)")
@@ -32,6 +34,7 @@ struct EndpointHammerTests {
     @Test func attemptsOfOneCallNeverShareAnEndpoint() async throws {
         let hammer = Hammer()
         let endpoints = ServerEndpoints("api.example", endpoints: ["a", "b", "c"])
+        let clock = NetworkClock.manual(ManualClock())
         await hammer.run(tasks: 2, rounds: 500) { random, _, _ in
             let visits = EndpointVisits()
             let request = HTTPRequestData(authority: "api.example", path: "a")
@@ -39,7 +42,7 @@ struct EndpointHammerTests {
             let picks = await withTaskGroup(of: Int?.self) { group in
                 for bits in bits {
                     group.addTask {
-                        endpoints.pick(after: visits, for: request, at: .zero, random: bits).pick?.index
+                        endpoints.pick(after: visits, for: request, random: bits, on: clock).pick?.index
                     }
                 }
                 return await group.reduce(into: [Int?]()) { $0.append($1) }

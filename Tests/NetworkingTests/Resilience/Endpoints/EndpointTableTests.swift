@@ -6,8 +6,6 @@ import Testing
 /// The state machine of the endpoints, without a stack.
 @Suite
 struct EndpointTableTests {
-    private typealias Limit = EndpointTable.Limit
-
     /// A table with a clock in seconds, whose picks end in order.
     private struct Run {
         var table: EndpointTable
@@ -84,10 +82,10 @@ struct EndpointTableTests {
             run.send([.failure, .failure, .success], to: 0)
         }
         #expect(run.ejected == [])
-        #expect(run.table.members[0].window.calls == 6)
+        #expect(run.table.members[0].window.total.calls == 6)
         run.now += .seconds(3_600)
         run.send([.success], to: 0)
-        #expect(run.table.members[0].window.calls == 1)
+        #expect(run.table.members[0].window.total.calls == 1)
     }
 
     @Test(arguments: [
@@ -105,7 +103,7 @@ struct EndpointTableTests {
     @Test func ejectionsGrowAndShrinkAgain() {
         var run = Run([1, 1])
         for seconds in [30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 300] {
-            #expect(run.fail(0) == .ejected(0, until: run.now + .seconds(seconds)))
+            #expect(run.fail(0) == .ejected(0, for: .seconds(seconds)))
             run.now += .seconds(seconds)
             let probe = run.pick()
             #expect(probe?.probe != nil)
@@ -113,7 +111,7 @@ struct EndpointTableTests {
         }
         // 11 ejections, and 9 of them are forgotten.
         run.now += .seconds(99)
-        #expect(run.fail(0) == .ejected(0, until: run.now + .seconds(90)))
+        #expect(run.fail(0) == .ejected(0, for: .seconds(90)))
     }
 
     @Test func jitterMakesAnEjectionUpToATenthLonger() {
@@ -122,11 +120,11 @@ struct EndpointTableTests {
         for _ in 0..<5 {
             change = table.end(table.pick(only: 0), as: .failure, at: .zero, jitter: .max)
         }
-        guard case .ejected(0, let end) = change else {
+        guard case .ejected(0, let time) = change else {
             Issue.record("The member is not ejected.")
             return
         }
-        #expect(end > .seconds(32.9) && end <= .seconds(33))
+        #expect(time > .seconds(32.9) && time <= .seconds(33))
     }
 
     // MARK: Probes
@@ -161,7 +159,7 @@ struct EndpointTableTests {
         run.now = .seconds(30)
         let picked = run.pick()
         let probe = try #require(picked)
-        #expect(run.end(probe, .failure) == .ejected(0, until: .seconds(90)))
+        #expect(run.end(probe, .failure) == .ejected(0, for: .seconds(60)))
     }
 
     @Test func probeWithoutAnEndCountsAsFailed() throws {
@@ -173,7 +171,7 @@ struct EndpointTableTests {
         run.now = .seconds(40)
         let (pick, change) = run.table.pick(at: run.now, random: 0)
         #expect(pick?.index == 1)
-        #expect(change == .ejected(0, until: .seconds(100)))
+        #expect(change == .ejected(0, for: .seconds(60)))
         // Its late success does not count.
         #expect(run.end(old, .success) == nil)
         #expect(run.ejected == [0])

@@ -262,5 +262,5 @@ struct ServerEndpointsTests {
 
 private struct InRole: NetworkingModifier {
     let role: StackRole
-    var roles: Set<StackRole> { [role] }
+    var stackPart: StackPart { StackPart(roles: [role]) }
 }

@@ -183,6 +183,39 @@ struct FallbackTests {
         }
     }
 
+    @Test func substituteIsNotStored() async throws {
+        let isDown = Atomic(true)
+        let server = MockTransport { request in
+            isDown.load(ordering: .acquiring)
+                ? .status(.serviceUnavailable) : .ok(Data("server".utf8), headerFields: [.cacheControl: "max-age=60"])
+        }
+        let other = MockTransport { _ in .ok(Data("mirror".utf8), headerFields: [.cacheControl: "max-age=60"]) }
+        let network = server.cached().fallback(to: other)
+        #expect(try await network.data(.lawful).bodyText == "mirror")
+        isDown.store(false, ordering: .releasing)
+        #expect(try await network.data(.lawful).bodyText == "server")
+        #expect(try await network.data(.lawful).bodyText == "server")
+        #expect((server.requests.count, other.requests.count) == (2, 1))
+    }
+
+    @Test func storedResponseIsThatOfTheUserAndOnlyIfItMayBeStored() async throws {
+        let isDown = Atomic(false)
+        let store = TokenStore(Networking.Session(userID: "emily", accessToken: "a"))
+        let server = MockTransport { request in
+            if isDown.load(ordering: .acquiring) { throw NetworkingError(.connection, request: request) }
+            let directive = request.path == "/secret" ? "no-store" : "max-age=60"
+            return .ok(Data("stored".utf8), headerFields: [.cacheControl: directive])
+        }
+        let network = server.authenticated(with: store).server(authority: "a.example").cached()
+            .fallbackToStoredResponse()
+        for path in ["open", "secret"] { _ = try await network.data(HTTPRequestData(path: RequestPath(path))) }
+        isDown.store(true, ordering: .releasing)
+        #expect(try await network.data(HTTPRequestData(path: "open")).bodyText == "stored")
+        await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "secret")) }
+        store.set(Networking.Session(userID: "michael", accessToken: "b"))
+        await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "open")) }
+    }
+
     @Test func withoutACacheNothingIsSentForAStoredResponse() async throws {
         let server = failing(.connection)
         await #expect(throws: NetworkingError.self) { try await server.fallbackToStoredResponse().data(.lawful) }

@@ -38,6 +38,10 @@ struct HedgedDelayTests {
         #expect(window(Array(1...50), censored: Array(repeating: 60, count: 50))?.tail == .nanoseconds(60))
     }
 
+    @Test func clockThatIsSetBackMakesNoLatencyNegative() {
+        #expect(window(Array(-100 ... -1)) == HedgingPolicy.Latencies(median: .zero, tail: .zero))
+    }
+
     @Test func onlyTheLastThousandLatenciesOfTenMinutesCount() {
         var window = LatencyWindow(tail: 0.05)
         for _ in 0..<500 { window.add(1_000, isCensored: false, at: 0) }
