@@ -115,8 +115,9 @@ public struct NetworkingError: Error {
 
     /// Whether a connection failed during the TLS handshake for another reason than a certificate or a pin.
     ///
-    /// The ``kind`` is ``Kind/tls``. A transport sets it if it knows the reason. A circuit breaker counts such a
-    /// failure against the server, and no other one of this kind. `false` by default.
+    /// The ``kind`` is ``Kind/tls``. A transport sets it if it knows the reason. Such a failure counts as a failed
+    /// connection for `retry`, `fallback`, circuit breakers and `server(endpoints:)`, and no other one of this kind.
+    /// `false` by default.
     public var isHandshakeFailure = false
 
     /// Whether the request was not sent because its server is known to fail.
