@@ -56,10 +56,10 @@ extension NetworkingError {
     /// The facts about the circuit that refused the request; `nil` for any other error.
     ///
     /// ```swift
-    /// } catch let error as NetworkingError {
-    ///     if let rejection = error.circuitRejection {
-    ///         print("\(rejection.key) fails with \(rejection.lastFailure?.description ?? "slow calls")")
-    ///     }
+    /// do {
+    ///     _ = try await network.data(.get("users"))
+    /// } catch let error as NetworkingError where error.circuitRejection != nil {
+    ///     print("The server fails, until \(error.retryAfter?.description ?? "a probe succeeds")")
     /// }
     /// ```
     public internal(set) var circuitRejection: CircuitBreaker.Rejection? {
