@@ -26,7 +26,10 @@ struct PassedTimeLimitTests {
     /// The limits that the transport sees inside modifiers that share an exchange, and end only the wait for it.
     ///
     /// The `timeout` of a preset has limits for phases, which end at no moment that is known.
-    private static let limitsOfShared = ["deduplicated(methods:)": "no limit", "standard(_:)": "\(Duration.unlimited)"]
+    private static let limitsOfShared = [
+        "deduplicated(methods:)": "no limit", "hedged(_:), losers may finish": "no limit",
+        "standard(_:)": "\(Duration.unlimited)",
+    ]
 
     private static func isLimited(_ modifier: LawfulModifier) -> Bool {
         let stack = modifier.wrap(AnyNetworkingComponent(SilentTransport()))
@@ -47,7 +50,8 @@ struct PassedTimeLimitTests {
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await eventually("the transport has the request") { !journal.entries.isEmpty }
-        let limit = Self.limitsOfShared[modifier.function] ?? "5.0 seconds"
+        let names = [modifier.testDescription, modifier.function]
+        let limit = names.lazy.compactMap { Self.limitsOfShared[$0] }.first ?? "5.0 seconds"
         try #require(journal.entries == [limit])
         try await clock.waitForSleepers(2)
         clock.advance(by: .seconds(5))
