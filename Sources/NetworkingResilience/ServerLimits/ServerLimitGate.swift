@@ -209,8 +209,8 @@ struct ServerLimitGate: RequestGate {
         let remaining = max(0, min(reported, quota ?? .max) - others)
         if let known, known.number >= ticket.number {
             // Responses to requests that were underway together arrive in any order, so they cannot raise the number.
+            // The number stays that of the report, or an overlap without a gap would never let it rise again.
             windows[name]?.remaining = min(known.remaining, remaining)
-            windows[name]?.number = lastNumber
             return
         }
         let reset = now + time

@@ -161,6 +161,22 @@ struct ServerRateLimiterTests {
         #expect((65...200).contains(transport.requests.count))
     }
 
+    /// Each request is sent before the response to an earlier one, so there is never a moment without requests.
+    @Test func overlappingRequestsLetTheNumberRise() throws {
+        var gate = ServerLimitGate()
+        let first = gate.pass(HTTPRequestData.lawful.id, at: .zero)
+        var underway = try #require(gate.pass(HTTPRequestData.lawful.id, at: .zero))
+        func report(_ remaining: Int) -> ServerLimitGate.Report {
+            .init(limits: [ServerLimit(policy: "d", remaining: remaining, reset: .seconds(3_600))])
+        }
+        gate.end(try #require(first), with: report(3), at: .zero)
+        for _ in 0..<20 {
+            let next = try #require(gate.pass(HTTPRequestData.lawful.id, at: .zero))
+            gate.end(underway, with: report(100), at: .zero)
+            underway = next
+        }
+    }
+
     @Test func concurrentRequestsAreLimited() async throws {
         let gate = MockGate()
         let transport = MockTransport { request in
