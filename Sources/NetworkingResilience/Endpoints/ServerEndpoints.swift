@@ -19,8 +19,9 @@ import NetworkingCore
 /// tenth longer. That number falls by one for each 10 s in service. When an ejection is over, a single request probes
 /// the endpoint: its success ends the ejection, and its failure starts the next one.
 ///
-/// At most half of the endpoints are ejected at a time, and never the last one. If no endpoint works, ejections do not
-/// count until one responds.
+/// At most half of the endpoints are ejected at a time, and never the last one. More are ejected only if no other
+/// endpoint of their group works and one of another group does. If no endpoint works, ejections do not count until one
+/// responds.
 ///
 /// Failures are: no connection, no such host, a failed TLS handshake, a lost connection, a truncated body, an attempt
 /// that timed out, and the statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call,
