@@ -65,6 +65,23 @@ struct ServerRateLimiterTests {
         #expect(transport.requests.suffix(3).map(\.path) == ["/high", "/normal", "/low"])
     }
 
+    @Test func requestsOfLowerPriorityDoNotMakeTheWaitTooLong() async throws {
+        let responses = Locked([limited("\"d\";r=4;t=40", [.rateLimitPolicy: "\"d\";q=100;w=60"])])
+        let transport = MockTransport { _ in responses.withLock { $0.popLast() } ?? .ok() }
+        let network = network(transport, maximumWait: .seconds(25))
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+        let low = (0..<2).map { _ in Task { try await network.data(.lawful.with { $0.priority = .low }) } }
+        try await eventually("the calls wait") { limiter.waiting == 2 }
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful.with { $0.priority = .low }) }
+        let high = Task { try await network.data(.lawful.with { $0.priority = .high }) }
+        try await eventually("the urgent call waits") { limiter.waiting == 3 }
+        clock.advance(by: .seconds(10))
+        #expect(try await high.value.status == .ok)
+        for call in low { call.cancel() }
+        for call in low { _ = try? await call.value }
+    }
+
     @Test func aLaterResponseEndsTheWait() async throws {
         let held = HeldResponse()
         let transport = MockTransport { request in
