@@ -287,6 +287,24 @@ struct ServerRateLimiterTests {
 
     // MARK: Responses
 
+    @Test(arguments: [HTTPResponse.Status.tooManyRequests, .serviceUnavailable])
+    func refusalOfACacheDoesNotCount(status: HTTPResponse.Status) async throws {
+        let adaptive = AdaptiveRateLimiter()
+        for age in ["0", "5"] {
+            let transport = MockTransport { _ in .status(status, headerFields: [.retryAfter: "600", .age: age]) }
+            let network = network(transport, maximumWait: .zero)
+            let key = HTTPRequestData.lawful.with { $0.path = age }
+            let response = HTTPResponseData(request: key, status: status, headerFields: [.retryAfter: "600", .age: age])
+            #expect((limiter.report(on: response) == nil) == (age == "5"))
+            #expect((adaptive.report(on: response) == nil) == (age == "5"))
+            if age == "5" {
+                try await network.data(.lawful)
+                try await network.data(.lawful)
+                #expect(transport.requests.count == 2)
+            }
+        }
+    }
+
     @Test func refusalThatBecameAnErrorCounts() async throws {
         let transport = MockTransport { _ in .status(.tooManyRequests, headerFields: [.retryAfter: "30"]) }
         let network = transport.checkedStatusCode().rateLimited(by: limiter, maximumWait: .zero)
