@@ -211,6 +211,30 @@ struct ServerRateLimiterTests {
         #expect(transport.requests.count == 6)
     }
 
+    @Test func unitOfAPolicyIsRemembered() async throws {
+        let state = "\"size\";r=0;t=60"
+        let first = limited(state, [.rateLimitPolicy: "\"size\";q=9;w=60;qu=\"content-bytes\""])
+        let responses = Locked([first])
+        let transport = MockTransport { _ in responses.withLock { $0.popLast() } ?? limited(state) }
+        let network = network(transport, maximumWait: .zero)
+        for _ in 0..<3 { try await network.data(.lawful) }
+        #expect(transport.requests.count == 3)
+        // A server that names the unit of requests later is limited again.
+        responses.withLock { $0 = [limited(state, [.rateLimitPolicy: "\"size\";q=9;w=60"])] }
+        try await network.data(.lawful)
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+    }
+
+    @Test func numberOfRememberedUnitsIsBounded() throws {
+        var gate = ServerLimitGate()
+        for number in 0..<500 {
+            let ticket = try #require(gate.pass(HTTPRequestData.lawful.id, at: .zero))
+            let limit = ServerLimit(policy: "\(number)", unit: .contentBytes, quota: 9)
+            gate.end(ticket, with: .init(limits: [limit]), at: .zero)
+        }
+        #expect(gate.count == ServerLimitGate.maximumCount)
+    }
+
     @Test func usersDoNotShareAQuota() async throws {
         let transport = MockTransport { _ in limited("\"d\";r=0;t=60") }
         for token in ["amy", "bob"] {
