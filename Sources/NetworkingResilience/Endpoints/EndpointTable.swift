@@ -206,7 +206,9 @@ struct EndpointTable {
 
     /// Whether no other member of a failing member's group works, and one of another group does.
     private func isReplaced(_ index: Int) -> Bool {
-        let working = members.indices.filter { $0 != index && members[$0].ejectedUntil == nil && !members[$0].isFailing }
+        let working = members.indices.filter { other in
+            other != index && members[other].ejectedUntil == nil && !members[other].isFailing
+        }
         guard let group = groups.first(where: { $0.contains(index) }), !working.isEmpty else { return false }
         return !working.contains { group.contains($0) }
     }

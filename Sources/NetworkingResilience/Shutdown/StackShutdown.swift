@@ -136,14 +136,15 @@ public final class StackShutdown: Sendable {
     ) async -> [any Error] {
         let end = Suspension<Void>()
         // A separate task, because code of others may not end when it is cancelled.
-        let task = OwnedTask<Void>.immediate {
-            do {
-                try await operation()
-                end.resume(with: .success(()))
-            } catch {
-                end.resume(with: .failure(error))
+        let task = OwnedTask<Void>
+            .immediate {
+                do {
+                    try await operation()
+                    end.resume(with: .success(()))
+                } catch {
+                    end.resume(with: .failure(error))
+                }
             }
-        }
         do {
             let deadline = WaitDeadline<Void>(clock.now + Self.grace, on: clock, with: .failure(NotClosed()))
             try await end.value(until: nil, or: deadline)

@@ -395,7 +395,7 @@ private final class Closable: ClosableTransport {
 
 /// Waits although its task is cancelled.
 private func never(_ stuck: Suspension<Void>) async {
-    while stuck.isPending { await Task.yield() }
+    _ = try? await Task.detached { try await stuck.value(until: nil) }.value
 }
 
 /// A transport whose shutdown ignores cancellation.
