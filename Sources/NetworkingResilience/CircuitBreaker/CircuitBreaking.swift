@@ -62,9 +62,7 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
 
     init(breaker: CircuitBreaker, over inner: [any NetworkingModifier]) {
         self.breaker = breaker
-        attemptLimits =
-            inner.lazy.compactMap { ($0 as? Timeout)?.limits }
-            .min { $0.untilResponse ?? .unlimited < $1.untilResponse ?? .unlimited } ?? TimeLimits()
+        attemptLimits = TimeLimits(ofAttemptsThrough: inner)
         marksRequests = inner.contains { !$0.stackPart.roles.isDisjoint(with: Self.limitingRoles) }
         noticesWaits = marksRequests && breaker.circuits.policy.slowCalls != nil
     }

@@ -36,16 +36,27 @@ extension NetworkingComponent {
     /// - Parameter endpoints: The endpoints. Several stacks may share them.
     /// - Returns: A component that sends requests to the endpoints.
     public func server(endpoints: ServerEndpoints) -> some NetworkingComponent {
-        modified(EndpointRouted(endpoints: endpoints))
+        modified(EndpointRouted(endpoints: endpoints, over: modifiers))
     }
 }
 
 struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible {
     let endpoints: ServerEndpoints
+    /// The time limits of an attempt, which a probe has too.
+    private let attemptLimits: TimeLimits
+
+    init(endpoints: ServerEndpoints, over inner: [any NetworkingModifier]) {
+        self.endpoints = endpoints
+        attemptLimits = TimeLimits(ofAttemptsThrough: inner)
+    }
 
     func resolve(_ request: inout HTTPRequestData) {
         guard request.serverMutations == .enabled else { return }
         request.setServer(endpoints.server)
+        // An error of the app does not name the endpoint, so the visits of a write are recorded from the first attempt.
+        if !request.mayMoveOn, request.endpointVisits == nil, request.isAddressed(to: endpoints.server) {
+            request.endpointVisits = EndpointVisits()
+        }
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -66,7 +77,13 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
         // Drawn before the lock, because a source may be the app's code.
         let random = environment.random.next()
         let visits = request.endpointVisits
-        let (pick, change) = endpoints.pick(after: visits, for: request, random: random, on: environment.clock)
+        let (pick, change) = endpoints.pick(
+            after: visits,
+            for: request,
+            attemptLimit: attemptLimits.replaced(by: request).untilResponse,
+            random: random,
+            on: environment.clock
+        )
         report(change, of: request)
         guard let pick else { throw noneLeft(request) }
         let authority = endpoints.server.members[pick.index]

@@ -195,11 +195,22 @@ struct EndpointTable {
             if outcome == .success { setFailing(index, false) }
             return nil
         }
-        // At most half of the members, and never the last one.
-        if (ejectedCount + 1) * 2 <= members.count { return eject(index, at: now, jitter: jitter) }
+        // At most half of the members, and never the last one; more only if the next group takes over.
+        if (ejectedCount + 1) * 2 <= members.count || isReplaced(index) {
+            return eject(index, at: now, jitter: jitter)
+        }
         let wasInPanic = isInPanic
         setFailing(index, true)
         return isInPanic && !wasInPanic && members.count > 1 ? .panic : nil
+    }
+
+    /// Whether no other member of a failing member's group works, and one of another group does.
+    private func isReplaced(_ index: Int) -> Bool {
+        let working = members.indices.filter { other in
+            other != index && members[other].ejectedUntil == nil && !members[other].isFailing
+        }
+        guard let group = groups.first(where: { $0.contains(index) }), !working.isEmpty else { return false }
+        return !working.contains { group.contains($0) }
     }
 
     private mutating func setFailing(_ index: Int, _ isFailing: Bool) {

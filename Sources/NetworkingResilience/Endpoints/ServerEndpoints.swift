@@ -19,8 +19,9 @@ import NetworkingCore
 /// tenth longer. That number falls by one for each 10 s in service. When an ejection is over, a single request probes
 /// the endpoint: its success ends the ejection, and its failure starts the next one.
 ///
-/// At most half of the endpoints are ejected at a time, and never the last one. If no endpoint works, ejections do not
-/// count until one responds.
+/// At most half of the endpoints are ejected at a time, and never the last one. More are ejected only if no other
+/// endpoint of their group works and one of another group does. If no endpoint works, ejections do not count until one
+/// responds.
 ///
 /// Failures are: no connection, no such host, a failed TLS handshake, a lost connection, a truncated body, an attempt
 /// that timed out, and the statuses 500, 502, 503 and 504. A device without a network, a certificate, a cancelled call,
@@ -119,6 +120,7 @@ public final class ServerEndpoints: Sendable {
     /// - Parameters:
     ///   - visits: The endpoints that the attempts of the call have used.
     ///   - request: The request of the attempt.
+    ///   - attemptLimit: The time limit of the attempt; `nil` if there is none.
     ///   - random: Random bits.
     ///   - clock: The clock of the caller.
     /// - Returns: The pick, and an ejection because of a probe that has not ended; no pick if each endpoint is in use
@@ -126,10 +128,11 @@ public final class ServerEndpoints: Sendable {
     func pick(
         after visits: EndpointVisits?,
         for request: HTTPRequestData,
+        attemptLimit: Duration?,
         random: UInt64,
         on clock: NetworkClock
     ) -> (pick: EndpointTable.Pick?, change: EndpointTable.Change?) {
-        let probeLimit = max(request.timeout ?? .zero, EndpointHealth.probeLimit)
+        let probeLimit = max(attemptLimit ?? .zero, EndpointHealth.probeLimit)
         guard let visits else {
             return table.withValue(on: clock) { $0.pick(at: $1, probeLimit: probeLimit, random: random) }
         }
@@ -178,7 +181,7 @@ extension HTTPRequestData {
     ///
     /// An idempotent method is not enough: a PUT that arrives late at one endpoint could overwrite a later one at
     /// another.
-    fileprivate var mayMoveOn: Bool {
+    var mayMoveOn: Bool {
         method.isSafe || headerFields.contains(.idempotencyKey)
     }
 }

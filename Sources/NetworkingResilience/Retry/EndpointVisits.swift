@@ -3,7 +3,8 @@ import Synchronization
 
 /// The endpoints that the attempts of one call have used, so that each attempt moves on to another one.
 ///
-/// `retry` sets it on a request before the second attempt. A modifier of yours that sends a request several times at
+/// `retry` sets it on a request before the second attempt, and `server(endpoints:)` on a request that may not be sent to
+/// two endpoints before the first. A modifier of yours that sends a request several times at
 /// once, such as one that hedges, sets it before the first:
 ///
 /// ```swift
@@ -71,7 +72,7 @@ public final class EndpointVisits: Sendable {
 }
 
 extension HTTPRequestData {
-    /// The endpoints that the attempts of the call have used; `nil` before the second attempt of a `retry`.
+    /// The endpoints that the attempts of the call have used; `nil` if none were recorded yet.
     public var endpointVisits: EndpointVisits? {
         get { self[.endpointVisits] }
         set { self[.endpointVisits] = newValue }
@@ -102,7 +103,7 @@ extension Attempt {
     fileprivate var endpoint: String? {
         switch result {
         case .success(let response): response.endpoint
-        case .failure(let error): (error as? NetworkingError)?.endpoint
+        case .failure(let error): (error as? NetworkingError)?.endpoint ?? refusedResponse?.endpoint
         }
     }
 

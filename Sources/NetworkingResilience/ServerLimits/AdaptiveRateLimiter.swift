@@ -36,6 +36,7 @@ extension AdaptiveRateLimiter: FeedbackLimiter {
 
     func report(on response: HTTPResponseData) -> AdaptiveRateGate.Report? {
         if !response.serverLimits.isEmpty { return .limited }
+        guard !response.headerFields.isFromCache else { return nil }
         return statuses.contains(response.status) ? .throttled : .accepted
     }
 

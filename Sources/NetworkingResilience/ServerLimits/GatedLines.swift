@@ -54,7 +54,8 @@ final class GatedLines<Gate: RequestGate>: Sendable {
             if line.queue.count == 0 || line.gate.overtakes(id), let ticket = line.gate.pass(id, at: now) {
                 return (.passed(ticket), nil)
             }
-            let wait = line.gate.wait(behind: line.queue.count, at: now)
+            // Places of a lower priority are served later.
+            let wait = line.gate.wait(behind: line.queue.count(from: priority), at: now)
             guard limit > .zero, wait ?? .zero <= limit else { return (.refused(wait), line.planAlarm(at: now)) }
             let place = line.queue.enter(priority, numbered: &numbers)
             line.requests[place.number] = id

@@ -65,7 +65,7 @@ extension HTTPFields {
     }
 
     /// Whether a cache has sent the response, so that its fields describe another request.
-    private var isFromCache: Bool {
+    var isFromCache: Bool {
         let ages = self[values: .age].flatMap { $0.split(separator: ",") }
         return ages.contains { (DecimalDigits.number($0.trimmed.utf8, limit: .max) ?? 0) > 0 }
             || items(.cacheStatus)?.contains { $0.parameters["hit"] == .boolean(true) } == true

@@ -33,6 +33,8 @@ struct ServerLimitGate: RequestGate {
 
     private var windows: [Name: Window] = [:]
     private var caps: [Name: Cap] = [:]
+    /// The units of the policies that count something else than requests, for responses without `RateLimit-Policy`.
+    private var units: [String: ServerLimit.Unit] = [:]
     private var inFlight = 0
     private var lastNumber: UInt64 = 0
     private var unanswered = Unanswered()
@@ -120,7 +122,7 @@ struct ServerLimitGate: RequestGate {
     // MARK: Requests
 
     var isEmpty: Bool {
-        windows.isEmpty && caps.isEmpty && isUnused && redirected.isEmpty
+        windows.isEmpty && caps.isEmpty && units.isEmpty && isUnused && redirected.isEmpty
     }
 
     var isUnused: Bool {
@@ -128,7 +130,7 @@ struct ServerLimitGate: RequestGate {
     }
 
     var count: Int {
-        windows.count + caps.count + (redirected.isEmpty ? 0 : 1)
+        windows.count + caps.count + units.count + (redirected.isEmpty ? 0 : 1)
     }
 
     func overtakes(_ request: HTTPRequestData.ID) -> Bool {
@@ -195,22 +197,23 @@ struct ServerLimitGate: RequestGate {
         at now: Duration
     ) {
         let name = Name(policy: limit.policy, partition: limit.partition)
-        if limit.unit == .concurrentRequests, let quota = limit.quota {
+        let unit = unit(of: limit)
+        if unit == .concurrentRequests, let quota = limit.quota {
             caps[name] = Cap(limit: max(1, quota), end: now + Self.longestCap)
             windows[name] = nil
         }
         let known = windows[name]
         let length = limit.window ?? known?.length
         let quota = limit.quota ?? known?.quota
-        guard limit.unit == .requests, caps[name] == nil, let reported = limit.remaining,
+        guard unit == .requests, caps[name] == nil, let reported = limit.remaining,
             let time = (report.retryAfter ?? limit.reset ?? length).map({ min($0, Self.longestWindow) })
         else { return }
         // The server has not counted the requests that are still on their way to it.
         let remaining = max(0, min(reported, quota ?? .max) - others)
         if let known, known.number >= ticket.number {
             // Responses to requests that were underway together arrive in any order, so they cannot raise the number.
+            // The number stays that of the report, or an overlap without a gap would never let it rise again.
             windows[name]?.remaining = min(known.remaining, remaining)
-            windows[name]?.number = lastNumber
             return
         }
         let reset = now + time
@@ -223,6 +226,20 @@ struct ServerLimitGate: RequestGate {
             next: min(known?.next ?? .zero, reset),
             number: lastNumber
         )
+    }
+
+    /// Returns what a limit counts, which only the field with the quota says.
+    private mutating func unit(of limit: ServerLimit) -> ServerLimit.Unit {
+        guard limit.quota != nil || limit.unit != .requests else { return units[limit.policy] ?? limit.unit }
+        if limit.unit == .requests {
+            units[limit.policy] = nil
+        } else if units[limit.policy] != nil || units.count < Self.maximumCount {
+            if units.updateValue(limit.unit, forKey: limit.policy) == nil {
+                // The numbers so far were taken for those of requests.
+                windows = windows.filter { $0.key.policy != limit.policy }
+            }
+        }
+        return limit.unit
     }
 
     /// Closes the violated policies, or all of them if the server names none.

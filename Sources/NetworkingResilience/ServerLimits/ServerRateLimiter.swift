@@ -47,7 +47,10 @@ extension ServerRateLimiter: FeedbackLimiter {
     func report(on response: HTTPResponseData) -> ServerLimitGate.Report? {
         let environment = NetworkEnvironment.current
         let limits = read?(response) ?? response.serverLimits
-        let isRefusal = response.status == .tooManyRequests || response.status == .serviceUnavailable
+        // A refusal that a cache has stored was for another request.
+        let isRefusal =
+            (response.status == .tooManyRequests || response.status == .serviceUnavailable)
+            && !response.headerFields.isFromCache
         guard response.status.code >= 200, !limits.isEmpty || isRefusal else { return nil }
         return ServerLimitGate.Report(
             limits: Array(limits.prefix(16)),

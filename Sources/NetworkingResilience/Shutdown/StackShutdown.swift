@@ -62,7 +62,8 @@ public final class StackShutdown: Sendable {
     /// - Parameters:
     ///   - limit: The maximum time that the calls in flight have to end by themselves; zero cancels them at once.
     ///   - close: Closes what the stacks use and do not own, such as a client of the app or a database. It is called
-    ///     once, after the transports are closed, and should end when it is cancelled.
+    ///     once, after the transports are closed, and is cancelled after five seconds. The shutdown does not wait
+    ///     longer for it.
     /// - Precondition: `limit` is not negative.
     public init(within limit: Duration = .seconds(30), closing close: @escaping @Sendable () async throws -> Void = {})
     {
@@ -82,6 +83,9 @@ public final class StackShutdown: Sendable {
     }
 
     /// Refuses new calls, waits for the calls in flight up to the limit, cancels the others, and closes the transports.
+    ///
+    /// Beyond the limit, it waits at most five seconds for the cancelled calls, then five for each transport, and five
+    /// for the closure of the initializer. What takes longer is cancelled, left alone and reported.
     ///
     /// The time is measured on the clock of the current environment. Any number of tasks may call this, also
     /// afterwards: all of them get the report of the one shutdown. A cancelled caller gets `CancellationError` at once.
@@ -125,16 +129,36 @@ public final class StackShutdown: Sendable {
         }
     }
 
-    /// Returns the error of an operation, which is cancelled after the grace period.
+    /// Returns the error of an operation, which is cancelled and left alone after the grace period.
     private func failure(
         on clock: NetworkClock,
         of operation: @escaping @Sendable () async throws -> Void
     ) async -> [any Error] {
+        let end = Suspension<Void>()
+        // A separate task, because code of others may not end when it is cancelled.
+        let task = OwnedTask<Void>
+            .immediate {
+                do {
+                    try await operation()
+                    end.resume(with: .success(()))
+                } catch {
+                    end.resume(with: .failure(error))
+                }
+            }
         do {
-            try await ExchangeLimit(until: clock.now + Self.grace, on: clock).run { try await operation() }
+            let deadline = WaitDeadline<Void>(clock.now + Self.grace, on: clock, with: .failure(NotClosed()))
+            try await end.value(until: nil, or: deadline)
             return []
         } catch {
+            task.cancel()
             return [error]
+        }
+    }
+
+    /// A transport or the closure of the initializer has exceeded the grace period.
+    private struct NotClosed: Error, CustomStringConvertible {
+        var description: String {
+            "A transport or the closure of the shutdown was not closed within \(StackShutdown.grace.roundedText)."
         }
     }
 }

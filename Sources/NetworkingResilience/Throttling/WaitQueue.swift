@@ -111,6 +111,11 @@ struct WaitQueue {
         return place
     }
 
+    /// Returns the number of waiting callers with at least a given priority.
+    func count(from priority: RequestPriority) -> Int {
+        lines[priority.rawValue...].reduce(0) { $0 + $1.count }
+    }
+
     /// Removes and returns the place that is served next.
     mutating func serve() -> WaitPlace? {
         guard let turn = turn() else { return nil }
@@ -208,6 +213,10 @@ struct WaitQueue {
         var places: Deque<WaitPlace> = []
         /// The numbers of the abandoned places that still have entries.
         private var gone: Set<UInt64> = []
+
+        var count: Int {
+            places.count - gone.count
+        }
 
         mutating func leave(_ number: UInt64) -> Bool {
             guard contains(number), gone.insert(number).inserted else { return false }

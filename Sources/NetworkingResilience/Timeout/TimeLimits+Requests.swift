@@ -1,6 +1,13 @@
 import NetworkingCore
 
 extension TimeLimits {
+    /// The shortest limits of an attempt that passes through modifiers; no limits if there is no `timeout`.
+    init(ofAttemptsThrough inner: [any NetworkingModifier]) {
+        self =
+            inner.lazy.compactMap { ($0 as? Timeout)?.limits }
+            .min { $0.untilResponse ?? .unlimited < $1.untilResponse ?? .unlimited } ?? TimeLimits()
+    }
+
     /// Returns the limits for one request.
     ///
     /// Limits of the request itself take precedence.

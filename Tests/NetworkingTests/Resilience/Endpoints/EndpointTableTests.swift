@@ -13,6 +13,10 @@ struct EndpointTableTests {
         var random = RandomSource.seeded(1)
 
         init(_ groups: [Double]...) {
+            self.init(groups)
+        }
+
+        init(_ groups: [[Double]]) {
             table = EndpointTable(groups: groups)
         }
 
@@ -196,6 +200,33 @@ struct EndpointTableTests {
         for pick in early { run.end(pick, .failure) }
         #expect(run.ejected == [])
         #expect(run.table.members[0].consecutiveFailures == 0)
+    }
+
+    @Test(arguments: [[[1.0, 1], [1]], [[1, 1, 1, 1], [1]], [[1], [1, 1], [1]]])
+    func groupThatFailsIsReplacedByTheNext(groups: [[Double]]) {
+        var run = Run(groups)
+        let last = groups.joined().count - 1
+        // Until no attempt is picked for a member that is down.
+        for _ in 0..<200 {
+            guard let pick = run.pick() else { break }
+            run.end(pick, pick.index == last ? .success : .failure)
+        }
+        #expect((0..<50).allSatisfy { _ in run.pick()?.index == last })
+        #expect(!run.table.isInPanic)
+        // Each member of the first group is probed, and returns.
+        run.now = .seconds(400)
+        for index in 0..<groups[0].count {
+            guard let probe = run.pick() else { break }
+            #expect(probe.probe != nil && run.end(probe, .success) == .returned(index))
+        }
+        #expect(run.pick()?.index ?? last < groups[0].count)
+    }
+
+    @Test func membersOfOneGroupAreNotLeftToTheLastThatWorks() {
+        var run = Run([1, 1, 1])
+        _ = run.fail(0)
+        #expect(run.fail(1) == nil)
+        #expect(run.ejected == [0])
     }
 
     // MARK: Panic

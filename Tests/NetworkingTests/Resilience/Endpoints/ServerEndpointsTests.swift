@@ -95,6 +95,32 @@ struct ServerEndpointsTests {
         #expect((sent.first != sent.last) == write.mayMoveOn, "\(sent)")
     }
 
+    private struct ShopError: Error, Decodable {}
+
+    @Test(arguments: [HTTPRequest.Method.put, .get], [0, 1, 2])
+    func errorOfTheAppHidesNoEndpoint(method: HTTPRequest.Method, place: Int) async throws {
+        let transport = MockTransport([.json(text: "{}", status: .serviceUnavailable), .ok()])
+        let inner: any NetworkingComponent =
+            switch place {
+            case 0: transport.checkedStatusCode(as: ShopError.self).server(endpoints: endpoints)
+            case 1: transport.server(endpoints: endpoints).checkedStatusCode(as: ShopError.self)
+            default:
+                transport.modified("Shop") { request, upstream in
+                    let response = try await upstream.send(request)
+                    if response.status != .ok { throw ShopError() }
+                    return response
+                }
+                .server(endpoints: endpoints)
+            }
+        let policy = RetryPolicy.immediate(maximumRetries: 1).deciding { _ in .retryWithBackoff }
+        let network = AnyNetworkingComponent(inner).retry(policy, budget: .unlimited)
+            .environment(\.random, .seeded(7))
+        try await network.data(request.with { $0.method = method })
+        let sent = authorities(transport)
+        #expect(sent.count == 2)
+        if method == .put { #expect(sent.first == sent.last, "\(sent)") }
+    }
+
     @Test func attemptsAtTheSameTimeUseDifferentEndpoints() async throws {
         let gate = HeldResponse()
         let transport = MockTransport { _ in .held(by: gate) }
@@ -132,6 +158,33 @@ struct ServerEndpointsTests {
         #expect(events.events.contains { $0 as? EndpointEvent == .probing("a.example") })
         #expect(events.events.contains { $0 as? EndpointEvent == .returned("a.example") })
         #expect(endpoints.statuses.allSatisfy { !$0.isEjected && $0.inFlight == 0 })
+    }
+
+    @Test(arguments: [true, false])
+    func probeHasTheTimeLimitOfTheStack(limitsHead: Bool) async throws {
+        let held = HeldResponse()
+        let isDown = Locked(true)
+        let transport = MockTransport { request in
+            guard request.authority == "a.example" else { return .ok() }
+            return isDown.value ? .failure(.connection) : .held(by: held)
+        }
+        let limited = AnyNetworkingComponent(
+            limitsHead
+                ? AnyNetworkingComponent(transport.timeout(head: .seconds(60)))
+                : AnyNetworkingComponent(transport.timeout(.seconds(60)))
+        )
+        let network = limited.server(endpoints: endpoints).environment(\.clock, .manual(clock))
+            .environment(\.random, .seeded(1))
+        for _ in 0..<60 { _ = try? await network.data(request) }
+        isDown.withLock { $0 = false }
+        clock.advance(by: .seconds(34))
+        let probe = Task { try await network.data(request) }
+        try await held.waitForRequests()
+        clock.advance(by: .seconds(30))
+        try await network.data(request)
+        held.respond()
+        _ = try await probe.value
+        #expect(endpoints.statuses.allSatisfy { !$0.isEjected })
     }
 
     @Test func stacksShareTheirEndpoints() async throws {

@@ -65,6 +65,23 @@ struct ServerRateLimiterTests {
         #expect(transport.requests.suffix(3).map(\.path) == ["/high", "/normal", "/low"])
     }
 
+    @Test func requestsOfLowerPriorityDoNotMakeTheWaitTooLong() async throws {
+        let responses = Locked([limited("\"d\";r=4;t=40", [.rateLimitPolicy: "\"d\";q=100;w=60"])])
+        let transport = MockTransport { _ in responses.withLock { $0.popLast() } ?? .ok() }
+        let network = network(transport, maximumWait: .seconds(25))
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+        let low = (0..<2).map { _ in Task { try await network.data(.lawful.with { $0.priority = .low }) } }
+        try await eventually("the calls wait") { limiter.waiting == 2 }
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful.with { $0.priority = .low }) }
+        let high = Task { try await network.data(.lawful.with { $0.priority = .high }) }
+        try await eventually("the urgent call waits") { limiter.waiting == 3 }
+        clock.advance(by: .seconds(10))
+        #expect(try await high.value.status == .ok)
+        for call in low { call.cancel() }
+        for call in low { _ = try? await call.value }
+    }
+
     @Test func aLaterResponseEndsTheWait() async throws {
         let held = HeldResponse()
         let transport = MockTransport { request in
@@ -161,6 +178,22 @@ struct ServerRateLimiterTests {
         #expect((65...200).contains(transport.requests.count))
     }
 
+    /// Each request is sent before the response to an earlier one, so there is never a moment without requests.
+    @Test func overlappingRequestsLetTheNumberRise() throws {
+        var gate = ServerLimitGate()
+        let first = gate.pass(HTTPRequestData.lawful.id, at: .zero)
+        var underway = try #require(gate.pass(HTTPRequestData.lawful.id, at: .zero))
+        func report(_ remaining: Int) -> ServerLimitGate.Report {
+            .init(limits: [ServerLimit(policy: "d", remaining: remaining, reset: .seconds(3_600))])
+        }
+        gate.end(try #require(first), with: report(3), at: .zero)
+        for _ in 0..<20 {
+            let next = try #require(gate.pass(HTTPRequestData.lawful.id, at: .zero))
+            gate.end(underway, with: report(100), at: .zero)
+            underway = next
+        }
+    }
+
     @Test func concurrentRequestsAreLimited() async throws {
         let gate = MockGate()
         let transport = MockTransport { request in
@@ -176,6 +209,30 @@ struct ServerRateLimiterTests {
         gate.open()
         for call in calls { _ = try await call.value }
         #expect(transport.requests.count == 6)
+    }
+
+    @Test func unitOfAPolicyIsRemembered() async throws {
+        let state = "\"size\";r=0;t=60"
+        let first = limited(state, [.rateLimitPolicy: "\"size\";q=9;w=60;qu=\"content-bytes\""])
+        let responses = Locked([first])
+        let transport = MockTransport { _ in responses.withLock { $0.popLast() } ?? limited(state) }
+        let network = network(transport, maximumWait: .zero)
+        for _ in 0..<3 { try await network.data(.lawful) }
+        #expect(transport.requests.count == 3)
+        // A server that names the unit of requests later is limited again.
+        responses.withLock { $0 = [limited(state, [.rateLimitPolicy: "\"size\";q=9;w=60"])] }
+        try await network.data(.lawful)
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+    }
+
+    @Test func numberOfRememberedUnitsIsBounded() throws {
+        var gate = ServerLimitGate()
+        for number in 0..<500 {
+            let ticket = try #require(gate.pass(HTTPRequestData.lawful.id, at: .zero))
+            let limit = ServerLimit(policy: "\(number)", unit: .contentBytes, quota: 9)
+            gate.end(ticket, with: .init(limits: [limit]), at: .zero)
+        }
+        #expect(gate.count == ServerLimitGate.maximumCount)
     }
 
     @Test func usersDoNotShareAQuota() async throws {
@@ -253,6 +310,22 @@ struct ServerRateLimiterTests {
     }
 
     // MARK: Responses
+
+    @Test(arguments: [HTTPResponse.Status.tooManyRequests, .serviceUnavailable])
+    func refusalOfACacheDoesNotCount(status: HTTPResponse.Status) async throws {
+        let adaptive = AdaptiveRateLimiter()
+        for age in ["0", "5"] {
+            let fields: HTTPFields = [.retryAfter: "600", .age: age]
+            let response = HTTPResponseData(request: .lawful, status: status, headerFields: fields)
+            #expect((limiter.report(on: response) == nil) == (age == "5"))
+            #expect((adaptive.report(on: response) == nil) == (age == "5"))
+        }
+        let transport = MockTransport { _ in .status(status, headerFields: [.retryAfter: "600", .age: "5"]) }
+        let network = network(transport, maximumWait: .zero)
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+        #expect(transport.requests.count == 2)
+    }
 
     @Test func refusalThatBecameAnErrorCounts() async throws {
         let transport = MockTransport { _ in .status(.tooManyRequests, headerFields: [.retryAfter: "30"]) }

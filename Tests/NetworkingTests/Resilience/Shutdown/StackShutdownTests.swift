@@ -271,6 +271,24 @@ struct StackShutdownTests {
         #expect(try await drain.value.failures.count == 1)
     }
 
+    @Test func drainEndsAlthoughACloseIgnoresItsCancellation() async throws {
+        let stuck = Suspension<Void>()
+        let shutdown = StackShutdown { await never(stuck) }
+        let transport = Stubborn(stuck)
+        let other = Closable()
+        _ = transport.drained(by: shutdown)
+        _ = other.drained(by: shutdown)
+        let drain = draining(shutdown)
+        // The transport, and then the closure.
+        try await clock.advance(by: .seconds(5), afterSleepers: 1)
+        try await clock.advance(by: .seconds(5), afterSleepers: 1)
+        let report = try await drain.value
+        #expect(report.failures.count == 2)
+        #expect(report.failures.allSatisfy { "\($0)".contains("not closed within 5") })
+        #expect(other.shutdowns == 1)
+        stuck.resume(with: .success(()))
+    }
+
     @Test func doesNotRetainTransports() {
         let shutdown = StackShutdown()
         weak var transport: Closable?
@@ -372,5 +390,27 @@ private final class Closable: ClosableTransport {
     func shutdown() async throws {
         journal.note("shut down")
         if fails { throw URLError(.cannotConnectToHost) }
+    }
+}
+
+/// Waits although its task is cancelled.
+private func never(_ stuck: Suspension<Void>) async {
+    _ = try? await Task.detached { try await stuck.value(until: nil) }.value
+}
+
+/// A transport whose shutdown ignores cancellation.
+private final class Stubborn: ClosableTransport {
+    private let stuck: Suspension<Void>
+
+    init(_ stuck: Suspension<Void>) {
+        self.stuck = stuck
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await MockTransport().send(request)
+    }
+
+    func shutdown() async throws {
+        await never(stuck)
     }
 }
