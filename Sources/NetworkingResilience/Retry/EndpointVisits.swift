@@ -3,9 +3,9 @@ import Synchronization
 
 /// The endpoints that the attempts of one call have used, so that each attempt moves on to another one.
 ///
-/// `retry` sets it on a request before the second attempt, and `server(endpoints:)` on a request that may not be sent to
-/// two endpoints before the first. A modifier of yours that sends a request several times at
-/// once, such as one that hedges, sets it before the first:
+/// `retry` sets it on a request before the second attempt, and `server(endpoints:)` before the first on a request that
+/// may not be sent to two endpoints. A modifier of yours that sends a request several times at once, such as one that
+/// hedges, sets it before the first:
 ///
 /// ```swift
 /// request.endpointVisits = request.endpointVisits ?? EndpointVisits()
