@@ -128,7 +128,7 @@ public final class ServerEndpoints: Sendable {
     func pick(
         after visits: EndpointVisits?,
         for request: HTTPRequestData,
-        attemptLimit: Duration?,
+        attemptLimit: Duration? = nil,
         random: UInt64,
         on clock: NetworkClock
     ) -> (pick: EndpointTable.Pick?, change: EndpointTable.Change?) {
