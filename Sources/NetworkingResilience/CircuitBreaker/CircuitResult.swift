@@ -21,8 +21,8 @@ enum CircuitResult: Sendable {
         // A failure is stored, so it must not contain the reason phrase, which is text of any length from the network.
         self =
             switch response.status.code {
-            // A server that redirects a request works, whatever the other server does.
-            case _ where !response.redirects.isEmpty: .success
+            // A server that redirects a request to another one works, whatever the other server does.
+            case _ where response.isOfAnotherServer: .success
             case ..<400: .success
             // The server works, and limits this client.
             case 429: .nothing
@@ -38,10 +38,6 @@ enum CircuitResult: Sendable {
     ///   - error: The error with which sending the request has failed.
     ///   - request: The request.
     init(_ error: any Error, of request: HTTPRequestData) {
-        guard (error as? NetworkingError)?.followsRedirect != true else {
-            self = .success
-            return
-        }
         // An attempt that was cancelled may end with any error.
         guard !(error is CancellationError), !Task.isCancelled, request.exchangeLimit?.isReached != true else {
             self = .nothing
@@ -49,6 +45,10 @@ enum CircuitResult: Sendable {
         }
         guard let error = error as? NetworkingError else {
             self = request.response(of: error).map { CircuitResult($0) } ?? .nothing
+            return
+        }
+        guard !error.followsRedirect || error.request.authorityKey?.text == request.authorityKey?.text else {
+            self = .success
             return
         }
         self = CircuitResult(error, isOffline: request.isOffline)
@@ -113,5 +113,13 @@ extension HTTPRequestData {
     /// Whether the device has no network that could lead to the server.
     fileprivate var isOffline: Bool {
         !isLoopback && NetworkEnvironment.current.connectivity?.status?.isSatisfied == false
+    }
+}
+
+extension HTTPResponseData {
+    /// Whether redirects have led to another server than that of the request.
+    fileprivate var isOfAnotherServer: Bool {
+        guard let first = redirects.first else { return false }
+        return first.request.authorityKey?.text != sentRequest.authorityKey?.text
     }
 }
