@@ -11,6 +11,10 @@ enum CircuitResult: Sendable {
     ///
     /// It does not count, but shows a probe that the server responds.
     case response
+    /// The server refused the request because there are too many of them.
+    ///
+    /// It is a response that does not count, and that decides nothing about a probe.
+    case limited
     /// The request says nothing about the server.
     case nothing
 
@@ -24,8 +28,7 @@ enum CircuitResult: Sendable {
             // A server that redirects a request to another one works, whatever the other server does.
             case _ where response.isOfAnotherServer: .success
             case ..<400: .success
-            // The server works, and limits this client.
-            case 429: .nothing
+            case 429: .limited
             case let code where Self.failures.contains(code):
                 .failure(.status(HTTPResponse.Status(code: code)), retryAfter: response.retryAfter)
             default: .response
@@ -84,14 +87,14 @@ enum CircuitResult: Sendable {
     var isCounted: Bool {
         switch self {
         case .success, .failure: true
-        case .response, .nothing: false
+        case .response, .limited, .nothing: false
         }
     }
 
     /// Whether a response has arrived.
     var isResponse: Bool {
         switch self {
-        case .success, .response, .failure(.status, _): true
+        case .success, .response, .limited, .failure(.status, _): true
         case .failure(.error, _), .nothing: false
         }
     }

@@ -70,6 +70,19 @@ struct CircuitBreakerTests {
         #expect(bench.state == .open)
     }
 
+    @Test func tooManyRequestsEndsARowOfConnectionFailures() async {
+        let bench = CircuitBench()
+        await bench.send(100)
+        for _ in 1...3 {
+            bench.respond(with: .failure(.connection))
+            await bench.send(4)
+            bench.respond(with: .status(.tooManyRequests))
+            await bench.send(1)
+        }
+        #expect(bench.state == .closed)
+        #expect(bench.statistics?.calls == 112)
+    }
+
     @Test func timeoutsAreNoConnectionFailures() async {
         let bench = CircuitBench()
         await bench.send(20)
