@@ -189,7 +189,7 @@ struct Circuit {
         case .failure(let failure, _):
             window.add(calls: isCounted ? 0 : 1, failures: 1)
             lastFailure = failure
-        case .response, .nothing:
+        case .response, .limited, .nothing:
             break
         }
         if result.isResponse {
@@ -237,7 +237,7 @@ struct Circuit {
         case .failure(let failure, let retryAfter):
             lastFailure = failure
             return trip(at: now, retryAfter: retryAfter, numbers: &numbers)
-        case .nothing:
+        case .limited, .nothing:
             // The slot is free for the next request.
             return nil
         }

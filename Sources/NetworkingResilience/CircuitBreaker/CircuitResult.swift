@@ -11,6 +11,10 @@ enum CircuitResult: Sendable {
     ///
     /// It does not count, but shows a probe that the server responds.
     case response
+    /// The server refused the request because there are too many of them.
+    ///
+    /// It is a response that does not count, and that decides nothing about a probe.
+    case limited
     /// The request says nothing about the server.
     case nothing
 
@@ -21,11 +25,10 @@ enum CircuitResult: Sendable {
         // A failure is stored, so it must not contain the reason phrase, which is text of any length from the network.
         self =
             switch response.status.code {
-            // A server that redirects a request works, whatever the other server does.
-            case _ where !response.redirects.isEmpty: .success
+            // A server that redirects a request to another one works, whatever the other server does.
+            case _ where response.isOfAnotherServer: .success
             case ..<400: .success
-            // The server works, and limits this client.
-            case 429: .nothing
+            case 429: .limited
             case let code where Self.failures.contains(code):
                 .failure(.status(HTTPResponse.Status(code: code)), retryAfter: response.retryAfter)
             default: .response
@@ -38,10 +41,6 @@ enum CircuitResult: Sendable {
     ///   - error: The error with which sending the request has failed.
     ///   - request: The request.
     init(_ error: any Error, of request: HTTPRequestData) {
-        guard (error as? NetworkingError)?.followsRedirect != true else {
-            self = .success
-            return
-        }
         // An attempt that was cancelled may end with any error.
         guard !(error is CancellationError), !Task.isCancelled, request.exchangeLimit?.isReached != true else {
             self = .nothing
@@ -49,6 +48,10 @@ enum CircuitResult: Sendable {
         }
         guard let error = error as? NetworkingError else {
             self = request.response(of: error).map { CircuitResult($0) } ?? .nothing
+            return
+        }
+        guard !error.followsRedirect || error.request.authorityKey?.text == request.authorityKey?.text else {
+            self = .success
             return
         }
         self = CircuitResult(error, isOffline: request.isOffline)
@@ -84,14 +87,14 @@ enum CircuitResult: Sendable {
     var isCounted: Bool {
         switch self {
         case .success, .failure: true
-        case .response, .nothing: false
+        case .response, .limited, .nothing: false
         }
     }
 
     /// Whether a response has arrived.
     var isResponse: Bool {
         switch self {
-        case .success, .response, .failure(.status, _): true
+        case .success, .response, .limited, .failure(.status, _): true
         case .failure(.error, _), .nothing: false
         }
     }
@@ -113,5 +116,13 @@ extension HTTPRequestData {
     /// Whether the device has no network that could lead to the server.
     fileprivate var isOffline: Bool {
         !isLoopback && NetworkEnvironment.current.connectivity?.status?.isSatisfied == false
+    }
+}
+
+extension HTTPResponseData {
+    /// Whether redirects have led to another server than that of the request.
+    fileprivate var isOfAnotherServer: Bool {
+        guard let first = redirects.first else { return false }
+        return first.request.authorityKey?.text != sentRequest.authorityKey?.text
     }
 }

@@ -91,6 +91,18 @@ struct CircuitBreakerProbeTests {
 
     // MARK: Probes
 
+    @Test func tooManyRequestsFreesTheSlotOfAProbe() async {
+        let bench = CircuitBench()
+        await bench.open()
+        bench.clock.advance(by: .seconds(5))
+        bench.respond(with: .status(.tooManyRequests))
+        #expect(await bench.send(3) == 3)
+        #expect(bench.state == .halfOpen)
+        bench.respond(with: .ok())
+        #expect(await bench.send(1) == 1)
+        #expect(bench.state == .closed)
+    }
+
     @Test func successfulProbeClosesTheCircuitWithAnEmptyWindow() async {
         let bench = CircuitBench()
         await bench.open()

@@ -436,6 +436,20 @@ struct CircuitBreakerStackTests {
         #expect(bench.statistics?.failures == 0)
     }
 
+    @Test(arguments: [MockResponse.status(.serviceUnavailable), .failure(.connection)])
+    func failureOfTheSameServerAfterARedirectOpensTheCircuit(response: MockResponse) async {
+        let bench = CircuitBench(.init(minimumCalls: 2))
+        bench.transport.on(.get, "/check", .redirect(to: "https://laws.example/page"))
+        bench.transport.on(.get, "/page", response)
+        for _ in 1...5 {
+            _ = await bench.failure()
+        }
+        #expect(bench.state == .open)
+        bench.clock.advance(by: .seconds(60))
+        _ = await bench.failure()
+        #expect(bench.state == .open)
+    }
+
     // MARK: Diagnostics
 
     @Test func wrongPlacesAreReported() {

@@ -70,6 +70,19 @@ struct CircuitBreakerTests {
         #expect(bench.state == .open)
     }
 
+    @Test func tooManyRequestsEndsARowOfConnectionFailures() async {
+        let bench = CircuitBench()
+        await bench.send(100)
+        for _ in 1...3 {
+            bench.respond(with: .failure(.connection))
+            await bench.send(4)
+            bench.respond(with: .status(.tooManyRequests))
+            await bench.send(1)
+        }
+        #expect(bench.state == .closed)
+        #expect(bench.statistics?.calls == 112)
+    }
+
     @Test func timeoutsAreNoConnectionFailures() async {
         let bench = CircuitBench()
         await bench.send(20)
@@ -161,12 +174,28 @@ struct CircuitBreakerTests {
 
     @Test func failureAfterARedirectIsThatOfAnotherServer() async {
         let bench = CircuitBench()
-        var error = NetworkingError(.connection, request: .lawful)
+        let other = HTTPRequestData(scheme: "https", authority: "other.example", path: "/page")
+        var error = NetworkingError(.connection, request: other)
         error.followsRedirect = true
         bench.respond(with: .failure(error))
         await bench.send(20)
         #expect(bench.statistics?.calls == 20)
         #expect(bench.statistics?.failures == 0)
+    }
+
+    @Test func cancellationAfterARedirectSaysNothing() async {
+        let other = HTTPRequestData(scheme: "https", authority: "other.example", path: "/page")
+        var error = NetworkingError(.connection, request: other)
+        error.followsRedirect = true
+        let failure = error
+        let result = await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return CircuitResult(failure, of: .lawful)
+        }.value
+        guard case .nothing = result else {
+            Issue.record("\(result)")
+            return
+        }
     }
 
     @Test func refreshThatFailedIsNoFailureOfTheServer() async {
