@@ -191,7 +191,8 @@ struct CircuitBreakerTests {
         let result = await Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return CircuitResult(failure, of: .lawful)
-        }.value
+        }
+        .value
         guard case .nothing = result else {
             Issue.record("\(result)")
             return
