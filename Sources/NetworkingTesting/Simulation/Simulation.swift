@@ -64,7 +64,7 @@ public struct Simulation: Sendable {
     ///
     /// - Parameters:
     ///   - servers: The servers, by the authority of their requests. A request for another authority fails with
-    ///     ``NetworkingError/Kind/nameResolution``.
+    ///     `nameResolution`.
     ///   - duration: The time in which calls start.
     ///   - seed: The seed; by default another one for each simulation.
     ///   - patience: The time after which a caller cancels its call.
