@@ -473,13 +473,15 @@ struct SignedTests {
     @Test func optionsOfTheSignerAreRead() {
         struct DetailedSigner: RequestSigner {
             let keyID = "key"
-            var stackPart: StackPart { StackPart(options: [.logDetail]) }
+            var stackPart: StackPart { StackPart(roles: [.adaptation], options: [.logDetail]) }
 
             func sign(_ request: inout HTTPRequestData) async throws {}
         }
         var request = HTTPRequestData()
         request.logDetail = .headers
-        #expect(transport.signed(with: DetailedSigner()).diagnostics(for: request) == [])
+        let signed = transport.signed(with: DetailedSigner())
+        #expect(signed.diagnostics(for: request) == [])
+        #expect(signed.modifiers.first?.stackPart.roles == [.signing, .adaptation])
         #expect(transport.signed(with: signer).diagnostics(for: request).count == 1)
     }
 

@@ -22,7 +22,7 @@ extension RequestOption.Storage where Value: Codable {
 
     /// They keep each value that was set, as JSON, and a value that restricts a request does not fall away.
     ///
-    /// - Parameter damaged: The value of a request whose stored value the type does not decode.
+    /// - Parameter damaged: The value if the type does not decode the stored one.
     /// - Returns: The storage.
     public static func always(ifDamaged damaged: Value) -> Self {
         json(damaged: damaged)
@@ -42,7 +42,7 @@ extension RequestOption.Storage where Value: Codable {
     }
 }
 
-/// The options that stored requests keep, which their names alone tell apart.
+/// The stored options by name, the only identity that an option has in a stored request.
 enum StoredOptionNames {
     private static let declarations = Mutex<[String: String]>([:])
 

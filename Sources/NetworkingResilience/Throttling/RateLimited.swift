@@ -110,7 +110,8 @@ struct RateLimited: LimitingModifier {
         case .wait(let place, let duration):
             request.emit(WaitEvent.waiting(.rateLimit, duration))
             defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
-            try await place.permit(for: request) { [limiter] in
+            // No request takes the place of another one, because the queue has no limit.
+            try await place.permit(for: request, displaced: CancellationError()) { [limiter] in
                 limiter.left(place, key, on: clock)
             } giveBack: {
                 limiter.giveBack(place, key, on: clock)

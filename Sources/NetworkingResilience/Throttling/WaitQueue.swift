@@ -23,7 +23,7 @@ struct WaitPlace: Sendable {
     func permit(
         for request: HTTPRequestData,
         or deadline: WaitDeadline<Void>? = nil,
-        displaced refusal: @autoclosure () -> any Error = CancellationError(),
+        displaced refusal: @autoclosure () -> any Error,
         leave: @escaping @Sendable () -> Void,
         giveBack: () -> Void
     ) async throws {

@@ -157,6 +157,29 @@ struct ExchangeLimitTests {
         #expect(journal.entries == ["sent"])
     }
 
+    /// A part that sends a request after a time in which nothing waits, so that no alarm has ended the limit.
+    private struct Busy: UpstreamLimited {
+        let clock: ManualClock
+
+        func send(
+            _ request: HTTPRequestData,
+            upstream: some NetworkingComponent
+        ) async throws -> HTTPResponseData {
+            clock.advance(by: .seconds(6))
+            return try await upstream.send(request)
+        }
+    }
+
+    @Test func noExchangeStartsAfterALimitThatNoAlarmHasEnded() async throws {
+        let journal = Journal()
+        let transport = PromptTransport { request in
+            journal.note("sent")
+            return HTTPResponseData(request: request)
+        }
+        #expect(await errorKind(of: transport.modified(Busy(clock: clock)), within: .seconds(5)) == .timeout)
+        #expect(journal.entries.isEmpty)
+    }
+
     @Test func noHopOfARedirectStartsAfterTheLimit() async throws {
         let journal = Journal()
         let network = PromptTransport.late(clock, journal) { request in

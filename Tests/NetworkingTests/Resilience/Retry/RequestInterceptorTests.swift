@@ -15,6 +15,10 @@ struct RequestInterceptorTests {
         }
     }
 
+    private struct Credentials: RequestInterceptor {
+        var stackPart: StackPart { StackPart(roles: [.authorizationField]) }
+    }
+
     private struct RefreshFailed: Error {}
 
     private struct Deciding: RequestInterceptor {
@@ -34,6 +38,12 @@ struct RequestInterceptorTests {
         let transport = MockTransport([.ok()])
         try await transport.intercepted(by: Stamp(text: "a"), Stamp(text: "b")).data(.lawful)
         #expect(transport.requests.map { $0.headerFields[.accept] } == ["ab"])
+    }
+
+    @Test func rolesOfInterceptorsCount() {
+        let network = MockTransport().intercepted(by: Stamp(text: "a"), Credentials())
+        #expect(network.modifiers.contains { $0.stackPart.roles == [.adaptation, .authorizationField] })
+        #expect(network.cached().diagnostics.contains { $0.message.contains("stores no response") })
     }
 
     @Test func eachAttemptIsAdaptedOnce() async throws {

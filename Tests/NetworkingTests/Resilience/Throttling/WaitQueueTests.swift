@@ -9,7 +9,6 @@ import Testing
 /// The queues of waiting callers in limiters.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WaitQueueTests {
-
     /// A host without requests is forgotten before a cancelled caller has left its queue.
     @Test func lateCancellationRemovesNoOtherCallerOfItsHost() throws {
         let limiter = ConcurrencyLimiter(maxPerHost: 1)
