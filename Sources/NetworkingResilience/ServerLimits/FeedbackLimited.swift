@@ -163,7 +163,8 @@ struct FeedbackLimited<Limiter: FeedbackLimiter>: LimitingModifier {
         // The limits may become stricter during the wait, so it can take longer than expected.
         let deadline = WaitDeadline<Void>(end, on: clock, with: .failure(WaitedTooLong()))
         do {
-            try await place.permit(for: request, or: deadline) {
+            // No request takes the place of another one, because the queue has no limit.
+            try await place.permit(for: request, or: deadline, displaced: CancellationError()) {
                 lines.leave(place, key, on: clock)
             } giveBack: {
                 lines.leave(place, key, on: clock)
