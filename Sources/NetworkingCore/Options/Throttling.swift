@@ -21,9 +21,12 @@ extension HTTPRequestData {
     }
 
     /// Returns a copy of the request that holds a permit of a limiter.
-    package func holdingPermit(of limiter: HeldLimits) -> HTTPRequestData {
+    ///
+    /// - Parameter mark: The instance of the limiter, or the mark of a group of its requests.
+    /// - Returns: The request.
+    package func holdingPermit(of mark: HeldLimits) -> HTTPRequestData {
         var request = self
-        request.heldLimits = heldLimits?.adding(limiter) ?? limiter
+        request.heldLimits = heldLimits?.adding(mark) ?? mark
         return request
     }
 }

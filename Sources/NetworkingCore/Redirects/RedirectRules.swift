@@ -65,7 +65,8 @@ extension HTTPRequestData {
             do {
                 response = try await exchange(hop)
             } catch var error as NetworkingError {
-                error.followsRedirect = true
+                let isSameServer = error.redirect != .anotherServer && hop.authorityKey == authorityKey
+                error.redirect = isSameServer ? .sameServer : .anotherServer
                 throw error
             }
         }

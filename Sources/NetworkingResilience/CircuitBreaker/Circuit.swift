@@ -6,6 +6,8 @@ import NetworkingCore
 /// of the current generation has an effect.
 struct Circuit {
     let key: String
+    /// The mark of the requests that it admits.
+    let mark: HeldLimits
     /// The number of the circuit, which no other circuit has had before.
     let number: UInt64
     private(set) var state = CircuitBreaker.State.closed
@@ -34,8 +36,15 @@ struct Circuit {
         let end: Duration
     }
 
-    init(key: String, _ policy: CircuitBreaker.Policy, numbers: inout CircuitNumbers, at now: Duration) {
+    init(
+        key: String,
+        _ mark: HeldLimits,
+        _ policy: CircuitBreaker.Policy,
+        numbers: inout CircuitNumbers,
+        at now: Duration
+    ) {
         self.key = key
+        self.mark = mark
         self.policy = policy
         number = numbers.next()
         generation = numbers.next()

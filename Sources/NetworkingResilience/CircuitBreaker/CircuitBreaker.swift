@@ -54,8 +54,6 @@ public final class CircuitBreaker: Sendable {
     }
 
     let circuits: Circuits
-    /// The mark of requests that were admitted by a closed circuit.
-    let held: HeldLimits
     /// The mark of probes, which remain admitted while they wait.
     let heldByProbe = HeldLimits()
 
@@ -68,9 +66,7 @@ public final class CircuitBreaker: Sendable {
     ///   1 ms to 1 day.
     public init(_ policy: Policy = .app, key: (@Sendable (HTTPRequestData) -> String)? = nil) {
         policy.check()
-        let circuits = Circuits(policy, key: key)
-        self.circuits = circuits
-        held = HeldLimits { try circuits.confirm($0) }
+        circuits = Circuits(policy, key: key)
     }
 
     /// Refuses all requests, whatever their key, until ``close()`` is called.

@@ -68,7 +68,7 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard !request.holdsPermit(of: breaker.held), !request.holdsPermit(of: breaker.heldByProbe) else {
+        guard !request.holdsPermit(of: breaker.circuits.held), !request.holdsPermit(of: breaker.heldByProbe) else {
             return try await upstream.send(request)
         }
         let circuits = breaker.circuits
@@ -104,7 +104,7 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         if pass.isProbe {
             sent = request.holdingPermit(of: breaker.heldByProbe)
         } else if marksRequests {
-            sent = request.holdingPermit(of: breaker.held)
+            sent = request.holdingPermit(of: pass.mark)
         }
         guard let call else { return sent }
         if noticesWaits {

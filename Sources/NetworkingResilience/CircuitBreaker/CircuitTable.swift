@@ -1,3 +1,5 @@
+import NetworkingCore
+
 /// The circuits of a breaker by key: a bounded number, of which the least recently used make room for new ones.
 struct CircuitTable {
     /// The maximum number of circuits.
@@ -25,6 +27,8 @@ struct CircuitTable {
     struct Pass: Sendable {
         fileprivate let slot: Int
         fileprivate var pass: Circuit.Pass
+        /// The mark of requests that the circuit admits.
+        let mark: HeldLimits
 
         var isProbe: Bool {
             pass.isProbe
@@ -47,14 +51,15 @@ struct CircuitTable {
     mutating func admit(
         _ key: String,
         at now: Duration,
-        probeLimit: Duration
+        probeLimit: Duration,
+        marking mark: (String) -> HeldLimits
     ) -> (admission: Admission, transition: Circuit.Transition?) {
         guard !isIsolated else { return (.rejected(isolation(of: key)), nil) }
-        guard let slot = slot(of: key) ?? addSlot(of: key, at: now) else { return (.admitted(nil), nil) }
+        guard let slot = slot(of: key) ?? addSlot(of: key, at: now, mark) else { return (.admitted(nil), nil) }
         lastSlot = slot
         let (admission, transition) = circuits[slot].admit(at: now, probeLimit: probeLimit, numbers: &numbers)
         return switch admission {
-        case .admitted(let pass): (.admitted(Pass(slot: slot, pass: pass)), transition)
+        case .admitted(let pass): (.admitted(Pass(slot: slot, pass: pass, mark: circuits[slot].mark)), transition)
         case .rejected(let rejection): (.rejected(rejection), transition)
         }
     }
@@ -145,16 +150,16 @@ struct CircuitTable {
     /// Adds a circuit, in place of the least recently used one if there are too many, a closed one if possible.
     ///
     /// - Returns: Its slot; `nil` if no circuit may be removed.
-    private mutating func addSlot(of key: String, at now: Duration) -> Int? {
+    private mutating func addSlot(of key: String, at now: Duration, _ mark: (String) -> HeldLimits) -> Int? {
         guard circuits.count >= Self.limit else {
             slots[key] = circuits.count
-            circuits.append(Circuit(key: key, policy, numbers: &numbers, at: now))
+            circuits.append(Circuit(key: key, mark(key), policy, numbers: &numbers, at: now))
             return circuits.count - 1
         }
         guard let slot = removableSlot(at: now) else { return nil }
         slots[circuits[slot].key] = nil
         slots[key] = slot
-        circuits[slot] = Circuit(key: key, policy, numbers: &numbers, at: now)
+        circuits[slot] = Circuit(key: key, mark(key), policy, numbers: &numbers, at: now)
         return slot
     }
 

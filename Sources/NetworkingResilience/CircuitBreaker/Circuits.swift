@@ -6,6 +6,8 @@ import Synchronization
 /// Clocks, randomness, keys and listeners may be code of the app, so they are used outside of the lock.
 final class Circuits: Sendable {
     let policy: CircuitBreaker.Policy
+    /// The instance of the breaker, of which each circuit has a mark for the requests that it admits.
+    let held = HeldLimits()
     let changes = Broadcast<CircuitBreaker.Change>(buffering: .bufferingNewest(1_000))
     private let customKey: (@Sendable (HTTPRequestData) -> String)?
     private let state: ClockedMutex<CircuitTable>
@@ -39,7 +41,7 @@ final class Circuits: Sendable {
     ) throws -> CircuitTable.Pass? {
         let probeLimit = policy.probeLimit(forAttemptsOf: attemptLimit)
         let (admission, transition) = state.withValue(on: clock) { [changes] table, now in
-            let result = table.admit(key, at: now, probeLimit: probeLimit)
+            let result = table.admit(key, at: now, probeLimit: probeLimit, marking: mark)
             Self.publish(result.transition, key, in: changes)
             return result
         }
@@ -52,9 +54,16 @@ final class Circuits: Sendable {
         }
     }
 
-    /// Throws if the circuit has opened since it admitted a request.
-    func confirm(_ request: HTTPRequestData) throws {
-        let key = key(of: request)
+    /// Creates the mark of the requests that the circuit of a key admits.
+    ///
+    /// It asks again for that key, because a part further in may have given the request another authority.
+    private func mark(of key: String) -> HeldLimits {
+        // A circuit keeps its mark, so the mark must not keep the circuits.
+        HeldLimits(of: held) { [weak self] in try self?.confirm($0, key) }
+    }
+
+    /// Throws if a circuit has opened since it admitted a request.
+    private func confirm(_ request: HTTPRequestData, _ key: String) throws {
         let rejection = state.withValue(on: NetworkEnvironment.current.clock) { table, now in
             table.rejectionAfterWait(key, at: now)
         }

@@ -147,6 +147,20 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
                 .not(
                     "is outside cached or deduplicated, which then know each endpoint as another server. Put it inside."
                 ) { $0.isOutside(.caching) || $0.isOutside(.deduplication) },
+                .notOutside(
+                    .circuitBreaker,
+                    "is outside circuitBreaker, which refuses requests that another endpoint could process. Remove the "
+                        + "circuit breaker, because endpoints that fail are left out without it."
+                ),
+                .not(
+                    "is inside circuitBreaker, which opens for all endpoints when one of them fails. Remove the "
+                        + "circuit breaker, because endpoints that fail are left out without it, or give it a policy "
+                        + "without connectionFailures."
+                ) { place in
+                    place.outer.contains {
+                        ($0 as? CircuitBreaking)?.breaker.circuits.policy.connectionFailures != nil
+                    }
+                },
                 .notInside(
                     .timeout,
                     "is inside timeout, so an endpoint that does not respond is not recognized. Put it outside."

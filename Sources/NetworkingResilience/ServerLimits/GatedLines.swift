@@ -201,6 +201,8 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         private var uses: UInt64 = 0
         /// The number of limits, which decides whether keys are forgotten.
         private var count = 0
+        /// The number of the use before which no search for keys to forget is worthwhile, because all are in use.
+        private var nextSearch: UInt64 = 0
 
         mutating func withLine<Result>(
             of key: String,
@@ -214,7 +216,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
                 if isForgotten { lines[key] = nil }
                 count += (isForgotten ? 0 : line.gate.count) - former
             }
-            if count > GatedLines.maximumCount { forget() }
+            if count > GatedLines.maximumCount, uses >= nextSearch { forget() }
             return result
         }
 
@@ -225,6 +227,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
                 count -= line.gate.count
                 lines[key] = nil
             }
+            nextSearch = count > GatedLines.maximumCount ? uses + UInt64(GatedLines.maximumCount / 8) : 0
         }
     }
 }

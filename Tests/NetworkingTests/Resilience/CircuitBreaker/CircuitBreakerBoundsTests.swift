@@ -54,7 +54,7 @@ struct CircuitBreakerBoundsTests {
         let open = (1...100).map { "open \($0)" }
         for key in open {
             for _ in 1...5 {
-                guard case .admitted(let pass?) = table.admit(key, at: .zero, probeLimit: .seconds(10)).admission
+                guard case .admitted(let pass?) = table.admission(of: key, at: .zero)
                 else {
                     Issue.record("the request is not admitted")
                     return
@@ -63,7 +63,7 @@ struct CircuitBreakerBoundsTests {
             }
         }
         for number in 0..<100_000 {
-            guard case .admitted(let pass?) = table.admit("\(number)", at: .zero, probeLimit: .seconds(10)).admission
+            guard case .admitted(let pass?) = table.admission(of: "\(number)", at: .zero)
             else {
                 Issue.record("the request is not admitted")
                 return
@@ -80,7 +80,7 @@ struct CircuitBreakerBoundsTests {
     @Test func requestsPassUncountedWhileEachCircuitIsOpen() {
         var table = CircuitTable(.init(connectionFailures: 1))
         for number in 0..<1_000 {
-            guard case .admitted(let pass) = table.admit("\(number)", at: .zero, probeLimit: .seconds(10)).admission
+            guard case .admitted(let pass) = table.admission(of: "\(number)", at: .zero)
             else {
                 Issue.record("the request is not admitted")
                 return
@@ -93,7 +93,7 @@ struct CircuitBreakerBoundsTests {
         #expect(table.keys.count == CircuitTable.limit)
         #expect((0..<CircuitTable.limit).allSatisfy { table.state(of: "\($0)", at: .zero) == .open })
         // Open circuits whose time is over make room again.
-        let admission = table.admit("new", at: .seconds(60), probeLimit: .seconds(10)).admission
+        let admission = table.admission(of: "new", at: .seconds(60))
         guard case .admitted(.some) = admission else {
             Issue.record("the request is not counted")
             return
@@ -102,12 +102,12 @@ struct CircuitBreakerBoundsTests {
 
     @Test func resultOfARemovedCircuitHasNoEffectOnItsSuccessor() {
         var table = CircuitTable(.init(connectionFailures: 1))
-        guard case .admitted(let pass?) = table.admit("old", at: .zero, probeLimit: .seconds(10)).admission else {
+        guard case .admitted(let pass?) = table.admission(of: "old", at: .zero) else {
             Issue.record("the request is not admitted")
             return
         }
         for number in 0..<CircuitTable.limit {
-            _ = table.admit("\(number)", at: .seconds(1), probeLimit: .seconds(10))
+            _ = table.admission(of: "\(number)", at: .seconds(1))
         }
         #expect(!table.keys.contains("old"))
         _ = table.record(.failure(.error(.connection)), of: pass, hasHead: false, at: .seconds(1))
@@ -291,5 +291,11 @@ struct CircuitBreakerBoundsTests {
         #expect(statistics.state == .closed, "\(hammer)")
         #expect(statistics.calls == 3, "\(hammer)")
         #expect(statistics.failures == 0, "\(hammer)")
+    }
+}
+
+extension CircuitTable {
+    fileprivate mutating func admission(of key: String, at now: Duration) -> Admission {
+        admit(key, at: now, probeLimit: .seconds(10), marking: { _ in HeldLimits() }).admission
     }
 }

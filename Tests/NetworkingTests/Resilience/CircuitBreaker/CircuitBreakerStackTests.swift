@@ -98,6 +98,26 @@ struct CircuitBreakerStackTests {
         #expect((permits.inFlight, permits.waiting) == (0, 0))
     }
 
+    @Test func requestThatWaitedIsRejectedByItsCircuitAlthoughItsAuthorityHasChanged() async throws {
+        let bench = CircuitBench(.init(minimumCalls: 1, connectionFailures: 1))
+        let permits = ConcurrencyLimiter(max: 1)
+        let network = bench.inEnvironment(
+            bench.transport.throttled(by: permits).server(authority: "laws.example").circuitBreaker(by: bench.breaker)
+        )
+        let (first, second) = (HTTPRequestData(path: "/first"), HTTPRequestData(path: "/second"))
+        let held = HeldResponse()
+        bench.respond(with: .held(by: held))
+        let failing = Task { try await network.data(first) }
+        try await held.waitForRequests()
+        let waiting = Task { try await network.data(second) }
+        try await eventually("the second request waits") { permits.waiting == 1 }
+        held.fail(NetworkingError(.connection, request: first))
+        _ = try? await failing.value
+        let error = await #expect(throws: NetworkingError.self) { try await waiting.value }
+        #expect(error?.circuitRejection?.state == .open)
+        #expect(bench.transport.requests.count == 1)
+    }
+
     @Test(arguments: [0, 1])
     func eachBreakerIsAskedAgainAfterAWait(isolated: Int) async throws {
         let bench = CircuitBench()
@@ -448,6 +468,17 @@ struct CircuitBreakerStackTests {
         bench.clock.advance(by: .seconds(60))
         _ = await bench.failure()
         #expect(bench.state == .open)
+    }
+
+    @Test func failureAfterARedirectWithinTheServerCountsInABreakerThatDoesNotKnowTheServerYet() async {
+        let bench = CircuitBench()
+        let network = bench.inEnvironment(
+            bench.transport.server(authority: "laws.example").circuitBreaker(by: bench.breaker)
+        )
+        bench.transport.on(.get, "/check", .redirect(to: "https://laws.example/page"))
+        bench.transport.on(.get, "/page", .failure(.connection))
+        _ = try? await network.data(HTTPRequestData(path: "/check"))
+        #expect(bench.breaker.statistics(of: "")?.failures == 1)
     }
 
     // MARK: Diagnostics

@@ -176,7 +176,7 @@ struct CircuitBreakerTests {
         let bench = CircuitBench()
         let other = HTTPRequestData(scheme: "https", authority: "other.example", path: "/page")
         var error = NetworkingError(.connection, request: other)
-        error.followsRedirect = true
+        error.redirect = .anotherServer
         bench.respond(with: .failure(error))
         await bench.send(20)
         #expect(bench.statistics?.calls == 20)
@@ -186,7 +186,7 @@ struct CircuitBreakerTests {
     @Test func cancellationAfterARedirectSaysNothing() async {
         let other = HTTPRequestData(scheme: "https", authority: "other.example", path: "/page")
         var error = NetworkingError(.connection, request: other)
-        error.followsRedirect = true
+        error.redirect = .anotherServer
         let failure = error
         let result = await Task {
             withUnsafeCurrentTask { $0?.cancel() }
