@@ -67,8 +67,27 @@ extension HTTPRequestData {
         over upstream: some NetworkingComponent,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
-        guard !isHandled(.redirects) else { return try await exchange(self) }
-        var request = self
+        try await takingOverRedirects(for: principal, holding: nil, over: upstream, exchange)
+    }
+
+    /// Makes each hop a separate exchange, and marks it with a permit.
+    ///
+    /// - Parameters:
+    ///   - principal: Returns the principal for a hop.
+    ///   - mark: The mark of the permit; `nil` for none.
+    ///   - upstream: The component that makes the exchanges.
+    ///   - exchange: Makes an exchange in which the transport follows no redirects.
+    /// - Returns: The last response.
+    /// - Throws: The error of an exchange, or of the redirect policy.
+    package func takingOverRedirects(
+        for principal: ((HTTPRequestData) -> Principal?)?,
+        holding mark: HeldLimits?,
+        over upstream: some NetworkingComponent,
+        _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        // Both changes together, because the first one copies what the stack has added to the request.
+        var request = mark.map { holdingPermit(of: $0) } ?? self
+        guard !request.isHandled(.redirects) else { return try await exchange(request) }
         request.handle(.redirects)
         return try await request.followingRedirects(
             for: principal,

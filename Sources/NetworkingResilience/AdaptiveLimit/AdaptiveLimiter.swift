@@ -152,3 +152,5 @@ extension AdaptiveLimiter: CustomStringConvertible {
         "\(range)"
     }
 }
+
+extension AdaptiveLimiter: RequestLimiter {}

@@ -58,15 +58,9 @@ struct AdaptiveLimiting: LimitingModifier {
     let limiter: AdaptiveLimiter
     let maximumWait: Duration?
 
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
-        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
-    }
+    var limitsEachHop: Bool { true }
 
-    private func exchange(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> HTTPResponseData {
+    func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let environment = NetworkEnvironment.current
         let clock = environment.clock
         let key = request.authorityKey?.text ?? ""
@@ -105,7 +99,7 @@ struct AdaptiveLimiting: LimitingModifier {
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         defer { limiter.giveBack(key, on: clock) }
-        var sent = request.holdingPermit(of: limiter.held)
+        var sent = request
         let watch = permit.isMeasured ? HeadWatch(clock) : nil
         let start = watch == nil ? 0 : clock.nanoseconds
         if let watch {
@@ -133,7 +127,7 @@ struct AdaptiveLimiting: LimitingModifier {
     ) async throws -> HTTPResponseData {
         let hold = AdaptiveHold { [limiter] in limiter.giveBack(key, on: clock) }
         defer { hold.giveBack() }
-        var sent = request.holdingPermit(of: limiter.held)
+        var sent = request
         let start = clock.now
         @Sendable func add(_ status: Int) {
             let sample = Gradient.Sample(status: status, permit.isMeasured ? clock.now - start : nil)

@@ -67,11 +67,10 @@ extension NetworkingComponent {
 }
 
 /// A limiter that learns from responses.
-protocol FeedbackLimiter: AnyObject, Sendable, CustomStringConvertible {
+protocol FeedbackLimiter: RequestLimiter, CustomStringConvertible {
     associatedtype Gate: RequestGate
 
     var lines: GatedLines<Gate> { get }
-    var held: HeldLimits { get }
 
     /// The reason of a refusal.
     var limitation: String { get }
@@ -93,20 +92,14 @@ struct FeedbackLimited<Limiter: FeedbackLimiter>: LimitingModifier {
     let limiter: Limiter
     let maximumWait: Duration?
 
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
-        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
-    }
+    var limitsEachHop: Bool { true }
 
-    private func exchange(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> HTTPResponseData {
+    func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let clock = NetworkEnvironment.current.clock
         let key = limiter.key(for: request, upstream.principal(for: request))
         let ticket = try await ticket(for: request, key, on: clock)
         do {
-            let response = try await upstream.send(request.holdingPermit(of: limiter.held))
+            let response = try await upstream.send(request)
             end(ticket, key, with: response, of: request, on: clock)
             return response
         } catch {

@@ -157,3 +157,5 @@ extension ConcurrencyLimiter: CustomStringConvertible {
         "\(isPerHost ? "maxPerHost" : "max"): \(limit)" + (queue == .max ? "" : ", queue: \(queue)")
     }
 }
+
+extension ConcurrencyLimiter: RequestLimiter {}

@@ -1,30 +1,47 @@
 import NetworkingCore
 
+/// An object that gives permits to the requests of the stacks that share it.
+protocol RequestLimiter: AnyObject, Sendable {
+    /// The mark of the requests that hold a permit.
+    var held: HeldLimits { get }
+}
+
 /// A modifier that limits requests with a limiter that several stacks may share.
 protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
-    associatedtype Limiter: AnyObject & Sendable
+    associatedtype Limiter: RequestLimiter
 
     var limiter: Limiter { get }
     /// The maximum time that a request waits; `nil` for no limit.
     var maximumWait: Duration? { get }
+    /// Whether each hop of a redirect needs a permit of its own, because its server may have another limit.
+    var limitsEachHop: Bool { get }
+
+    /// Waits for a permit, and makes an exchange with it.
+    ///
+    /// - Parameters:
+    ///   - request: The request, which already has the mark of the limiter.
+    ///   - upstream: The component that makes the exchange.
+    /// - Returns: The response.
+    func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
 }
 
 extension LimitingModifier {
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
+        guard limitsEachHop else {
+            return try await exchange(request.holdingPermit(of: limiter.held), upstream: upstream)
+        }
+        // A transport would follow a redirect within one exchange, under the limit of the first host.
+        return try await request.takingOverRedirects(
+            for: { upstream.principal(for: $0) },
+            holding: limiter.held,
+            over: upstream
+        ) { try await exchange($0, upstream: upstream) }
+    }
+
     /// Returns the maximum time that a request waits: none if it is worth sending only at once.
     func maximumWait(of request: HTTPRequestData) -> Duration? {
         request.waitsForPermits ? maximumWait : .zero
-    }
-}
-
-extension HTTPRequestData {
-    /// Makes each hop of a redirect a separate exchange, for limits that may apply to the hops separately.
-    ///
-    /// A transport would follow the redirect within one exchange, under the limit of the first host.
-    func exchangingHops(
-        over upstream: some NetworkingComponent,
-        _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
-    ) async throws -> HTTPResponseData {
-        try await takingOverRedirects(for: { upstream.principal(for: $0) }, over: upstream, exchange)
     }
 }
 

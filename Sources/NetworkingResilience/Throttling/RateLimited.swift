@@ -86,16 +86,11 @@ struct RateLimited: LimitingModifier {
     let limiter: RateLimiter
     let maximumWait: Duration?
 
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
-        guard limiter.key.mayDifferByHop else { return try await exchange(request, upstream: upstream) }
-        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
+    var limitsEachHop: Bool {
+        limiter.key.mayDifferByHop
     }
 
-    private func exchange(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> HTTPResponseData {
+    func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let environment = NetworkEnvironment.current
         let clock = environment.clock
         let start = clock.now
@@ -134,7 +129,7 @@ struct RateLimited: LimitingModifier {
                     + "allows at once. Lower its rateLimitWeight, or raise the burst of the limit."
             )
         }
-        return try await upstream.send(request.holdingPermit(of: limiter.held))
+        return try await upstream.send(request)
     }
 
     var stackPart: StackPart {

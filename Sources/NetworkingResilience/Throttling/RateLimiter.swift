@@ -374,3 +374,5 @@ extension RateLimiter: CustomStringConvertible {
         "\(count) per \(period), burst: \(burst)"
     }
 }
+
+extension RateLimiter: RequestLimiter {}

@@ -85,16 +85,11 @@ struct Throttled: LimitingModifier {
     let limiter: ConcurrencyLimiter
     let maximumWait: Duration?
 
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
-        guard limiter.isPerHost else { return try await exchange(request, upstream: upstream) }
-        return try await request.exchangingHops(over: upstream) { try await exchange($0, upstream: upstream) }
+    var limitsEachHop: Bool {
+        limiter.isPerHost
     }
 
-    private func exchange(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> HTTPResponseData {
+    func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let host = limiter.key(for: request)
         if !limiter.takeIfFree(host) {
             try await wait(for: request, host)
@@ -103,7 +98,7 @@ struct Throttled: LimitingModifier {
             return try await sendToReader(request, upstream: upstream, releasing: host)
         }
         defer { limiter.giveBack(host) }
-        return try await upstream.send(request.holdingPermit(of: limiter.held))
+        return try await upstream.send(request)
     }
 
     /// Sends a request with a reader-paced sink, and releases its permit when the head has arrived.
@@ -114,7 +109,7 @@ struct Throttled: LimitingModifier {
     ) async throws -> HTTPResponseData {
         let hold = PermitHold(limiter: limiter, host: host)
         defer { hold.giveBack() }
-        var request = request.holdingPermit(of: limiter.held)
+        var request = request
         // The reader may take any amount of time, and other requests must not wait for it.
         request.sink = request.sink.map { sink in
             ObservedSink(sink: sink) { decision in
