@@ -42,6 +42,11 @@ public struct NetworkClock: Sendable {
         engine.isSystem
     }
 
+    /// The identity of the clock, for comparisons that copy no clock.
+    package var id: ObjectIdentifier {
+        ObjectIdentifier(engine)
+    }
+
     /// Whether two values are the same clock, so that their moments can be compared.
     package static func === (lhs: NetworkClock, rhs: NetworkClock) -> Bool {
         lhs.engine === rhs.engine
@@ -151,6 +156,9 @@ package protocol AlarmOwner: AnyObject, Sendable {
 private final class ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
     let isSystem = Source.self == ContinuousClock.self
     private let clock: Source
+    /// The start in nanoseconds, if this is the system's clock.
+    // Read before `epoch`, so that the time is not behind that of the clock on which `sleep(until:tolerance:)` waits.
+    private let start = SystemTime.nanoseconds
     private let epoch: Source.Instant
     private let currentDate: @Sendable () -> Date
     private let alarms: AlarmHeap
@@ -167,7 +175,11 @@ private final class ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
     }
 
     var now: Duration {
-        epoch.duration(to: clock.now)
+        isSystem ? .nanoseconds(SystemTime.nanoseconds - start) : epoch.duration(to: clock.now)
+    }
+
+    var nanoseconds: Int64 {
+        isSystem ? SystemTime.nanoseconds - start : now.nanoseconds
     }
 
     var date: Date {

@@ -7,18 +7,15 @@ import Synchronization
 /// therefore costs only two readings of the clock.
 final class CallRecorder: CallRecording {
     let clock: NetworkClock
-    /// Whether the clock is the system's, which is read directly: a call through the clock would double the overhead.
-    private let isSystem: Bool
     private let log: Mutex<CallLog>
 
     init(on clock: NetworkClock) {
         self.clock = clock
-        isSystem = clock.isSystem
-        log = Mutex(CallLog(start: isSystem ? SystemTime.nanoseconds : clock.nanoseconds))
+        log = Mutex(CallLog(start: clock.nanoseconds))
     }
 
     private var now: Int64 {
-        isSystem ? SystemTime.nanoseconds : clock.nanoseconds
+        clock.nanoseconds
     }
 
     /// Records that a component of the stack receives the request.

@@ -29,16 +29,12 @@ final class ClockedMutex<Value: Sendable>: Sendable {
         var former: (clock: NetworkClock, now: Duration)?
         while true {
             let now = clock.now
-            let access = state.withLock { [former] state -> Access<Result> in
-                guard let moment = state.time.moment(at: now, on: clock, former: former) else {
-                    return .other(state.time.clock ?? clock)
-                }
-                return .completed(body(&state.value, moment))
+            let result = state.withLock { [former] state -> Result? in
+                state.time.moment(at: now, on: clock, former: former).map { body(&state.value, $0) }
             }
-            switch access {
-            case .completed(let result): return result
-            case .other(let clock): former = (clock, clock.now)
-            }
+            if let result { return result }
+            // The value is on another clock, which must be read first.
+            former = state.withLock { $0.time.clock }.map { ($0, $0.now) }
         }
     }
 
@@ -46,11 +42,4 @@ final class ClockedMutex<Value: Sendable>: Sendable {
     func withLatest<Result: Sendable>(_ body: @Sendable (inout Value, Duration) -> Result) -> Result {
         state.withLock { body(&$0.value, $0.time.latest) }
     }
-}
-
-/// The result of an access to the value of a ``ClockedMutex``.
-private enum Access<Result: Sendable>: Sendable {
-    case completed(Result)
-    /// The value is on another clock, which must be read first.
-    case other(NetworkClock)
 }

@@ -6,6 +6,8 @@ import NetworkingCore
 struct SharedTime {
     /// The clock of the stack that used the object last; `nil` before the first use.
     private(set) var clock: NetworkClock?
+    /// The identity of the clock.
+    private var clockID: ObjectIdentifier?
     /// The offset from the moments of the clock to those of the object.
     private var offset = Duration.zero
     /// The latest moment so far.
@@ -26,15 +28,15 @@ struct SharedTime {
         on clock: NetworkClock,
         former: (clock: NetworkClock, now: Duration)?
     ) -> Duration? {
-        if let last = self.clock {
-            if last !== clock {
+        if clockID != clock.id {
+            if let last = self.clock {
                 guard let former, former.clock === last else { return nil }
                 offset += former.now - now
-                self.clock = clock
+            } else {
+                offset = .zero - now
             }
-        } else {
             self.clock = clock
-            offset = .zero - now
+            clockID = clock.id
         }
         let moment = now + offset
         if moment + Self.tolerance < latest {

@@ -118,6 +118,16 @@ struct Circuit {
         return (.admitted(pass), transition)
     }
 
+    /// Admits a request if the circuit is closed and the time of a call does not matter, as for most requests.
+    ///
+    /// - Returns: The pass; `nil` if ``admit(at:probeLimit:numbers:)`` has to decide.
+    mutating func admitWhileClosed(at now: Duration, numbers: inout CircuitNumbers) -> Pass? {
+        guard state == .closed, policy.slowCalls == nil else { return nil }
+        lastUse = numbers.next()
+        window.advance(to: now)
+        return Pass(circuit: number, generation: generation, probe: 0, call: nil, start: now)
+    }
+
     /// Returns the rejection of a request that was admitted while the circuit was closed and has waited since; `nil` if
     /// the circuit is closed.
     func rejectionAfterWait(at now: Duration) -> CircuitBreaker.Rejection? {

@@ -74,8 +74,7 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         let circuits = breaker.circuits
         let clock = NetworkEnvironment.current.clock
         let key = circuits.key(of: request)
-        let limit = attemptLimits.replaced(by: request).untilResponse
-        guard let pass = try circuits.admit(request, key, attemptLimit: limit, on: clock) else {
+        guard let pass = try circuits.admit(request, key, attemptLimits, on: clock) else {
             return try await upstream.send(request)
         }
         let hasMore = noticesWaits || request.sink != nil

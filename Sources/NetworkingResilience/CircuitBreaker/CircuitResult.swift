@@ -25,9 +25,9 @@ enum CircuitResult: Sendable {
         // A failure is stored, so it must not contain the reason phrase, which is text of any length from the network.
         self =
             switch response.status.code {
+            case ..<400: .success
             // A server that redirects a request to another one works, whatever the other server does.
             case _ where response.isOfAnotherServer: .success
-            case ..<400: .success
             case 429: .limited
             case let code where Self.failures.contains(code):
                 .failure(.status(HTTPResponse.Status(code: code)), retryAfter: response.retryAfter)

@@ -64,6 +64,15 @@ struct CircuitTable {
         }
     }
 
+    /// Admits a request of a known key if its circuit is closed; see ``Circuit/admitWhileClosed(at:numbers:)``.
+    mutating func admitWhileClosed(_ key: String, at now: Duration) -> Pass? {
+        guard !isIsolated, let slot = slot(of: key),
+            let pass = circuits[slot].admitWhileClosed(at: now, numbers: &numbers)
+        else { return nil }
+        lastSlot = slot
+        return Pass(slot: slot, pass: pass, mark: circuits[slot].mark)
+    }
+
     /// Returns the rejection of a request that has waited since it was admitted; `nil` if it may still be sent.
     func rejectionAfterWait(_ key: String, at now: Duration) -> CircuitBreaker.Rejection? {
         isIsolated ? isolation(of: key) : slot(of: key).flatMap { circuits[$0].rejectionAfterWait(at: now) }

@@ -36,10 +36,11 @@ final class Circuits: Sendable {
     func admit(
         _ request: HTTPRequestData,
         _ key: String,
-        attemptLimit: Duration?,
+        _ attemptLimits: TimeLimits,
         on clock: NetworkClock
     ) throws -> CircuitTable.Pass? {
-        let probeLimit = policy.probeLimit(forAttemptsOf: attemptLimit)
+        if let pass = state.withValue(on: clock, { $0.admitWhileClosed(key, at: $1) }) { return pass }
+        let probeLimit = policy.probeLimit(forAttemptsOf: attemptLimits.replaced(by: request).untilResponse)
         let (admission, transition) = state.withValue(on: clock) { [changes] table, now in
             let result = table.admit(key, at: now, probeLimit: probeLimit, marking: mark)
             Self.publish(result.transition, key, in: changes)

@@ -17,9 +17,14 @@ extension HTTPResponseData {
         return response
     }
 
+    private static let fieldsWithURLs: [HTTPField.Name] = [.location, .contentLocation, .link]
+
     /// Replaces the endpoint in the fields that contain URLs of its server.
     private mutating func renameServer(from endpoint: String, to request: HTTPRequestData) {
-        guard let authority = request.authority, authority != endpoint else { return }
+        // Few responses have any of the fields.
+        guard headerFields.contains(where: { Self.fieldsWithURLs.contains($0.name) }),
+            let authority = request.authority, authority != endpoint
+        else { return }
         let isPlain = request.scheme == "http"
         let origin = (scheme: isPlain ? "http" : "https", key: AuthorityKey(endpoint, isPlain: isPlain))
         for name in [HTTPField.Name.location, .contentLocation] {

@@ -28,8 +28,8 @@ public final class AdaptiveRateLimiter: Sendable {
 }
 
 extension AdaptiveRateLimiter: FeedbackLimiter {
-    func key(for request: HTTPRequestData, _ principal: Principal?) -> String {
-        "\(request.scheme ?? "") \(request.authorityKey?.text ?? "")"
+    func key(for request: HTTPRequestData, _ principal: Principal?) -> LineKey {
+        LineKey(of: request)
     }
 
     var limitation: String { "The rate that the server accepts is reached" }

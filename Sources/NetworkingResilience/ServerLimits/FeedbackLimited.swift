@@ -37,7 +37,7 @@ extension NetworkingComponent {
         by limiter: ServerRateLimiter,
         maximumWait: Duration? = nil
     ) -> some NetworkingComponent {
-        modified(FeedbackLimited(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
+        modified(ServerRateLimited(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
     }
 
     /// Limits the rate of requests to the one that the server accepts, if it refuses requests because of too many.
@@ -62,7 +62,7 @@ extension NetworkingComponent {
         by limiter: AdaptiveRateLimiter,
         maximumWait: Duration? = nil
     ) -> some NetworkingComponent {
-        modified(FeedbackLimited(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
+        modified(AdaptiveRateLimited(limiter: limiter, maximumWait: checked(maximumWait: maximumWait)))
     }
 }
 
@@ -76,7 +76,7 @@ protocol FeedbackLimiter: RequestLimiter, CustomStringConvertible {
     var limitation: String { get }
 
     /// Returns the key of the gate that a request passes.
-    func key(for request: HTTPRequestData, _ principal: Principal?) -> String
+    func key(for request: HTTPRequestData, _ principal: Principal?) -> LineKey
 
     /// Returns the facts of a response; `nil` if it changes nothing.
     func report(on response: HTTPResponseData) -> Gate.Report?
@@ -85,55 +85,95 @@ protocol FeedbackLimiter: RequestLimiter, CustomStringConvertible {
     func event(for report: Gate.Report) -> (any NetworkEvent)?
 }
 
-struct FeedbackLimited<Limiter: FeedbackLimiter>: LimitingModifier {
-    /// The wait beyond which a request is refused in any case.
-    private static var longestWait: Duration { .seconds(3_600) }
+/// A modifier with a limiter that learns from responses.
+///
+/// The two modifiers are types of their own, because code that is generic in the limiter takes ten times as long.
+protocol FeedbackLimiting: LimitingModifier where Limiter: FeedbackLimiter {}
 
-    let limiter: Limiter
+struct ServerRateLimited: FeedbackLimiting {
+    let limiter: ServerRateLimiter
     let maximumWait: Duration?
 
-    var limitsEachHop: Bool { true }
-
     func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let clock = NetworkEnvironment.current.clock
-        let key = limiter.key(for: request, upstream.principal(for: request))
-        let ticket = try await ticket(for: request, key, on: clock)
+        let permit = try await permit(for: request, upstream.principal(for: request))
         do {
             let response = try await upstream.send(request)
-            end(ticket, key, with: response, of: request, on: clock)
+            end(permit, with: response, of: request)
             return response
         } catch {
-            // A limit further in has refused the request, so the server does not count it.
-            guard (error as? NetworkingError)?.kind.meaning != .rejected else {
-                limiter.lines.refund(ticket, key, on: clock)
-                throw error
-            }
-            end(ticket, key, with: (error as? NetworkingError)?.response, of: request, on: clock)
+            end(permit, with: error, of: request)
             throw error
         }
     }
+}
 
-    private func end(
-        _ ticket: Limiter.Gate.Ticket,
-        _ key: String,
-        with response: HTTPResponseData?,
-        of request: HTTPRequestData,
-        on clock: NetworkClock
-    ) {
+struct AdaptiveRateLimited: FeedbackLimiting {
+    let limiter: AdaptiveRateLimiter
+    let maximumWait: Duration?
+
+    func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let permit = try await permit(for: request, nil)
+        do {
+            let response = try await upstream.send(request)
+            end(permit, with: response, of: request)
+            return response
+        } catch {
+            end(permit, with: error, of: request)
+            throw error
+        }
+    }
+}
+
+/// The permission to send a request.
+struct FeedbackPermit<Gate: RequestGate>: Sendable {
+    fileprivate let ticket: Gate.Ticket
+    fileprivate let key: LineKey
+    fileprivate let clock: NetworkClock
+}
+
+/// The wait beyond which a request is refused in any case.
+private let longestWait = Duration.seconds(3_600)
+
+extension FeedbackLimiting {
+    typealias Permit = FeedbackPermit<Limiter.Gate>
+
+    var limitsEachHop: Bool { true }
+
+    /// Waits until the limits allow a request.
+    func permit(for request: HTTPRequestData, _ principal: Principal?) async throws -> Permit {
+        let clock = NetworkEnvironment.current.clock
+        let key = limiter.key(for: request, principal)
+        let ticket = try await ticket(for: request, key, on: clock)
+        return Permit(ticket: ticket, key: key, clock: clock)
+    }
+
+    /// Ends a request that has failed.
+    func end(_ permit: Permit, with error: any Error, of request: HTTPRequestData) {
+        let error = error as? NetworkingError
+        if error?.kind.meaning == .rejected {
+            // A limit further in has refused the request, so the server does not count it.
+            limiter.lines.refund(permit.ticket, permit.key, on: permit.clock)
+        } else {
+            end(permit, with: error?.response, of: request)
+        }
+    }
+
+    /// Ends a request that was sent.
+    func end(_ permit: Permit, with response: HTTPResponseData?, of request: HTTPRequestData) {
         // A response that belongs to another user says nothing about this one.
-        let isForAnother = response?.principal.map { limiter.key(for: request, $0) != key } ?? false
+        let isForAnother = response?.principal.map { limiter.key(for: request, $0) != permit.key } ?? false
         let report = isForAnother ? nil : response.flatMap { limiter.report(on: $0) }
-        limiter.lines.end(ticket, key, with: report, on: clock)
+        limiter.lines.end(permit.ticket, permit.key, with: report, on: permit.clock)
         if let event = report.flatMap({ limiter.event(for: $0) }) { request.emit(event) }
     }
 
     private func ticket(
         for request: HTTPRequestData,
-        _ key: String,
+        _ key: LineKey,
         on clock: NetworkClock
     ) async throws -> Limiter.Gate.Ticket {
         let start = clock.now
-        let ownLimit = min(maximumWait(of: request) ?? Self.longestWait, Self.longestWait)
+        let ownLimit = min(maximumWait(of: request) ?? longestWait, longestWait)
         let limit = NetworkEnvironment.current.deadline.map { min(ownLimit, max(.zero, $0 - start)) } ?? ownLimit
         switch limiter.lines.enter(request, key, waitingUpTo: limit, on: clock) {
         case .passed(let ticket): return ticket
@@ -148,7 +188,7 @@ struct FeedbackLimited<Limiter: FeedbackLimiter>: LimitingModifier {
     private func wait(
         in place: WaitPlace,
         for request: HTTPRequestData,
-        _ key: String,
+        _ key: LineKey,
         until end: Duration,
         on clock: NetworkClock
     ) async throws -> Limiter.Gate.Ticket {

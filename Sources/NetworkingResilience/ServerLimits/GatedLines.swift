@@ -45,7 +45,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
     /// - Returns: Whether the request may be sent, has to wait, or is refused.
     func enter(
         _ request: HTTPRequestData,
-        _ key: String,
+        _ key: LineKey,
         waitingUpTo limit: Duration,
         on clock: NetworkClock
     ) -> Decision {
@@ -66,12 +66,12 @@ final class GatedLines<Gate: RequestGate>: Sendable {
     }
 
     /// Returns the ticket of a place whose wait has ended.
-    func ticket(of place: WaitPlace, _ key: String) -> Gate.Ticket? {
+    func ticket(of place: WaitPlace, _ key: LineKey) -> Gate.Ticket? {
         state.withLock { $0.lines[key]?.tickets.removeValue(forKey: place.number) }
     }
 
     /// Removes a place after its caller has stopped waiting; later places move up.
-    func leave(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+    func leave(_ place: WaitPlace, _ key: LineKey, on clock: NetworkClock) {
         serve(key, on: clock) { line, _ in
             line.queue.leave(place)
             line.requests[place.number] = nil
@@ -80,23 +80,23 @@ final class GatedLines<Gate: RequestGate>: Sendable {
     }
 
     /// Ends a request that was not sent.
-    func refund(_ ticket: Gate.Ticket, _ key: String, on clock: NetworkClock) {
+    func refund(_ ticket: Gate.Ticket, _ key: LineKey, on clock: NetworkClock) {
         serve(key, on: clock) { line, _ in line.gate.refund(ticket) }
     }
 
     /// Ends a request that was sent.
-    func end(_ ticket: Gate.Ticket, _ key: String, with report: Gate.Report?, on clock: NetworkClock) {
+    func end(_ ticket: Gate.Ticket, _ key: LineKey, with report: Gate.Report?, on clock: NetworkClock) {
         serve(key, on: clock) { line, now in line.gate.end(ticket, with: report, at: now) }
     }
 
     /// Returns the time until the next request of a key may pass; `nil` if another request has to end first.
-    func wait(_ key: String, on clock: NetworkClock) -> Duration? {
+    func wait(_ key: LineKey, on clock: NetworkClock) -> Duration? {
         withLine(of: key, on: clock) { line, _, now in line.gate.wait(behind: line.queue.count, at: now) }
     }
 
     // MARK: The queue
 
-    private func set(_ alarm: LineAlarm?, _ key: String, on clock: NetworkClock) {
+    private func set(_ alarm: LineAlarm?, _ key: LineKey, on clock: NetworkClock) {
         guard let alarm else { return }
         // The alarm keeps the lines alive until it rings, because requests wait for it.
         _ = clock.alarm(at: clock.now + alarm.wait) { [self] in
@@ -109,14 +109,14 @@ final class GatedLines<Gate: RequestGate>: Sendable {
 
     /// Changes a line, and resumes the requests that may be sent then.
     private func serve(
-        _ key: String,
+        _ key: LineKey,
         on clock: NetworkClock,
         _ change: @Sendable (inout Line, _ now: Duration) -> Void
     ) {
         let (due, alarm) = withLine(of: key, on: clock) { line, _, now -> ([WaitPlace], LineAlarm?) in
             change(&line, now)
             var due: [WaitPlace] = []
-            while let first = line.queue.first(), let id = line.requests[first.number],
+            while line.queue.count > 0, let first = line.queue.first(), let id = line.requests[first.number],
                 let ticket = line.gate.pass(id, at: now)
             {
                 _ = line.queue.serve()
@@ -137,7 +137,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
     ///
     /// A clock may be code of the app, so it is read outside of the lock.
     private func withLine<Result: Sendable>(
-        of key: String,
+        of key: LineKey,
         on clock: NetworkClock,
         _ body: @Sendable (inout Line, inout WaitNumbers, _ now: Duration) -> Result
     ) -> Result {
@@ -185,9 +185,19 @@ final class GatedLines<Gate: RequestGate>: Sendable {
             gate.isUnused && queue.count == 0 && tickets.isEmpty
         }
 
+        /// The number of limits, at least one.
+        var count: Int {
+            max(1, gate.count)
+        }
+
+        /// The order in which lines are forgotten.
+        var rank: (Int, UInt64) {
+            (gate.isEmpty ? 0 : 1, lastUse)
+        }
+
         /// Returns the alarm for the next place in the queue, or `nil` if none is needed.
         mutating func planAlarm(at now: Duration) -> LineAlarm? {
-            guard queue.first() != nil, let wait = gate.wait(behind: 0, at: now) else { return nil }
+            guard queue.count > 0, queue.first() != nil, let wait = gate.wait(behind: 0, at: now) else { return nil }
             let moment = now + wait
             if let alarm, alarm <= moment { return nil }
             alarm = moment
@@ -196,38 +206,68 @@ final class GatedLines<Gate: RequestGate>: Sendable {
     }
 
     private struct State {
-        var lines: [String: Line] = [:]
+        var lines: [LineKey: Line] = [:]
+        /// The place of the last key, because most clients talk to a single server.
+        private var last: (key: LineKey, index: Dictionary<LineKey, Line>.Index)?
         private var numbers = WaitNumbers()
         private var uses: UInt64 = 0
-        /// The number of limits, which decides whether keys are forgotten.
+        /// The number of limits, with one for each key that has none, which decides whether keys are forgotten.
         private var count = 0
         /// The number of the use before which no search for keys to forget is worthwhile, because all are in use.
         private var nextSearch: UInt64 = 0
 
         mutating func withLine<Result>(
-            of key: String,
+            of key: LineKey,
             _ body: (inout Line, inout WaitNumbers) -> Result
         ) -> Result {
             uses += 1
-            let former = lines[key]?.gate.count ?? 0
-            let result = lines[key, default: Line()].use(uses) { body(&$0, &numbers) }
-            if let line = lines[key] {
-                let isForgotten = line.gate.isEmpty && line.isUnused
-                if isForgotten { lines[key] = nil }
-                count += (isForgotten ? 0 : line.gate.count) - former
-            }
+            let index = index(of: key)
+            let former = lines.values[index].count
+            let result = lines.values[index].use(uses) { body(&$0, &numbers) }
+            count += lines.values[index].count - former
             if count > GatedLines.maximumCount, uses >= nextSearch { forget() }
             return result
         }
 
-        /// Forgets the keys that were not used for the longest time, several at once, because each search is long.
+        private mutating func index(of key: LineKey) -> Dictionary<LineKey, Line>.Index {
+            if let last, last.key == key { return last.index }
+            if lines[key] == nil {
+                lines[key] = Line()
+                count += 1
+            }
+            // The key was just added.
+            let index = lines.index(forKey: key)!
+            last = (key, index)
+            return index
+        }
+
+        /// Forgets the keys without a limit, and those that were not used for the longest time.
+        ///
+        /// It forgets several at once, because each search is long.
         private mutating func forget() {
-            let unused = lines.filter { $0.value.isUnused }.sorted { $0.value.lastUse < $1.value.lastUse }
+            last = nil
+            let unused = lines.filter { $0.value.isUnused }
+                .sorted { $0.value.rank < $1.value.rank }
             for (key, line) in unused where count > GatedLines.maximumCount * 7 / 8 {
-                count -= line.gate.count
+                count -= line.count
                 lines[key] = nil
             }
             nextSearch = count > GatedLines.maximumCount ? uses + UInt64(GatedLines.maximumCount / 8) : 0
         }
+    }
+}
+
+/// The requests that count towards the same limits.
+struct LineKey: Hashable, Sendable {
+    let scheme: String?
+    let authority: String
+    /// The user; `nil` if the limits are those of all users, or if the user is not known.
+    var user: String?
+    /// The group of an app's own rule.
+    var group = ""
+
+    init(of request: HTTPRequestData) {
+        scheme = request.scheme
+        authority = request.authorityKey?.text ?? ""
     }
 }

@@ -66,6 +66,7 @@ extension HTTPFields {
 
     /// Whether a cache has sent the response, so that its fields describe another request.
     var isFromCache: Bool {
+        guard contains(where: { $0.name == .age || $0.name == .cacheStatus }) else { return false }
         let ages = self[values: .age].flatMap { $0.split(separator: ",") }
         return ages.contains { (DecimalDigits.number($0.trimmed.utf8, limit: .max) ?? 0) > 0 }
             || items(.cacheStatus)?.contains { $0.parameters["hit"] == .boolean(true) } == true

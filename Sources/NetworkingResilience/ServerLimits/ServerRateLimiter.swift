@@ -35,11 +35,11 @@ public final class ServerRateLimiter: Sendable {
 }
 
 extension ServerRateLimiter: FeedbackLimiter {
-    func key(for request: HTTPRequestData, _ principal: Principal?) -> String {
-        let user = principal.map { "+\($0.withoutCookieValues.id)" } ?? "-"
-        // With its length, so that a user and a key of the app cannot be confused with others.
-        return "\(request.scheme ?? "") \(request.authorityKey?.text ?? "") \(user.utf8.count):\(user)"
-            + key.value(for: request, principal)
+    func key(for request: HTTPRequestData, _ principal: Principal?) -> LineKey {
+        var line = LineKey(of: request)
+        line.user = principal?.withoutCookieValues.id
+        line.group = key.value(for: request, principal)
+        return line
     }
 
     var limitation: String { "A limit that the server reports is reached" }
