@@ -205,8 +205,9 @@ struct CircuitBreakerStackTests {
     }
 
     @Test func timeInTheQueueOfALimiterIsNotSlow() async throws {
-        let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(2))))
-        let outer = CircuitBreaker(.init(slowCalls: .init(after: .seconds(3))))
+        // Longer than a call takes, because the next one may start before the breaker records its end.
+        let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(9))))
+        let outer = CircuitBreaker(.init(slowCalls: .init(after: .seconds(10))))
         let permits = ConcurrencyLimiter(max: 1)
         bench.respond(with: .ok().delayed(by: .seconds(1)))
         let network = bench.inEnvironment(
