@@ -6,22 +6,45 @@ package struct AuthorityKey: Hashable, Sendable {
     package let text: String
 
     package init(_ authority: String, isPlain: Bool = false) {
-        // Most authorities are normalised already. Reading the bytes in place takes a third of the instructions.
-        let isUnusual = authority.utf8.withContiguousStorageIfAvailable { bytes in
-            // Without a branch for each byte.
-            var marks: UInt8 = 0
-            for byte in bytes {
-                marks |= byte & 0x80 | (byte == UInt8(ascii: ":") ? 1 : 0) | (byte &- 0x41 < 26 ? 1 : 0)
-            }
-            return marks != 0
+        // Most authorities are normalised already.
+        let isNormalised = authority.utf8.withContiguousStorageIfAvailable {
+            Self.isNormalised(UnsafeRawBufferPointer($0))
         }
-        guard isUnusual != false else {
+        guard isNormalised != true else {
             text = authority
             return
         }
         let text = authority.lowercased()
         let port = isPlain ? ":80" : ":443"
         self.text = text.hasSuffix(port) ? String(text.dropLast(port.count)) : text
+    }
+
+    /// Whether no byte is a colon, a capital letter or beyond ASCII.
+    ///
+    /// Eight bytes at once take a tenth of the instructions, and each request compares authorities several times.
+    private static func isNormalised(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highBits = 0x80 * ones
+        var marks: UInt64 = 0
+        var start = 0
+        while start < bytes.count {
+            var word: UInt64 = 0
+            if bytes.count >= 8 {
+                // The last word overlaps the one before it.
+                start = min(start, bytes.count - 8)
+                word = bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+            } else {
+                for byte in bytes { word = word << 8 | UInt64(byte) }
+            }
+            start += 8
+            let lower = word & ~highBits
+            // The high bit of a byte: set above "@", and not above "Z".
+            let isCapital = (lower + (0x80 - 0x41) * ones) & ~(lower + (0x80 - 0x5B) * ones)
+            let colons = lower ^ (0x3A * ones)
+            let isColon = ~(colons + 0x7F * ones)
+            marks |= (word | isCapital | isColon) & highBits
+        }
+        return marks == 0
     }
 }
 

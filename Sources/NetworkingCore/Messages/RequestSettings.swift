@@ -174,4 +174,9 @@ extension HTTPRequestData {
         get { box?.value.sink }
         set { settings.sink = newValue }
     }
+
+    /// Whether the request has a ``sink``, without a copy of it.
+    package var hasSink: Bool {
+        box?.value.sink != nil
+    }
 }

@@ -77,15 +77,14 @@ struct CircuitBreaking: UpstreamLimited, CustomStringConvertible {
         guard let pass = try circuits.admit(request, key, attemptLimits, on: clock) else {
             return try await upstream.send(request)
         }
-        let hasMore = noticesWaits || request.sink != nil
+        let hasMore = noticesWaits || request.hasSink
         let call = hasMore ? CircuitCall(pass, through: circuits, inside: request.circuitCall) : nil
         do {
             let response = try await upstream.send(prepared(request, key, pass, call, on: clock))
-            circuits.record(CircuitResult(response), of: request, key, call?.end() ?? .init(pass: pass), on: clock)
+            circuits.record(CircuitResult(response), of: request, key, pass, call?.end(), on: clock)
             return response
         } catch {
-            let result = CircuitResult(error, of: request)
-            circuits.record(result, of: request, key, call?.end() ?? .init(pass: pass), on: clock)
+            circuits.record(CircuitResult(error, of: request), of: request, key, pass, call?.end(), on: clock)
             throw error
         }
     }

@@ -94,17 +94,19 @@ final class Circuits: Sendable {
         _ result: CircuitResult,
         of request: HTTPRequestData,
         _ key: String,
-        _ call: CircuitCall.End,
+        _ pass: CircuitTable.Pass,
+        _ call: CircuitCall.End?,
         on clock: NetworkClock
     ) {
+        let (pass, hasHead) = (call?.pass ?? pass, call?.hasHead ?? false)
         // Most calls succeed, and reading a clock takes longer than the rest.
         if case .success = result,
-            state.withLatest({ table, latest in table.recordSuccess(of: call.pass, hasHead: call.hasHead, at: latest) })
+            state.withLatest({ table, latest in table.recordSuccess(of: pass, hasHead: hasHead, at: latest) })
         {
             return
         }
         let transition = state.withValue(on: clock) { [changes] table, now in
-            let transition = table.record(result, of: call.pass, hasHead: call.hasHead, at: now)
+            let transition = table.record(result, of: pass, hasHead: hasHead, at: now)
             Self.publish(transition, key, in: changes)
             return transition
         }

@@ -211,7 +211,7 @@ final class HedgeRace: Sendable {
         if case .failure(let error) = result {
             attempt.refusedResponse = request.response(of: error)
         }
-        let verdict = HedgeVerdict(about: attempt, in: environment)
+        let verdict = HedgeVerdict(about: attempt, by: request.retryTerms?.rules.policy, in: environment)
         if case .notMade(let refusal) = verdict, let permit = state.withLock({ $0[number].takeUnusedPermit() }) {
             allowance.giveBack(permit, at: clock.now)
             if let refusal { request.emit(HedgingEvent.refused(refusal)) }

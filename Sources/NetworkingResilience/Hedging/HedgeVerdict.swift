@@ -11,9 +11,16 @@ enum HedgeVerdict: Sendable {
     /// The extra attempt was not sent.
     case notMade(HedgingRefusal?)
 
-    private static let rules = RetryPolicy.immediate()
+    private static let standardRules = RetryPolicy.immediate()
 
-    init(about attempt: Attempt, in environment: NetworkEnvironment) {
+    /// Creates the verdict about an attempt.
+    ///
+    /// - Parameters:
+    ///   - attempt: The attempt.
+    ///   - rules: The policy of the `retry` further out; `nil` if there is none.
+    ///   - environment: The environment of the call.
+    init(about attempt: Attempt, by rules: RetryPolicy?, in environment: NetworkEnvironment) {
+        let rules = rules ?? Self.standardRules
         if attempt.number > 1, let error = attempt.error {
             if error is CancellationError {
                 self = .notMade(nil)
@@ -28,7 +35,7 @@ enum HedgeVerdict: Sendable {
                 return
             }
         }
-        guard Self.rules.isTransient(attempt, after: []) else {
+        guard rules.isTransient(attempt, after: []) else {
             self = .final
             return
         }
@@ -37,12 +44,16 @@ enum HedgeVerdict: Sendable {
             self = .transient(retryAfter: nil)
             return
         }
-        self = .transient(retryAfter: Self.wait(after: attempt, in: environment))
+        self = .transient(retryAfter: Self.wait(after: attempt, by: rules, in: environment))
     }
 
     /// Returns the wait that the server asks for; `nil` if it is too long, or not a time, which refuses another
     /// attempt.
-    private static func wait(after attempt: Attempt, in environment: NetworkEnvironment) -> Duration? {
+    private static func wait(
+        after attempt: Attempt,
+        by rules: RetryPolicy,
+        in environment: NetworkEnvironment
+    ) -> Duration? {
         let field = attempt.response?.headerFields[.retryAfter]
         guard let wait = attempt.retryAfter(now: environment.clock.date) else { return field == nil ? .zero : nil }
         if field?.hasPrefix("-") == true { return nil }

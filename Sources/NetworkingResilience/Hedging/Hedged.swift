@@ -19,12 +19,13 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - extraLoad: The part of the calls that may be sent again.
-    ///   - budget: A budget that the stack's `retry` also has; an extra attempt needs a place in both.
+    ///   - budget: The retry budget in which an extra attempt needs a place; `nil`, the default, for that of the `retry`
+    ///     outside, if there is one.
     /// - Returns: A component that hedges slow requests.
     /// - Precondition: `extraLoad` is 0 to 1.
     public func hedged(
         extraLoad: Double = 0.02,
-        budget: RetryBudget = .unlimited
+        budget: RetryBudget? = nil
     ) -> some NetworkingComponent {
         hedged(.percentile(extraLoad: extraLoad), budget: budget)
     }
@@ -35,10 +36,10 @@ extension NetworkingComponent {
     /// more than 64 KiB, and their body is in memory. ``HTTPRequestData/isHedged`` decides for one request.
     ///
     /// The first successful head of a response decides: the other attempts are cancelled, and the call returns as soon
-    /// as the body has arrived, without waiting for the end of the others. A failure that `retry` would repeat starts
-    /// the next attempt at once, or after its `Retry-After`. Any other failure, and any other status, ends the call. If
-    /// all attempts fail, the outcome is that of the first one. The other attempts are in its
-    /// ``HTTPResponseData/attempts``.
+    /// as the body has arrived, without waiting for the end of the others. A failure that the `retry` outside would
+    /// repeat (``RetryPolicy/immediate(maximumRetries:statuses:)`` without one) starts the next attempt at once, or
+    /// after its `Retry-After`. Any other failure, and any other status, ends the call. If all attempts fail, the
+    /// outcome is that of the first one. The other attempts are in its ``HTTPResponseData/attempts``.
     ///
     /// The calls of a route pay for its extra attempts, so that these stay below ``HedgingPolicy/extraLoad``. No call
     /// fails or waits for lack of an extra attempt. An extra attempt waits for no limiter
@@ -47,9 +48,10 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - policy: When and how often to send a request again.
-    ///   - budget: A budget that the stack's `retry` also has; an extra attempt needs a place in both.
+    ///   - budget: The retry budget in which an extra attempt needs a place; `nil`, the default, for that of the `retry`
+    ///     outside, if there is one.
     /// - Returns: A component that hedges slow requests.
-    public func hedged(_ policy: HedgingPolicy, budget: RetryBudget = .unlimited) -> some NetworkingComponent {
+    public func hedged(_ policy: HedgingPolicy, budget: RetryBudget? = nil) -> some NetworkingComponent {
         modified(Hedged(policy: policy, budget: budget))
     }
 }
@@ -76,11 +78,11 @@ struct Hedged: UpstreamLimited, CustomStringConvertible {
     private static let maximumBody = 64 << 10
 
     let policy: HedgingPolicy
-    let budget: RetryBudget
+    let budget: RetryBudget?
     let routes: HedgeRoutes
     let losers = HedgeLosers()
 
-    init(policy: HedgingPolicy, budget: RetryBudget) {
+    init(policy: HedgingPolicy, budget: RetryBudget?) {
         self.policy = policy
         self.budget = budget
         routes = HedgeRoutes(extraLoad: policy.extraLoad)
@@ -115,13 +117,14 @@ struct Hedged: UpstreamLimited, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         let clock = environment.clock
         let timeLeft = environment.deadline.map { $0 - clock.now }
-        let maximum = min(policy.maximumHedges, (request.attemptsLeft ?? .max) - 1)
+        let terms = request.retryTerms
+        let maximum = min(policy.maximumHedges, (terms?.attemptsLeft ?? .max) - 1)
         if maximum > 0, environment.retries != .off,
             let delay = policy.delay(for: request, latencies, timeLeft: timeLeft)
         {
             let allowance = HedgeAllowance(
                 route: route,
-                budget: budget,
+                budget: budget ?? terms?.budget ?? .unlimited,
                 losers: losers,
                 server: request.authorityKey
             )

@@ -285,9 +285,7 @@ struct RetriedCall {
         if let name = policy.attemptHeaderField {
             request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumAttempts)"
         }
-        if request.attemptsLeft != nil {
-            request.attemptsLeft = policy.maximumAttempts - history.count - hedges
-        }
+        request.retryTerms?.attemptsLeft = policy.maximumAttempts - history.count - hedges
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
         // The sink asks only for the bytes that it does not have yet.
         request.sink?.prepare(&request)

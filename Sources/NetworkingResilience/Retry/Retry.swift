@@ -66,22 +66,13 @@ extension NetworkingComponent {
 }
 
 struct Retry: UpstreamLimited, CustomStringConvertible {
-    private let shared: SharedPolicy
+    private let shared: RetryTerms.Rules
     let budget: RetryBudget
     /// Whether extra attempts further in count as retries.
     private let countsHedges: Bool
 
-    /// A policy behind a reference, because each waiting call would otherwise have a copy of its fields.
-    private final class SharedPolicy: Sendable {
-        let policy: RetryPolicy
-
-        init(_ policy: RetryPolicy) {
-            self.policy = policy
-        }
-    }
-
     init(policy: RetryPolicy, budget: RetryBudget, countsHedges: Bool) {
-        shared = SharedPolicy(policy)
+        shared = RetryTerms.Rules(policy)
         self.budget = budget
         self.countsHedges = countsHedges
     }
@@ -91,7 +82,7 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let shared = request.retryPolicy.map { SharedPolicy($0) } ?? shared
+        let shared = request.retryPolicy.map { RetryTerms.Rules($0) } ?? shared
         guard !shared.policy.isInert else { return try await upstream.send(request) }
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
@@ -100,7 +91,7 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         if request.sink == nil, !shared.policy.addsIdempotencyKeys {
             let first: Result<HTTPResponseData, any Error>
             do {
-                let response = try await upstream.send(countsHedges ? counted(request, by: shared.policy) : request)
+                let response = try await upstream.send(countsHedges ? counted(request, by: shared) : request)
                 guard shared.policy.concerns(response.status) else { return noted(response, of: request) }
                 first = .success(response)
             } catch is CancellationError {
@@ -115,10 +106,10 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
     }
 
     /// Returns a request whose extra attempts further in count as retries.
-    private func counted(_ request: HTTPRequestData, by policy: RetryPolicy) -> HTTPRequestData {
+    private func counted(_ request: HTTPRequestData, by rules: RetryTerms.Rules) -> HTTPRequestData {
         guard countsHedges else { return request }
         var request = request
-        request.attemptsLeft = policy.maximumAttempts
+        request.retryTerms = RetryTerms(attemptsLeft: rules.policy.maximumAttempts, budget: budget, rules: rules)
         return request
     }
 
@@ -136,13 +127,13 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
     @inline(never)
     private func retry(
         _ request: HTTPRequestData,
-        _ shared: SharedPolicy,
+        _ shared: RetryTerms.Rules,
         over upstream: some NetworkingComponent,
         after first: Result<HTTPResponseData, any Error>?,
         since start: Duration
     ) async throws -> HTTPResponseData {
         // The waits between attempts do not know the limit.
-        let response = try await counted(request, by: shared.policy)
+        let response = try await counted(request, by: shared)
             .enforcingLimit { [budget] in
                 var call = RetriedCall($0, policy: shared.policy, budget: budget)
                 return try await call.finish(over: upstream, after: first, since: start)

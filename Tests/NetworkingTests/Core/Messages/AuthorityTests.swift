@@ -106,3 +106,24 @@ struct AuthorityTests {
         #expect(address.isIn(network, bits: bits) == isIn)
     }
 }
+
+/// The comparison of authorities, of which most are normalised already.
+struct AuthorityKeyTests {
+    @Test func onlyNormalisedAuthoritiesStayAsTheyAre() {
+        for count in 0...20 {
+            for position in 0..<max(1, count) {
+                for byte in UInt8(1)...0x7F {
+                    var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: count)
+                    if count > 0 { bytes[position] = byte }
+                    let text = String(decoding: bytes, as: UTF8.self)
+                    #expect(AuthorityKey(text).text == text.lowercased())
+                }
+            }
+        }
+        #expect(AuthorityKey("Ä.example").text == "ä.example")
+        #expect(AuthorityKey("aaaaaaaa.example:443").text == "aaaaaaaa.example")
+        #expect(AuthorityKey("a:443").text == "a")
+        #expect(AuthorityKey("a:80", isPlain: true).text == "a")
+        #expect(AuthorityKey("a:8080", isPlain: true).text == "a:8080")
+    }
+}

@@ -37,7 +37,9 @@ struct ComparedValuesTests {
         "allowsPlaintextCredentials": (.sending, { $0.allowsPlaintextCredentials = true }),
         "assumesHTTP3": (.sending, { $0.assumesHTTP3 = true }),
         "attempt": (.none, { $0.attempt = 2 }),
-        "attemptsLeft": (.none, { $0.attemptsLeft = 1 }),
+        "retryTerms": (
+            .none, { $0.retryTerms = .init(attemptsLeft: 1, budget: .unlimited, rules: .init(.immediate())) }
+        ),
         "authenticationMethod": (.sending, { $0.authenticationMethod = .anonymous }),
         "cacheMode": (.sending, { $0.cacheMode = .reload }),
         "client": (.responses, nil),

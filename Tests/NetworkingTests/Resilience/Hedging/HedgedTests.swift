@@ -288,6 +288,29 @@ struct HedgedTests {
         #expect(hedged.routes.route(of: server.requests[0]).withdraw())
     }
 
+    @Test func extraAttemptNeedsAPlaceInTheBudgetOfTheRetryOutside() async throws {
+        let server = PacedServer([.init(head: .seconds(1))])
+        let network = server.hedged(eager).observed(by: events)
+            .retry(.immediate(), budget: RetryBudget(.ratio(0, reserve: 0))).environment(\.clock, .manual(clock))
+        let call = start(network)
+        try await sent(1, by: server)
+        clock.advance(by: .milliseconds(100))
+        clock.advance(by: .milliseconds(900))
+        #expect(try await call.value.status == .ok)
+        #expect(server.count == 1)
+        #expect(events.events.map { "\($0)" }.contains("hedgeRefused(budget)"))
+    }
+
+    @Test(arguments: [(RetryPolicy.immediate(statuses: [.forbidden]), 2), (.immediate(), 1)])
+    func failureThatTheRetryOutsideRepeatsStartsAnExtraAttempt(policy: RetryPolicy, count: Int) async throws {
+        let server = PacedServer([.init(head: .zero, status: .forbidden), .init(head: .zero)])
+        let network = server.hedged(.after(.seconds(1), extraLoad: 1)).retry(policy)
+            .environment(\.clock, .manual(clock))
+        let response = try await network.data(.lawful)
+        #expect(server.count == count)
+        #expect(response.attempts.count == count - 1)
+    }
+
     @Test func ownBudgetHasNoReserve() async throws {
         let server = PacedServer([.init(head: .seconds(1))])
         let network = network(over: server, .after(.milliseconds(100), extraLoad: 0.5))

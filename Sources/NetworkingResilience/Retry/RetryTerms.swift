@@ -1,18 +1,35 @@
 import NetworkingCore
 
+/// The terms of `retry` for `hedged` further in, because each extra attempt counts as a retry.
+struct RetryTerms: Sendable {
+    /// The number of attempts that are still allowed, including this one.
+    var attemptsLeft: Int
+    /// The budget, in which an extra attempt needs a place.
+    let budget: RetryBudget
+    /// The rules, which decide whether a failure starts an extra attempt.
+    let rules: Rules
+
+    /// A policy behind a reference, because each waiting call would otherwise have a copy of its fields.
+    final class Rules: Sendable {
+        let policy: RetryPolicy
+
+        init(_ policy: RetryPolicy) {
+            self.policy = policy
+        }
+    }
+}
+
 extension HTTPRequestData {
-    /// The number of attempts that `retry` still allows, including this one; `nil` without `retry`.
-    ///
-    /// `retry` sets it if `hedged` is further in, because each extra attempt counts as a retry.
-    var attemptsLeft: Int? {
-        get { self[.attemptsLeft] }
-        set { self[.attemptsLeft] = newValue }
+    /// The terms of the innermost `retry` further out; `nil` if there is none, or no `hedged` between.
+    var retryTerms: RetryTerms? {
+        get { self[.retryTerms] }
+        set { self[.retryTerms] = newValue }
     }
 }
 
 extension RequestOptionKey {
-    fileprivate static let attemptsLeft = RequestOption<Int?>(
-        "attemptsLeft",
+    fileprivate static let retryTerms = RequestOption<RetryTerms?>(
+        "retryTerms",
         default: nil,
         affects: .nothing,
         isSetByStack: true
