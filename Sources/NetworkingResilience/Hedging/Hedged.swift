@@ -19,7 +19,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - extraLoad: The part of the calls that may be sent again.
-    ///   - budget: The retry budget in which an extra attempt needs a place; `nil`, the default, for that of the `retry`
+    ///   - budget: The budget in which an extra attempt needs a place; `nil`, the default, for that of the `retry`
     ///     outside, if there is one.
     /// - Returns: A component that hedges slow requests.
     /// - Precondition: `extraLoad` is 0 to 1.
@@ -48,7 +48,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - policy: When and how often to send a request again.
-    ///   - budget: The retry budget in which an extra attempt needs a place; `nil`, the default, for that of the `retry`
+    ///   - budget: The budget in which an extra attempt needs a place; `nil`, the default, for that of the `retry`
     ///     outside, if there is one.
     /// - Returns: A component that hedges slow requests.
     public func hedged(_ policy: HedgingPolicy, budget: RetryBudget? = nil) -> some NetworkingComponent {

@@ -22,6 +22,7 @@ protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
     ///   - request: The request, which already has the mark of the limiter.
     ///   - upstream: The component that makes the exchange.
     /// - Returns: The response.
+    /// - Throws: The error of a request that is refused, or of the exchange.
     func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
 }
 
@@ -34,11 +35,10 @@ extension LimitingModifier {
             return try await exchange(request.holdingPermit(of: limiter.held), upstream: upstream)
         }
         // A transport would follow a redirect within one exchange, under the limit of the first host.
-        return try await request.takingOverRedirects(
-            for: { upstream.principal(for: $0) },
-            holding: limiter.held,
-            over: upstream
-        ) { try await exchange($0, upstream: upstream) }
+        let principal = { (hop: HTTPRequestData) in upstream.principal(for: hop) }
+        return try await request.takingOverRedirects(for: principal, holding: limiter.held, over: upstream) {
+            try await exchange($0, upstream: upstream)
+        }
     }
 
     /// Returns the maximum time that a request waits: none if it is worth sending only at once.
