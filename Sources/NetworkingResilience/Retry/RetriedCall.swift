@@ -285,7 +285,8 @@ struct RetriedCall {
         if let name = policy.attemptHeaderField {
             request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumAttempts)"
         }
-        request.retryTerms?.attemptsLeft = policy.maximumAttempts - history.count - hedges
+        let attemptsLeft = policy.maximumAttempts - history.count - hedges
+        request.retryTerms?.attemptsLeft = attemptsLeft
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
         // The sink asks only for the bytes that it does not have yet.
         request.sink?.prepare(&request)
