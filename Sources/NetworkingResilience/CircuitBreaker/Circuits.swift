@@ -64,7 +64,7 @@ final class Circuits: Sendable {
     }
 
     /// Throws if a circuit has opened since it admitted a request.
-    private func confirm(_ request: HTTPRequestData, _ key: String) throws {
+    func confirm(_ request: HTTPRequestData, _ key: String) throws {
         let rejection = state.withValue(on: NetworkEnvironment.current.clock) { table, now in
             table.rejectionAfterWait(key, at: now)
         }

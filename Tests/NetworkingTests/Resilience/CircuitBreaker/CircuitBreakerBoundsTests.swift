@@ -5,6 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingCore
 @testable import NetworkingResilience
 
 /// The number of circuits, and many tasks at once.
@@ -198,7 +199,7 @@ struct CircuitBreakerBoundsTests {
         @Sendable func run(_ random: inout RandomSource) {
             for _ in 0..<200 {
                 // A probe takes less time than its limit, however long the system suspends its thread.
-                guard let pass = try? circuits.admit(.lawful, "a", attemptLimit: .seconds(86_400), on: time) else {
+                guard let pass = try? circuits.admit(.lawful, "a", TimeLimits(whole: .seconds(86_400)), on: time) else {
                     clock.advance(by: .milliseconds(Int.random(in: 0...300, using: &random)))
                     continue
                 }
@@ -209,7 +210,7 @@ struct CircuitBreakerBoundsTests {
                 if random.once(in: 3) {
                     call.requestWaits()
                     clock.advance(by: .milliseconds(Int.random(in: 0...100, using: &random)))
-                    try? circuits.confirm(HTTPRequestData.lawful.with { $0.circuitCall = call })
+                    try? circuits.confirm(HTTPRequestData.lawful.with { $0.circuitCall = call }, "a")
                 }
                 if random.once(in: 3), let pass = call.receiveHead(), !pass.isProbe {
                     circuits.receiveHead(of: .lawful, "a", pass, on: time)
@@ -224,7 +225,7 @@ struct CircuitBreakerBoundsTests {
                     default: .success
                     }
                 let end = call.end()
-                circuits.record(result, of: .lawful, "a", end, on: time)
+                circuits.record(result, of: .lawful, "a", end.pass, end, on: time)
                 _ = breaker.statistics(of: "a")
             }
         }
@@ -250,8 +251,8 @@ struct CircuitBreakerBoundsTests {
         #expect(probes.value.highest == 1, "\(hammer)")
         #expect(tripped.value > 3 && closed.value > 0, "\(hammer)")
         breaker.close()
-        let pass = try #require(try circuits.admit(.lawful, "a", attemptLimit: nil, on: time))
-        circuits.record(.success, of: .lawful, "a", .init(pass: pass), on: time)
+        let pass = try #require(try circuits.admit(.lawful, "a", TimeLimits(), on: time))
+        circuits.record(.success, of: .lawful, "a", pass, nil, on: time)
         let statistics = try #require(breaker.statistics(of: "a"))
         #expect((statistics.state, statistics.calls, statistics.slow) == (.closed, 1, 0), "\(hammer)")
     }

@@ -4,6 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingCore
 @testable import NetworkingResilience
 
 /// Calls that take too long, also those that have not ended.
@@ -194,18 +195,18 @@ struct CircuitBreakerSlowCallTests {
         let time = ManualClock()
         let clock = NetworkClock.manual(time)
         let pass = try #require(
-            try breaker.circuits.admit(.lawful, "a", attemptLimit: nil, on: clock)
+            try breaker.circuits.admit(.lawful, "a", TimeLimits(), on: clock)
         )
         let call = CircuitCall(pass, through: breaker.circuits, inside: nil)
         call.requestWaits()
         call.resume(at: breaker.circuits)
         let end = call.end()
-        breaker.circuits.record(.success, of: .lawful, "a", end, on: clock)
+        breaker.circuits.record(.success, of: .lawful, "a", end.pass, end, on: clock)
         call.requestWaits()
         #expect(call.end().pass.isInFlight)
         call.resume(at: breaker.circuits)
         time.advance(by: .seconds(10))
-        _ = try breaker.circuits.admit(.lawful, "a", attemptLimit: nil, on: clock)
+        _ = try breaker.circuits.admit(.lawful, "a", TimeLimits(), on: clock)
         #expect(breaker.statistics(of: "a")?.slow == 0)
         #expect(breaker.statistics(of: "a")?.calls == 1)
     }
