@@ -185,19 +185,19 @@ struct AdaptiveRateLimiterTests {
         let clock = NetworkClock.manual(clock)
         let lines = limiter.lines
         let hammer = Hammer()
-        if case .passed(let ticket) = lines.enter(.lawful, "a", waitingUpTo: .zero, on: clock) {
-            lines.end(ticket, "a", with: .throttled, on: clock)
+        if case .passed(let ticket) = lines.enter(.lawful, .only, waitingUpTo: .zero, on: clock) {
+            lines.end(ticket, .only, with: .throttled, on: clock)
         }
         let callers = Task {
             await hammer.run(tasks: 16, rounds: 100) { random, _, _ in
-                guard case .waits(let place, _) = lines.enter(.lawful, "a", waitingUpTo: .seconds(9_999_999), on: clock)
+                guard case .waits(let place, _) = lines.enter(.lawful, .only, waitingUpTo: .seconds(9_999_999), on: clock)
                 else { return }
                 if random.once(in: 2) {
                     await random.yield(upTo: 3)
-                    if place.wait.resume(with: .failure(CancellationError())) { lines.leave(place, "a", on: clock) }
+                    if place.wait.resume(with: .failure(CancellationError())) { lines.leave(place, .only, on: clock) }
                 }
-                guard (try? await place.wait.value()) != nil, let ticket = lines.ticket(of: place, "a") else { return }
-                lines.end(ticket, "a", with: .accepted, on: clock)
+                guard (try? await place.wait.value()) != nil, let ticket = lines.ticket(of: place, .only) else { return }
+                lines.end(ticket, .only, with: .accepted, on: clock)
             }
         }
         let time = Task {
@@ -211,4 +211,9 @@ struct AdaptiveRateLimiterTests {
         await time.value
         #expect(limiter.waiting == 0, "\(hammer)")
     }
+}
+
+extension LineKey {
+    /// The key of a test whose requests count towards the same limits.
+    static let only = LineKey(of: .lawful)
 }

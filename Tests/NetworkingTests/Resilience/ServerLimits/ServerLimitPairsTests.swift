@@ -138,20 +138,20 @@ struct ServerLimitPairsTests {
         let network = NetworkClock(clock)
         clock.advance(by: .seconds(1_000_000))
         func refusal() -> Duration? {
-            switch limiter.lines.enter(.lawful, "", waitingUpTo: .zero, on: network) {
+            switch limiter.lines.enter(.lawful, .only, waitingUpTo: .zero, on: network) {
             case .passed(let ticket):
-                limiter.lines.end(ticket, "", with: nil, on: network)
+                limiter.lines.end(ticket, .only, with: nil, on: network)
                 return nil
             case .refused(let wait): return wait
             case .waits: return .zero
             }
         }
-        guard case .passed(let ticket) = limiter.lines.enter(.lawful, "", waitingUpTo: .zero, on: network) else {
+        guard case .passed(let ticket) = limiter.lines.enter(.lawful, .only, waitingUpTo: .zero, on: network) else {
             Issue.record("The first request does not pass.")
             return
         }
         let report = ServerLimitGate.Report(limits: [ServerLimit(remaining: 0, reset: .seconds(30))])
-        limiter.lines.end(ticket, "", with: report, on: network)
+        limiter.lines.end(ticket, .only, with: report, on: network)
         #expect(refusal() == .seconds(30))
         clock.advance(by: .seconds(-1_000_000))
         #expect(refusal() == .seconds(30))

@@ -68,7 +68,7 @@ struct ServerLimitVectorsTests {
     private struct Client {
         let clock: NetworkClock
         private let limiter = ServerRateLimiter()
-        private var sent: [String: (request: HTTPRequestData, key: String, ticket: ServerLimitGate.Ticket)] = [:]
+        private var sent: [String: (request: HTTPRequestData, key: LineKey, ticket: ServerLimitGate.Ticket)] = [:]
 
         init(clock: NetworkClock) {
             self.clock = clock
@@ -116,7 +116,7 @@ struct ServerLimitVectorsTests {
 
         private mutating func receive(
             _ step: Step,
-            by sent: (request: HTTPRequestData, key: String, ticket: ServerLimitGate.Ticket)
+            by sent: (request: HTTPRequestData, key: LineKey, ticket: ServerLimitGate.Ticket)
         ) throws {
             var fields = HTTPFields()
             for field in step.fields ?? [] {

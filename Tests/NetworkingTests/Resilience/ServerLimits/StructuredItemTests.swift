@@ -140,18 +140,18 @@ struct StructuredItemTests {
                 headerFields: fields
             )
             for _ in 0..<3 {
-                let decision = limiter.lines.enter(.lawful, "", waitingUpTo: .seconds(3_600), on: .manual(clock))
+                let decision = limiter.lines.enter(.lawful, .only, waitingUpTo: .seconds(3_600), on: .manual(clock))
                 guard case .passed(let ticket) = decision else {
-                    if case .waits(let place, _) = decision { limiter.lines.leave(place, "", on: .manual(clock)) }
+                    if case .waits(let place, _) = decision { limiter.lines.leave(place, .only, on: .manual(clock)) }
                     continue
                 }
-                limiter.lines.end(ticket, "", with: limiter.report(on: response), on: .manual(clock))
+                limiter.lines.end(ticket, .only, with: limiter.report(on: response), on: .manual(clock))
             }
             clock.advance(by: .seconds(Int64.random(in: 0...100_000, using: &random)))
         }
         clock.advance(by: .seconds(90_000))
         // Nothing closes the limiter for longer than a day.
-        guard case .passed = limiter.lines.enter(.lawful, "", waitingUpTo: .zero, on: .manual(clock)) else {
+        guard case .passed = limiter.lines.enter(.lawful, .only, waitingUpTo: .zero, on: .manual(clock)) else {
             Issue.record("still closed, \(hammer)")
             return
         }
