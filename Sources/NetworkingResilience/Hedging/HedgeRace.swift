@@ -171,7 +171,7 @@ final class HedgeRace: Sendable {
     }
 
     private struct HeadObserver: NetworkEventObserver {
-        // Whoever keeps a request after its exchange must not keep the race, whose life counts the losers.
+        // A request may be kept after its exchange, and must not keep the race, whose life counts the losers.
         weak var race: HedgeRace?
         let number: Int
 

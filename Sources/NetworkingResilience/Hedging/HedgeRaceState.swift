@@ -47,7 +47,7 @@ struct HedgeRaceState: Sendable {
         let moment: Int64
     }
 
-    /// What is done after a step, outside of the lock.
+    /// The work that a step leaves to be done outside of the lock.
     struct Effects: Sendable {
         var samples: [Sample] = []
         var cancels: [@Sendable () -> Void] = []

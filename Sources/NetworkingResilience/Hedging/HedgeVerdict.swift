@@ -2,7 +2,7 @@ import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 
-/// What the end of an attempt means for the race.
+/// The consequence that the end of an attempt has for the race.
 enum HedgeVerdict: Sendable {
     /// The call ends with this outcome: an acceptable response, or a failure that another attempt would not change.
     case final

@@ -478,7 +478,7 @@ struct AdaptiveLimitTests {
         #expect(limiter.limit(of: "1.example") == 6)
     }
 
-    @Test func listenersHearOfChanges() async {
+    @Test func listenersAreNotifiedOfChanges() async {
         let events = EventRecorder()
         let network = network(MockTransport { _ in .status(503) }).observed(by: events)
         _ = try? await network.data(.lawful)

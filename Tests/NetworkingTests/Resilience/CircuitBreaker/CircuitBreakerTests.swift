@@ -359,7 +359,7 @@ struct CircuitBreakerTests {
         #expect(await bench.send(1, .lawful("/b")) == 1)
     }
 
-    @Test func listenersHearOfChangesAndRejections() async {
+    @Test func listenersAreNotifiedOfChangesAndRejections() async {
         let bench = CircuitBench()
         let events = EventRecorder()
         let network = bench.network.observed(by: events)
