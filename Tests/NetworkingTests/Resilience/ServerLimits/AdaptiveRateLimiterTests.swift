@@ -190,13 +190,16 @@ struct AdaptiveRateLimiterTests {
         }
         let callers = Task {
             await hammer.run(tasks: 16, rounds: 100) { random, _, _ in
-                guard case .waits(let place, _) = lines.enter(.lawful, .only, waitingUpTo: .seconds(9_999_999), on: clock)
+                guard
+                    case .waits(let place, _) = lines.enter(.lawful, .only, waitingUpTo: .seconds(9_999_999), on: clock)
                 else { return }
                 if random.once(in: 2) {
                     await random.yield(upTo: 3)
                     if place.wait.resume(with: .failure(CancellationError())) { lines.leave(place, .only, on: clock) }
                 }
-                guard (try? await place.wait.value()) != nil, let ticket = lines.ticket(of: place, .only) else { return }
+                guard (try? await place.wait.value()) != nil, let ticket = lines.ticket(of: place, .only) else {
+                    return
+                }
                 lines.end(ticket, .only, with: .accepted, on: clock)
             }
         }
