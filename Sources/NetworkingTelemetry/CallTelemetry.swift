@@ -112,7 +112,7 @@ final class CallTelemetry: NetworkEventObserver {
             let record = event.record
             // If a limit of the stack cancelled an exchange, the event follows right after it.
             settle(record.kind == .timeout || record.kind == .deadline ? "timeout" : "cancelled")
-            note(event, record)
+            note(event, record, of: request)
         }
     }
 
@@ -210,7 +210,7 @@ final class CallTelemetry: NetworkEventObserver {
 
 extension CallTelemetry {
     /// Records other events, in the call's span and the stack's metrics.
-    private func note(_ event: any NetworkEvent, _ record: EventRecord) {
+    private func note(_ event: any NetworkEvent, _ record: EventRecord, of request: HTTPRequestData) {
         switch event {
         case WaitEvent.waiting(let wait, _):
             guard state.withLock({ $0.begin(wait) }) else { return }
@@ -224,10 +224,10 @@ extension CallTelemetry {
             guard state.withLock({ !$0.isFollowing }) else { return }
         }
         guard let kind = ShownKind(record, isInSpan: span.isRecording) else { return }
-        if let metric = kind.metric {
-            meters.record(kind.counted, metric, kind.dimensions(redactedBy: subject.redaction))
+        if let metric = kind.metric, let value = kind.value {
+            meters.record(value, metric, kind.dimensions(of: request, options, subject.redaction))
         }
-        guard span.isRecording, kind.count == nil else { return }
+        guard span.isRecording, kind.isInSpan else { return }
         let attributes = kind.spanAttributes(redactedBy: subject.redaction)
         if let outcome = attributes["networking.cache.outcome"] {
             span.updateAttributes { $0["networking.cache.outcome"] = outcome }

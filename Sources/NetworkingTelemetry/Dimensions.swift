@@ -7,11 +7,16 @@ struct Dimensions: Hashable, Sendable {
     ///
     /// The path is left out, because it contains IDs.
     struct Request: Hashable, Sendable {
-        /// The method, or `_OTHER`.
-        let method: String
+        /// The method, or `_OTHER`; `nil` if the metric distinguishes only the servers.
+        var method: String?
         let address: String
         let port: Int
-        let template: String?
+        var template: String?
+
+        /// The server alone.
+        var server: Request {
+            Request(address: address, port: port)
+        }
     }
 
     var request: Request?

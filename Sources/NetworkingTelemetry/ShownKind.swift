@@ -1,5 +1,6 @@
 #if Telemetry
 import NetworkingCore
+import NetworkingResilience
 import Tracing
 
 /// How the span of a call and the metrics of a stack show the events of one kind.
@@ -13,8 +14,12 @@ struct ShownKind: Sendable {
     var scope: String?
     /// The attributes of an event that states none, such as that of another package.
     var attributes: [String: EventValue] = [:]
-    /// The number among the attributes that the metric counts, for an event that is not in the span.
-    var count: String?
+    /// The number among the attributes that the metric records; `nil` if it counts the events.
+    var number: String?
+    /// Whether the metric distinguishes the servers.
+    var isPerServer = false
+    /// Whether the event is in the span.
+    var isInSpan = true
 
     private static let marked: [EventMark.Kind: ShownKind] = [
         .retry: ShownKind(name: "networking.retry", metric: .retries, dimension: "error.type"),
@@ -31,6 +36,44 @@ struct ShownKind: Sendable {
         .cacheHit: cache("hit"),
         .cacheMiss: cache("missed"),
         .cacheBypass: cache("bypassed"),
+        .rejected: ShownKind(
+            name: "networking.rejection",
+            metric: .rejections,
+            dimension: "networking.rejection.reason"
+        ),
+        .circuitChanged: ShownKind(
+            name: "networking.circuit",
+            metric: .circuitChanges,
+            dimension: "networking.circuit.state"
+        ),
+        .limitChanged: ShownKind(
+            name: "networking.limit",
+            metric: .concurrencyLimit,
+            number: "networking.limit",
+            isPerServer: true
+        ),
+        .serverLimit: ShownKind(
+            name: "networking.server_limit",
+            metric: .serverLimits,
+            dimension: "networking.server_limit.change"
+        ),
+        .endpointChanged: ShownKind(
+            name: "networking.endpoint",
+            metric: .endpointChanges,
+            dimension: "networking.endpoint.change"
+        ),
+        .hedge: ShownKind(name: "networking.hedge", metric: .hedges),
+        .hedgeWon: ShownKind(name: "networking.hedge.won", metric: .wonHedges),
+        .hedgeRefused: ShownKind(
+            name: "networking.hedge.refused",
+            metric: .refusedHedges,
+            dimension: "networking.hedge.refusal"
+        ),
+        .fallback: ShownKind(
+            name: "networking.fallback",
+            metric: .fallbacks,
+            dimension: "networking.fallback.outcome"
+        ),
     ]
 
     /// The events without a mark, by their name.
@@ -39,7 +82,11 @@ struct ShownKind: Sendable {
         "redirectRefused": ShownKind(name: "networking.redirect.refused"),
         "credentialsWithheld": ShownKind(name: "networking.credentials.withheld"),
         "cacheFailed": cache("failed"),
-        "cacheEvicted": ShownKind(metric: .cacheEvictions, count: "networking.cache.evicted"),
+        "cacheEvicted": ShownKind(
+            metric: .cacheEvictions,
+            number: "networking.cache.evicted",
+            isInSpan: false
+        ),
     ]
 
     private static func cache(_ outcome: String) -> ShownKind {
@@ -63,14 +110,19 @@ extension ShownKind {
         self.attributes.merge(attributes ?? [:]) { $1 }
     }
 
-    /// The number of events that the metric counts.
-    var counted: Double {
-        guard let count, case .number(let number) = attributes[count] else { return 1 }
-        return number
+    /// The value that the metric records; `nil` if the event states no number, or one that is not a count.
+    var value: Double? {
+        guard let number else { return 1 }
+        guard case .number(let value) = attributes[number], (0...Self.maximumValue).contains(value) else { return nil }
+        return value
     }
 
+    /// The largest count that a `Double` represents exactly.
+    private static let maximumValue = 0x1p53
+
     /// The dimensions of the metric.
-    func dimensions(redactedBy redaction: Redaction) -> Dimensions {
+    func dimensions(of request: HTTPRequestData, _ options: TelemetryOptions, _ redaction: Redaction) -> Dimensions {
+        if isPerServer { return Dimensions(TelemetrySubject(request, options).dimensions.server) }
         if let scope { return Dimensions("networking.timeout.scope", scope) }
         guard let dimension, case .word(let word) = attributes[dimension] else { return Dimensions() }
         return Dimensions(dimension, redaction.shown(word))

@@ -37,6 +37,24 @@ public enum TelemetryMetric: String, Sendable, Hashable, CaseIterable {
     case credentialRefreshes = "networking.client.credentials.refreshes"
     /// The number of expired time limits, by scope: an attempt or the call.
     case timeouts = "networking.client.timeouts"
+    /// The number of times that a part of the stack did not send a request, by reason, such as an open circuit.
+    case rejections = "networking.client.rejections"
+    /// The number of changes of circuits, by the new state.
+    case circuitChanges = "networking.client.circuit.changes"
+    /// The new values of the limit of `adaptiveLimit`, by server.
+    case concurrencyLimit = "networking.client.concurrency.limit"
+    /// The number of responses that exhausted a limit of a server, or reduced the rate to it.
+    case serverLimits = "networking.client.server_limits"
+    /// The number of changes of the endpoints in service, by change: an ejection, a return, or a panic.
+    case endpointChanges = "networking.client.endpoint.changes"
+    /// The number of extra attempts that `hedged` sent.
+    case hedges = "networking.client.hedges"
+    /// The number of extra attempts whose response was the response of the call.
+    case wonHedges = "networking.client.hedges.won"
+    /// The number of extra attempts that were due and not made, by reason.
+    case refusedHedges = "networking.client.hedges.refused"
+    /// The number of failures that `fallback` replaced by another response, or could not replace, by outcome.
+    case fallbacks = "networking.client.fallbacks"
 
     /// The histogram bounds that OpenTelemetry recommends for ``requestDuration``, in seconds; for backends with
     /// configurable bounds.
@@ -53,10 +71,12 @@ public enum TelemetryMetric: String, Sendable, Hashable, CaseIterable {
     var kind: Kind {
         switch self {
         case .activeRequests, .waiting: .level
-        case .requestDuration, .requestBodySize, .responseBodySize, .callDuration, .callAttempts, .waitDuration:
+        case .requestDuration, .requestBodySize, .responseBodySize, .callDuration, .callAttempts, .waitDuration,
+            .concurrencyLimit:
             .distribution
         case .retries, .refusedRetries, .redirects, .cacheOutcomes, .cacheEvictions, .sharedCalls,
-            .credentialRefreshes, .timeouts:
+            .credentialRefreshes, .timeouts, .rejections, .circuitChanges, .serverLimits, .endpointChanges, .hedges,
+            .wonHedges, .refusedHedges, .fallbacks:
             .counter
         }
     }

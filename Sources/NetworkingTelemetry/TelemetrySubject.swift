@@ -7,6 +7,8 @@ import Tracing
 struct TelemetrySubject: Sendable {
     /// The dimensions of the request's metrics.
     let dimensions: Dimensions.Request
+    /// The method, or `_OTHER`.
+    private let method: String
     /// The method if it is not a known one.
     private let originalMethod: String?
     private let acceptedStatuses: StatusSet
@@ -15,11 +17,12 @@ struct TelemetrySubject: Sendable {
 
     init(_ request: HTTPRequestData, _ options: TelemetryOptions) {
         let isKnown = options.knownMethods.contains(request.method)
+        method = isKnown ? request.method.rawValue : "_OTHER"
         originalMethod = isKnown ? nil : request.method.rawValue
         redaction = options.redaction.redactingSecrets(of: request)
         let server = request.server
         dimensions = Dimensions.Request(
-            method: isKnown ? request.method.rawValue : "_OTHER",
+            method: method,
             address: redaction.shown(server.address),
             port: server.port,
             template: request.route
@@ -29,14 +32,14 @@ struct TelemetrySubject: Sendable {
 
     /// The name of the span, without the path: paths contain IDs, so each would become a separate operation.
     var spanName: String {
-        let method = originalMethod == nil ? dimensions.method : "HTTP"
+        let method = originalMethod == nil ? self.method : "HTTP"
         return dimensions.template.map { "\(method) \($0)" } ?? method
     }
 
     /// Returns the attributes of the request's span at its start.
     func attributes(of request: HTTPRequestData, _ options: TelemetryOptions) -> SpanAttributes {
         var attributes = SpanAttributes([
-            "http.request.method": .string(dimensions.method),
+            "http.request.method": .string(method),
             "server.address": .string(dimensions.address),
             "server.port": .int64(Int64(dimensions.port)),
             "url.full": .string(request.telemetryURL(redactedBy: options.redaction)),

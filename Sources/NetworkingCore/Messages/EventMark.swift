@@ -1,7 +1,8 @@
 /// The short form of an event that metrics and archives keep: a kind, and a detail where the kind has one.
 ///
-/// Metrics interpret the kinds that are declared here. An event of any package takes part in them through its
-/// ``EventRecord``: a cache of your own that reports ``EventMark/Kind/cacheHit`` is counted like `cached`.
+/// Metrics interpret the kinds that the library declares, here and beside the events of its features. An event of any
+/// package takes part in them through its ``EventRecord``: a cache of your own that reports
+/// ``EventMark/Kind/cacheHit`` is counted like `cached`.
 ///
 /// The modules of the features add their own details, such as `EventMark.cacheHit(.fresh)`, and properties that
 /// return them.

@@ -10,9 +10,17 @@ public enum AdaptiveLimitEvent: NetworkEvent {
     public var record: EventRecord {
         switch self {
         case .changed(let limit):
-            EventRecord("limitChanged", "\(limit)", attributes: ["networking.limit": .number(Double(limit))]) { _ in
-                "the server takes \(limit) requests at a time"
-            }
+            EventRecord(
+                "limitChanged",
+                "\(limit)",
+                mark: EventMark(.limitChanged),
+                attributes: ["networking.limit": .number(Double(limit))]
+            ) { _ in "the server takes \(limit) requests at a time" }
         }
     }
+}
+
+extension EventMark.Kind {
+    /// The number of requests that are sent to a server at a time has changed.
+    public static var limitChanged: EventMark.Kind { EventMark.Kind("limitChanged") }
 }

@@ -193,10 +193,13 @@ struct AdaptiveLimiting: LimitingModifier {
         defer { alarm?.cancel() }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
-        let deadline = maximumWait.map { maximumWait in
-            WaitDeadline<Void>(start + maximumWait, on: clock, with: .failure(tooLong(request)))
-        }
-        try await place.permit(for: request, or: deadline, displaced: tooMany(request, key)) { [limiter] in
+        try await place.permit(
+            for: request,
+            until: maximumWait.map { start + $0 },
+            on: clock,
+            late: tooLong(request),
+            displaced: tooMany(request, key)
+        ) { [limiter] in
             limiter.left(place, key)
         } giveBack: {
             limiter.giveBack(key, on: clock)
@@ -204,9 +207,8 @@ struct AdaptiveLimiting: LimitingModifier {
     }
 
     private func tooLong(_ request: HTTPRequestData) -> NetworkingError {
-        NetworkingError(
-            .rejected,
-            request: request,
+        request.rejected(
+            by: .concurrencyLimit,
             reason:
                 "No permit became free within \((maximumWait ?? .zero).roundedText). Send fewer requests at a time, "
                 + "or raise maximumWait."
@@ -214,9 +216,8 @@ struct AdaptiveLimiting: LimitingModifier {
     }
 
     private func tooMany(_ request: HTTPRequestData, _ key: String) -> NetworkingError {
-        NetworkingError(
-            .rejected,
-            request: request,
+        request.rejected(
+            by: .concurrencyLimit,
             reason:
                 "The server takes \(limiter.limit(of: key)) requests at a time, and too many are waiting. Send fewer "
                 + "requests at a time."

@@ -10,9 +10,10 @@ public enum AdaptiveThrottleEvent: NetworkEvent {
     public var record: EventRecord {
         switch self {
         case .rejected(let probability):
-            EventRecord(
+            .rejection(
                 "throttled",
                 percent(probability),
+                reason: "adaptive-throttle",
                 attributes: ["networking.throttle.probability": .number(probability)]
             ) { _ in "not sent, as \(percent(probability)) of the requests to this server" }
         }

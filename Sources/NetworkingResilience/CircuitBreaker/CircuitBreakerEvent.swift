@@ -14,22 +14,24 @@ public enum CircuitBreakerEvent: NetworkEvent {
     public var record: EventRecord {
         switch self {
         case .changed(let change):
-            EventRecord("circuitChanged", "\(change)", attributes: ["networking.circuit": .word(change.state.rawValue)])
-            {
-                _ in "the circuit of \(change.key ?? "all servers") is now \(change.state)"
-            }
-        case .rejected(let rejection):
             EventRecord(
+                "circuitChanged",
+                "\(change)",
+                mark: EventMark(.circuitChanged, detail: change.state.rawValue),
+                attributes: ["networking.circuit.state": .word(change.state.rawValue)]
+            ) { _ in "the circuit of \(change.key ?? "all servers") is now \(change.state)" }
+        case .rejected(let rejection):
+            .rejection(
                 "circuitRejected",
                 "\(rejection)",
-                mark: EventMark(.circuitOpen, detail: rejection.state.rawValue),
-                attributes: ["networking.circuit": .word(rejection.state.rawValue)]
+                reason: "circuit-open",
+                attributes: ["networking.circuit.state": .word(rejection.state.rawValue)]
             ) { _ in "not sent (\(rejection))" }
         }
     }
 }
 
 extension EventMark.Kind {
-    /// The request was refused because the circuit of its server is not closed; the detail is the state.
-    public static var circuitOpen: EventMark.Kind { EventMark.Kind("circuitOpen") }
+    /// The result of the request has changed the state of a circuit; the detail is the state.
+    public static var circuitChanged: EventMark.Kind { EventMark.Kind("circuitChanged") }
 }

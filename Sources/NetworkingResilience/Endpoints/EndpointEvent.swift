@@ -13,6 +13,8 @@ public enum EndpointEvent: NetworkEvent, Hashable {
     case returned(String)
     /// No endpoint works, so ejected ones are used too.
     case panicked
+    /// The attempt was not sent, because each usable endpoint already has an attempt of this call.
+    case noneLeft
 
     /// The record, as in `endpointEjected(eu1.example.com, 30.0 seconds)`.
     ///
@@ -28,17 +30,40 @@ public enum EndpointEvent: NetworkEvent, Hashable {
                 "probing \(redaction.authority(authority))"
             }
         case .ejected(let authority, let time):
-            EventRecord(
+            change(
+                "ejected",
                 "endpointEjected",
-                "\(Redaction.standard.authority(authority)), \(time.roundedText)",
-                attributes: [:]
+                "\(Redaction.standard.authority(authority)), \(time.roundedText)"
             ) { redaction in "ejected \(redaction.authority(authority)) for \(time.roundedText)" }
         case .returned(let authority):
-            EventRecord("endpointReturned", Redaction.standard.authority(authority), attributes: [:]) { redaction in
+            change("returned", "endpointReturned", Redaction.standard.authority(authority)) { redaction in
                 "\(redaction.authority(authority)) is in service again"
             }
         case .panicked:
-            EventRecord("endpointsPanicked", attributes: [:]) { _ in "no endpoint works, so all are used" }
+            change("panicked", "endpointsPanicked") { _ in "no endpoint works, so all are used" }
+        case .noneLeft:
+            .rejection("noEndpointLeft", reason: "endpoints") { _ in "not sent (no endpoint is left)" }
         }
     }
+
+    /// Creates the record of a change of the endpoints in service.
+    private func change(
+        _ change: String,
+        _ name: String,
+        _ details: @autoclosure @escaping @Sendable () -> String? = nil,
+        logMessage: @escaping @Sendable (Redaction) -> String?
+    ) -> EventRecord {
+        EventRecord(
+            name,
+            details(),
+            mark: EventMark(.endpointChanged, detail: change),
+            attributes: ["networking.endpoint.change": .word(change)],
+            logMessage: logMessage
+        )
+    }
+}
+
+extension EventMark.Kind {
+    /// An endpoint was ejected or has returned, or all ejected ones are used; the detail is the change.
+    public static var endpointChanged: EventMark.Kind { EventMark.Kind("endpointChanged") }
 }

@@ -126,7 +126,8 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
     }
 
     private func noneLeft(_ request: HTTPRequestData) -> NetworkingError {
-        NetworkingError(
+        request.emit(EndpointEvent.noneLeft)
+        return NetworkingError(
             .rejected,
             request: request,
             reason:

@@ -12,15 +12,18 @@ public enum FallbackEvent: NetworkEvent {
     public var record: EventRecord {
         switch self {
         case .used(let attempt):
-            EventRecord("fallback", "\(attempt)", mark: EventMark(.fallback), attributes: [:]) { _ in
-                "falling back (\(attempt))"
-            }
+            EventRecord(
+                "fallback",
+                "\(attempt)",
+                mark: EventMark(.fallback),
+                attributes: ["networking.fallback.outcome": .word("used")]
+            ) { _ in "falling back (\(attempt))" }
         case .failed(let error):
             EventRecord(
                 "fallbackFailed",
                 "\(type(of: error))",
                 mark: EventMark(.fallback, detail: "failed"),
-                attributes: [:]
+                attributes: ["networking.fallback.outcome": .word("failed")]
             ) { _ in "no fallback (\(type(of: error)))" }
         }
     }

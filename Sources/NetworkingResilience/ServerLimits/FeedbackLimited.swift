@@ -193,17 +193,18 @@ extension FeedbackLimiting {
         on clock: NetworkClock
     ) async throws -> Limiter.Gate.Ticket {
         let lines = limiter.lines
-        // The limits may become stricter during the wait, so it can take longer than expected.
-        let deadline = WaitDeadline<Void>(end, on: clock, with: .failure(WaitedTooLong()))
-        do {
-            // No request takes the place of another one, because the queue has no limit.
-            try await place.permit(for: request, or: deadline, displaced: CancellationError()) {
-                lines.leave(place, key, on: clock)
-            } giveBack: {
-                lines.leave(place, key, on: clock)
-            }
-        } catch is WaitedTooLong {
-            throw tooLong(request, lines.wait(key, on: clock))
+        // The limits may become stricter during the wait, so it can take longer than expected. No request takes the
+        // place of another one, because the queue has no limit.
+        try await place.permit(
+            for: request,
+            until: end,
+            on: clock,
+            late: tooLong(request, lines.wait(key, on: clock)),
+            displaced: CancellationError()
+        ) {
+            lines.leave(place, key, on: clock)
+        } giveBack: {
+            lines.leave(place, key, on: clock)
         }
         guard let ticket = lines.ticket(of: place, key) else { throw tooLong(request, nil) }
         return ticket
@@ -212,9 +213,8 @@ extension FeedbackLimiting {
     private func tooLong(_ request: HTTPRequestData, _ wait: Duration?) -> NetworkingError {
         let next =
             wait.map { "the next request may be sent in \($0.roundedText)" } ?? "another request has to end first"
-        return NetworkingError(
-            .rejected,
-            request: request,
+        return request.rejected(
+            by: .rateLimit,
             reason: "\(limiter.limitation); \(next). Send fewer requests, or raise maximumWait.",
             retryAfter: wait
         )
@@ -232,6 +232,3 @@ extension FeedbackLimiting {
         "rateLimited(by: \(limiter)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
     }
 }
-
-/// A wait has exceeded its limit.
-private struct WaitedTooLong: Error {}

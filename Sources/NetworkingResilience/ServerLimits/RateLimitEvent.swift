@@ -12,10 +12,28 @@ public enum RateLimitEvent: NetworkEvent {
     public var record: EventRecord {
         switch self {
         case .exhausted(let limit):
-            EventRecord("rateLimitExhausted", "\(limit)", mark: .event("rateLimitExhausted"), attributes: [:]) { _ in
-                "limit of the server is used up (\(limit))"
-            }
-        case .reduced: EventRecord("rateReduced", attributes: [:]) { _ in "rate reduced" }
+            change("exhausted", "rateLimitExhausted", "\(limit)") { _ in "limit of the server is used up (\(limit))" }
+        case .reduced: change("reduced", "rateReduced") { _ in "rate reduced" }
         }
     }
+
+    private func change(
+        _ change: String,
+        _ name: String,
+        _ details: @autoclosure @escaping @Sendable () -> String? = nil,
+        logMessage: @escaping @Sendable (Redaction) -> String?
+    ) -> EventRecord {
+        EventRecord(
+            name,
+            details(),
+            mark: EventMark(.serverLimit, detail: change),
+            attributes: ["networking.server_limit.change": .word(change)],
+            logMessage: logMessage
+        )
+    }
+}
+
+extension EventMark.Kind {
+    /// A response has exhausted a limit of the server, or reduced the rate to it; the detail is the change.
+    public static var serverLimit: EventMark.Kind { EventMark.Kind("serverLimit") }
 }

@@ -114,7 +114,7 @@ public enum ShutdownEvent: NetworkEvent {
     /// The record: `shutdownRefused` or `shutdownCancelled`.
     public var record: EventRecord {
         switch self {
-        case .refused: EventRecord("shutdownRefused", attributes: [:])
+        case .refused: .rejection("shutdownRefused", reason: "shutdown")
         case .cancelled: EventRecord("shutdownCancelled", attributes: [:])
         }
     }

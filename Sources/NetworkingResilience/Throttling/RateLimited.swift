@@ -105,25 +105,28 @@ struct RateLimited: LimitingModifier {
         case .wait(let place, let duration):
             request.emit(WaitEvent.waiting(.rateLimit, duration))
             defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
-            // No request takes the place of another one, because the queue has no limit.
-            try await place.permit(for: request, displaced: CancellationError()) { [limiter] in
+            // The wait has no limit, and no request takes the place of another one.
+            try await place.permit(
+                for: request,
+                on: clock,
+                late: CancellationError(),
+                displaced: CancellationError()
+            ) { [limiter] in
                 limiter.left(place, key, on: clock)
             } giveBack: {
                 limiter.giveBack(place, key, on: clock)
             }
         case .refused(let wait):
-            throw NetworkingError(
-                .rejected,
-                request: request,
+            throw request.rejected(
+                by: .rateLimit,
                 reason:
                     "The rate limit of \(limiter) is reached; the next request may be sent in \(wait.roundedText). "
                     + "Send fewer requests, or raise maximumWait.",
                 retryAfter: wait
             )
         case .impossible:
-            throw NetworkingError(
-                .rejected,
-                request: request,
+            throw request.rejected(
+                by: .rateLimit,
                 reason:
                     "The request counts as \(request.rateLimitWeight), which is more than the limit of \(limiter) ever "
                     + "allows at once. Lower its rateLimitWeight, or raise the burst of the limit."

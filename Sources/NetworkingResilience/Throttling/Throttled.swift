@@ -129,10 +129,13 @@ struct Throttled: LimitingModifier {
         guard let place = limiter.enqueue(request.priority, host) else { throw tooMany(request) }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
-        let deadline = maximumWait.map { maximumWait in
-            WaitDeadline<Void>(start + maximumWait, on: clock, with: .failure(tooLong(request)))
-        }
-        try await place.permit(for: request, or: deadline, displaced: tooMany(request)) { [limiter] in
+        try await place.permit(
+            for: request,
+            until: maximumWait.map { start + $0 },
+            on: clock,
+            late: tooLong(request),
+            displaced: tooMany(request)
+        ) { [limiter] in
             limiter.left(place, host)
         } giveBack: {
             limiter.giveBack(host)
@@ -140,9 +143,8 @@ struct Throttled: LimitingModifier {
     }
 
     private func tooLong(_ request: HTTPRequestData) -> NetworkingError {
-        NetworkingError(
-            .rejected,
-            request: request,
+        request.rejected(
+            by: .concurrencyLimit,
             reason:
                 "No permit became free within \((maximumWait(of: request) ?? .zero).roundedText). Send fewer requests "
                 + "at a time, or raise maximumWait."
@@ -150,9 +152,8 @@ struct Throttled: LimitingModifier {
     }
 
     private func tooMany(_ request: HTTPRequestData) -> NetworkingError {
-        NetworkingError(
-            .rejected,
-            request: request,
+        request.rejected(
+            by: .concurrencyLimit,
             reason: "The queue of the limiter is full. Send fewer requests at a time, or allow a longer queue."
         )
     }

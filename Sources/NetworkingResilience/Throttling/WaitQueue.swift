@@ -13,23 +13,29 @@ struct WaitPlace: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - deadline: The moment at which the wait ends by itself.
+    ///   - end: The moment at which the wait ends by itself; `nil` for no limit.
+    ///   - clock: The clock of this moment.
+    ///   - lateness: The error if the wait ends by itself.
     ///   - refusal: The error if a request of higher priority takes the place.
     ///   - leave: Removes the place from its queue; called if the wait ended without a permit.
     ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit, or after a circuit
     ///     further out has opened.
-    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, the error of the deadline, or
-    ///   the refusal.
+    /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, or one of the two errors.
     func permit(
         for request: HTTPRequestData,
-        or deadline: WaitDeadline<Void>? = nil,
+        until end: Duration? = nil,
+        on clock: NetworkClock,
+        late lateness: @autoclosure () -> any Error,
         displaced refusal: @autoclosure () -> any Error,
         leave: @escaping @Sendable () -> Void,
         giveBack: () -> Void
     ) async throws {
         request.waitObserver?.requestWaits()
+        let deadline = end.map { WaitDeadline<Void>($0, on: clock, with: .failure(Late())) }
         do {
             try await wait.value(until: request.exchangeLimit, or: deadline, onEnd: leave)
+        } catch is Late {
+            throw lateness()
         } catch is Displaced {
             throw refusal()
         }
@@ -47,7 +53,9 @@ struct WaitPlace: Sendable {
         wait.resume(with: .failure(Displaced()))
     }
 
+    // Both stand for errors that are created for the caller, because creating them reports them to its listeners.
     private struct Displaced: Error {}
+    private struct Late: Error {}
 }
 
 /// The numbers of the places in all queues of a limiter.

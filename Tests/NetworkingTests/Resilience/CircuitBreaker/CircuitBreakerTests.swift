@@ -370,7 +370,7 @@ struct CircuitBreakerTests {
         #expect(events.names.filter { $0 == "circuitChanged" }.count == 1)
         #expect(events.names.filter { $0 == "circuitRejected" }.count == 1)
         let marks = events.events.compactMap { ($0 as? CircuitBreakerEvent)?.record.mark }
-        #expect(marks == [.event("circuitChanged(laws.example: open)"), EventMark(.circuitOpen, detail: "open")])
+        #expect(marks == [EventMark(.circuitChanged, detail: "open"), EventMark(.rejected, detail: "circuit-open")])
         let lines = events.events.compactMap { event in
             (event as? CircuitBreakerEvent)?.record.logMessage(redactedBy: .standard)
         }

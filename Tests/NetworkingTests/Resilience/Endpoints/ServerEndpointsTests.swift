@@ -311,7 +311,9 @@ struct ServerEndpointsTests {
         let ejected = EndpointEvent.ejected("a.example", for: .seconds(30))
         #expect(ejected.description.hasPrefix("endpointEjected(a.example, 30.0 s"))
         #expect(EndpointEvent.picked("a.example").record.mark == nil)
-        let all: [EndpointEvent] = [.picked("a"), .probing("a"), .ejected("a", for: .zero), .returned("a"), .panicked]
+        let all: [EndpointEvent] = [
+            .picked("a"), .probing("a"), .ejected("a", for: .zero), .returned("a"), .panicked, .noneLeft,
+        ]
         #expect(Set(all.map { $0.record.logMessage(redactedBy: .standard) ?? "" }).count == all.count)
         #expect(Set(all.map(\.description)).count == all.count)
     }

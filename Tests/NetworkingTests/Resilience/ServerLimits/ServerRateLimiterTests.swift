@@ -446,7 +446,7 @@ struct ServerRateLimiterTests {
         )
         let forged = RateLimitEvent.exhausted(ServerLimit(policy: "a\nforged", unit: ServerLimit.Unit("b\nforged")))
         #expect(!forged.description.contains("\n"))
-        #expect(forged.record.mark == .event("rateLimitExhausted"))
+        #expect(forged.record.mark == EventMark(.serverLimit, detail: "exhausted"))
     }
 }
 
