@@ -330,7 +330,7 @@ struct WaitTests {
 
 extension GatedLines {
     /// Returns the ticket of a request that passes at once.
-    fileprivate func ticket(_ key: String, on clock: NetworkClock) -> Gate.Ticket? {
+    fileprivate func ticket(_ key: LineKey, on clock: NetworkClock) -> Gate.Ticket? {
         guard case .passed(let ticket) = enter(.lawful, key, waitingUpTo: .zero, on: clock) else { return nil }
         return ticket
     }
