@@ -84,22 +84,28 @@ struct ManyKeysTests {
         try fill(lines, with: report)
         #expect((512...1_024).contains(lines.keys))
         #expect(lines.count == lines.keys)
-        #expect(lines.wait("99999", on: clock) == .seconds(60))
-        #expect(lines.wait("0", on: clock) == .zero)
+        #expect(lines.wait(line(99_999), on: clock) == .seconds(60))
+        #expect(lines.wait(line(0), on: clock) == .zero)
     }
 
     @Test func adaptiveRatesOfTheLastKeysStay() throws {
         let lines = GatedLines<AdaptiveRateGate>()
         try fill(lines, with: .throttled)
         #expect((512...1_024).contains(lines.keys))
-        #expect(lines.wait("99999", on: clock) == .seconds(2))
-        #expect(lines.wait("0", on: clock) == .zero)
+        #expect(lines.wait(line(99_999), on: clock) == .seconds(2))
+        #expect(lines.wait(line(0), on: clock) == .zero)
+    }
+
+    private func line(_ number: Int) -> LineKey {
+        var key = LineKey(of: .lawful)
+        key.group = "\(number)"
+        return key
     }
 
     private func fill<Gate>(_ lines: GatedLines<Gate>, with report: Gate.Report) throws {
         let request = HTTPRequestData.lawful
         for number in 0..<100_000 {
-            let key = "\(number)"
+            let key = line(number)
             guard case .passed(let ticket) = lines.enter(request, key, waitingUpTo: .zero, on: clock) else {
                 Issue.record("the request of a new key does not pass")
                 return
