@@ -38,8 +38,8 @@ public struct NetworkClock: Sendable {
     }
 
     /// Whether this is the system's clock, which can be read directly.
-    package var isSystem: Bool {
-        engine.isSystem
+    var isSystem: Bool {
+        engine is ClockEngine<ContinuousClock>
     }
 
     /// The identity of the clock, for comparisons that copy no clock.
@@ -106,7 +106,6 @@ public struct NetworkClock: Sendable {
 package protocol NetworkClockEngine: AnyObject, Sendable {
     var now: Duration { get }
     var nanoseconds: Int64 { get }
-    var isSystem: Bool { get }
     var date: Date { get }
     func sleep(until deadline: Duration, tolerance: Duration?) async throws
     func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm
@@ -115,10 +114,6 @@ package protocol NetworkClockEngine: AnyObject, Sendable {
 extension NetworkClockEngine {
     package var nanoseconds: Int64 {
         now.nanoseconds
-    }
-
-    package var isSystem: Bool {
-        false
     }
 }
 
@@ -154,7 +149,7 @@ package protocol AlarmOwner: AnyObject, Sendable {
 
 /// The implementation for a clock of the standard library.
 private final class ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
-    let isSystem = Source.self == ContinuousClock.self
+    private let isSystem = Source.self == ContinuousClock.self
     private let clock: Source
     /// The start in nanoseconds, if this is the system's clock.
     // Read before `epoch`, so that the time is not behind that of the clock on which `sleep(until:tolerance:)` waits.

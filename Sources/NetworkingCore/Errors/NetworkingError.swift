@@ -142,11 +142,6 @@ public struct NetworkingError: Error {
     /// The server to which redirects had led before the request failed; `nil` if the failed request is the first one.
     package var redirect: RedirectTarget?
 
-    /// Whether the failed request was the result of a redirect, so that the request before it was successful.
-    package var followsRedirect: Bool {
-        redirect != nil
-    }
-
     /// A server to which redirects lead, compared with that of the first request as it was sent.
     package enum RedirectTarget: Sendable {
         case sameServer

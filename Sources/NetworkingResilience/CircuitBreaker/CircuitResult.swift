@@ -113,6 +113,13 @@ enum CircuitResult: Sendable {
     }
 }
 
+extension NetworkingError {
+    /// Whether the failed request was the result of a redirect, so that the request before it was successful.
+    var followsRedirect: Bool {
+        redirect != nil
+    }
+}
+
 extension HTTPRequestData {
     /// Whether the device has no network that could lead to the server.
     fileprivate var isOffline: Bool {
