@@ -43,7 +43,7 @@ struct StandardTests {
         #expect(
             MockTransport().standard(.app).diagram == """
                 flowchart TD
-                    subgraph p1["standard(.app)"]
+                    subgraph p1["standard(#46;app)"]
                         p2["deadline(30.0 seconds, exemptsTransfers: true)"]
                         p3["deduplicated()"]
                         p4["retry(up to 3 times, backoff: 0.2 seconds to 20.0 seconds, full jitter, budget: 0.2 of \
