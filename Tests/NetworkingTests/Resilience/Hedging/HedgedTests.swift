@@ -129,6 +129,7 @@ struct HedgedTests {
         clock.advance(by: .seconds(1))
         #expect(try await hedge.value.hedges == 1)
         try await eventually("its attempts have ended") { hedged.losers.count == 9_999 }
+        withExtendedLifetime(places) {}
     }
 
     @Test func noTaskStartsBeforeAnExtraAttemptIsDue() async throws {
