@@ -162,25 +162,6 @@ struct WaitTests {
                 lines.waiting
             }
         },
-        Kind(testDescription: "end of a window, for a ServerRateLimiter", sleepers: 3) { clock in
-            let limiter = ServerRateLimiter()
-            let (lines, key) = (limiter.lines, limiter.key(for: .lawful, nil))
-            let (first, other) = (lines.ticket(key, on: clock), lines.ticket(key, on: clock))
-            @Sendable func report(_ remaining: Int) -> ServerLimitGate.Report {
-                .init(limits: [ServerLimit(remaining: remaining, reset: .seconds(60))])
-            }
-            if let first { lines.end(first, key, with: report(0), on: clock) }
-            return Waiting {
-                try await PromptTransport().rateLimited(by: limiter).modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                if let other { lines.end(other, key, with: report(9), on: clock) }
-            } waiters: {
-                lines.waiting
-            } alarms: {
-                // The limiter's own, for the end of the window.
-                1
-            }
-        },
         Kind(testDescription: "token of an AdaptiveRateLimiter", sleepers: 3) { clock in
             let limiter = AdaptiveRateLimiter()
             let (lines, key) = (limiter.lines, limiter.key(for: .lawful, nil))
