@@ -323,7 +323,7 @@ final class HedgeRace: Sendable {
         for branch in branches {
             request.recorder?.join(branch)
         }
-        if let limit, state.withLock({ $0.isRunning }) {
+        if let limit, state.withLock({ $0.hasLeftAttempts }) {
             _ = clock.alarm(at: now + limit) { [self] in
                 let now = clock.nanoseconds
                 lose(state.withLock { $0.cancelAll(at: now) })

@@ -94,6 +94,11 @@ struct HedgeRaceState: Sendable {
         entries.contains(where: \.isRunning)
     }
 
+    /// Whether attempts that have lost may finish.
+    var hasLeftAttempts: Bool {
+        entries.contains { $0.isRunning && !$0.isCancelled }
+    }
+
     /// Whether all attempts have failed, and no other one follows.
     var hasFailed: Bool {
         !isDecided && !isOver && winner == nil && !isRunning && !(alarm.isSet && mayStart)

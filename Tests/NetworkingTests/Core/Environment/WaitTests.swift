@@ -190,6 +190,16 @@ struct WaitTests {
                 held.respond()
             }
         },
+        Kind(testDescription: "race of a hedged request", sleepers: 2) { _ in
+            let held = HeldResponse()
+            let policy = HedgingPolicy.after(.seconds(60), extraLoad: 1).losersMayFinish(within: .seconds(60))
+            return Waiting {
+                let network = MockTransport { _ in .held(by: held) }.hedged(policy)
+                try await network.modified(Limited(limit: $0)).data(.lawful)
+            } resume: {
+                held.respond()
+            }
+        },
         Kind(testDescription: "drain() of a StackShutdown", sleepers: 2) { _ in
             let shutdown = StackShutdown()
             let call = shutdown.admit(.calls)
