@@ -90,7 +90,7 @@ struct HedgeRaceState: Sendable {
         _modify { yield &entries[number - 1] }
     }
 
-    var isRunning: Bool {
+    private var isRunning: Bool {
         entries.contains(where: \.isRunning)
     }
 
