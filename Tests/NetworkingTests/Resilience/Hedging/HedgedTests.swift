@@ -121,7 +121,8 @@ struct HedgedTests {
         #expect(events.events.map { "\($0)" }.contains("hedgeRefused(tooManyLosers)"))
         // The refusal has used up no budget, and the place of an attempt that has ended is free again.
         places.removeLast()
-        let hedge = start(network)
+        // The recorder keeps the requests of a call, and they keep its place.
+        let hedge = start(server.modified(hedged).environment(\.clock, .manual(clock)))
         try await sent(2, by: server)
         clock.advance(by: .milliseconds(100))
         try await sent(3, by: server)
