@@ -126,6 +126,8 @@ struct Throttled: LimitingModifier {
         let start = clock.now
         let maximumWait = self.maximumWait(of: request)
         guard maximumWait != .zero else { throw tooLong(request) }
+        // Before the request has a place, because its turn may come at once.
+        request.waitObserver?.requestWaits()
         guard let place = limiter.enqueue(request.priority, host) else { throw tooMany(request) }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }

@@ -104,18 +104,20 @@ struct CircuitBreakerStackTests {
         let network = bench.inEnvironment(
             bench.transport.throttled(by: permits).modified(Moved()).circuitBreaker(by: bench.breaker)
         )
-        let (first, second) = (HTTPRequestData.lawful("/first"), HTTPRequestData.lawful("/second"))
         let held = HeldResponse()
         bench.respond(with: .held(by: held))
-        let failing = Task { try await network.data(first) }
+        let first = Task { try await network.data(.lawful("/first")) }
         try await held.waitForRequests()
-        let waiting = Task { try await network.data(second) }
+        let second = Task { try await network.data(.lawful("/second")) }
         try await eventually("the second request waits") { permits.waiting == 1 }
-        held.fail(NetworkingError(.connection, request: first))
-        _ = try? await failing.value
-        let error = await #expect(throws: NetworkingError.self) { try await waiting.value }
+        bench.respond(with: .failure(.connection))
+        _ = await bench.failure()
+        #expect(bench.state == .open)
+        held.respond()
+        _ = try await first.value
+        let error = await #expect(throws: NetworkingError.self) { try await second.value }
         #expect(error?.circuitRejection?.state == .open)
-        #expect(bench.transport.requests.count == 1)
+        #expect(bench.transport.requests.count == 2)
     }
 
     @Test(arguments: [0, 1])
