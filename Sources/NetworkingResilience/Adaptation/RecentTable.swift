@@ -8,8 +8,6 @@ struct RecentTable<Value> {
     /// The slot of the last use, because most clients talk to a single server.
     private var lastSlot = 0
     private var uses: UInt64 = 0
-    /// Entries that may make room for others, the least recently used last, with their last use at the search.
-    private var candidates: [(slot: Int, lastUse: UInt64)] = []
 
     fileprivate struct Entry {
         var key: String
@@ -72,31 +70,12 @@ struct RecentTable<Value> {
             entries.append(Entry(key: key, value: value(), lastUse: uses))
             return entries.count - 1
         }
-        guard let slot = removableSlot(mayRemove) else { return nil }
+        let removable = entries.indices.filter { mayRemove(entries[$0].value) }
+        guard let slot = removable.min(by: { entries[$0].lastUse < entries[$1].lastUse }) else { return nil }
         slots[entries[slot].key] = nil
         slots[key] = slot
         entries[slot] = Entry(key: key, value: value(), lastUse: uses)
         return slot
-    }
-
-    /// Returns the slot of the value that makes room for another; `nil` if none may be removed.
-    ///
-    /// The candidates are sorted once for many removals, because a key may be new for each request.
-    private mutating func removableSlot(_ mayRemove: (Value) -> Bool) -> Int? {
-        if let slot = nextCandidate(mayRemove) { return slot }
-        candidates = entries.indices.filter { mayRemove(entries[$0].value) }
-            .map { ($0, entries[$0].lastUse) }
-            .sorted { $0.lastUse > $1.lastUse }
-        return nextCandidate(mayRemove)
-    }
-
-    /// Removes and returns the first candidate that has not been used since.
-    private mutating func nextCandidate(_ mayRemove: (Value) -> Bool) -> Int? {
-        while let candidate = candidates.popLast() {
-            let entry = entries[candidate.slot]
-            if entry.lastUse == candidate.lastUse, mayRemove(entry.value) { return candidate.slot }
-        }
-        return nil
     }
 }
 

@@ -52,11 +52,6 @@ public final class AdaptiveLimiter: Sendable {
         servers.withLatest { servers, _ in servers.values.reduce(0) { $0 + $1.queue.count } }
     }
 
-    /// The number of authorities in memory.
-    var authorities: Int {
-        servers.withLatest { servers, _ in servers.keys.count }
-    }
-
     /// Decides about a request; `nil` if it passes without a permit, because there is no room for its server.
     func admit(
         _ key: String,

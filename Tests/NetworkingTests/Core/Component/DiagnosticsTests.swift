@@ -106,16 +106,6 @@ struct DiagnosticsTests {
             "rateLimited", "each caller of a shared exchange",
             MockTransport().deduplicated().rateLimited(to: 1, per: .seconds(1))
         ),
-        (
-            "rateLimited", "each caller of a shared exchange",
-            MockTransport().deduplicated().rateLimited(by: ServerRateLimiter())
-        ),
-        (
-            "rateLimited", "each caller of a shared exchange",
-            MockTransport().deduplicated().rateLimited(by: AdaptiveRateLimiter())
-        ),
-        ("rateLimited", "with the same limiter", Self.twice(by: ServerRateLimiter())),
-        ("rateLimited", "with the same limiter", Self.twice(by: AdaptiveRateLimiter())),
         ("deduplicated", "each caller of a failed", MockTransport().deduplicated().retry()),
         ("traced", "starts its own trace", MockTransport().traced().retry()),
         ("deadline", "covers one attempt", MockTransport().deadline(.seconds(5)).retry()),
@@ -143,14 +133,6 @@ struct DiagnosticsTests {
         #expect(diagnostic.option == nil)
     }
 
-    private static func twice(by limiter: ServerRateLimiter) -> any NetworkingComponent {
-        MockTransport().rateLimited(by: limiter).rateLimited(by: limiter)
-    }
-
-    private static func twice(by limiter: AdaptiveRateLimiter) -> any NetworkingComponent {
-        MockTransport().rateLimited(by: limiter).rateLimited(by: limiter)
-    }
-
     @Test(arguments: [
         // The cache of an app's client, and the same cache around the credentials of an API client.
         MockTransport().cached().authenticated(with: BearerCredentials(token: "token")).cached()
@@ -161,14 +143,6 @@ struct DiagnosticsTests {
         MockTransport().cached(in: ResponseCache(isShared: true))
             .authenticated(with: BearerCredentials(token: "token")),
         MockTransport().cached().server(headerField: .accept, "application/json"),
-        // The order of the guide, with each of the parts that take the place of another.
-        MockTransport().timeout(.seconds(10)).throttled(maxPerHost: 6)
-            .rateLimited(by: ServerRateLimiter(), maximumWait: .seconds(20)).circuitBreaker().hedged().retry().cached()
-            .fallbackToStoredResponse().deadline(.seconds(30)).drained(by: StackShutdown())
-            .server(authority: "api.example.com"),
-        MockTransport().timeout(.seconds(10)).adaptiveLimit().rateLimited(by: AdaptiveRateLimiter()).adaptiveThrottle()
-            .hedged().retry().deduplicated().cached().fallback(to: MockTransport()).deadline(.seconds(30))
-            .drained(by: StackShutdown()).logged(),
     ])
     func intendedOrderHasNoDiagnostics(network: any NetworkingComponent) {
         #expect(network.diagnostics == [])
@@ -194,13 +168,6 @@ struct DiagnosticsTests {
         (.concurrencyLimit, MockTransport().throttled(max: 6)),
         (.rateLimit, MockTransport().rateLimited(to: 1, per: .seconds(1))),
         (.circuitBreaker, MockTransport().circuitBreaker()),
-        (.circuitBreaker, MockTransport().adaptiveThrottle()),
-        (.concurrencyLimit, MockTransport().adaptiveLimit()),
-        (.hedging, MockTransport().hedged()),
-        (.server, MockTransport().server(endpoints: ServerEndpoints("api.example", endpoints: ["a", "b"]))),
-        (.fallback, MockTransport().fallback(to: MockTransport())),
-        (.fallback, MockTransport().fallbackToStoredResponse()),
-        (.draining, MockTransport().drained(by: StackShutdown())),
         (.rateLimit, MockTransport().rateLimited(by: ServerRateLimiter())),
         (.rateLimit, MockTransport().rateLimited(by: AdaptiveRateLimiter())),
         (.timeout, MockTransport().timeout(.seconds(1))),

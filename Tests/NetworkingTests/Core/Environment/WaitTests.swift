@@ -22,8 +22,6 @@ struct WaitTests {
         let resume: @Sendable () -> Void
         /// The number of callers that the other side still knows.
         var waiters: @Sendable () -> Int = { 0 }
-        /// The number of alarms that belong to others, and continue without the caller.
-        var alarms: @Sendable () -> Int = { 0 }
     }
 
     struct Kind: CustomTestStringConvertible, Sendable {
@@ -136,108 +134,6 @@ struct WaitTests {
                 limiter.waiting
             }
         },
-        Kind(testDescription: "permit of an AdaptiveLimiter", sleepers: 2) { clock in
-            let limiter = AdaptiveLimiter(in: 1...1, start: 1)
-            _ = limiter.admit("laws.example", .normal, mayWait: false, jitter: { 0 }, on: clock)
-            return Waiting {
-                let network = PromptTransport().adaptiveLimit(by: limiter, maximumWait: .seconds(60))
-                try await network.modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                limiter.giveBack("laws.example", on: clock)
-            } waiters: {
-                limiter.waiting
-            }
-        },
-        Kind(testDescription: "end of another request, for a ServerRateLimiter", sleepers: 2) { clock in
-            let limiter = ServerRateLimiter()
-            let (lines, key) = (limiter.lines, limiter.key(for: .lawful, nil))
-            let cap = ServerLimit(unit: .concurrentRequests, quota: 1)
-            let (first, other) = (lines.ticket(key, on: clock), lines.ticket(key, on: clock))
-            if let first { lines.end(first, key, with: .init(limits: [cap]), on: clock) }
-            return Waiting {
-                try await PromptTransport().rateLimited(by: limiter).modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                if let other { lines.end(other, key, with: nil, on: clock) }
-            } waiters: {
-                lines.waiting
-            }
-        },
-        Kind(testDescription: "token of an AdaptiveRateLimiter", sleepers: 3) { clock in
-            let limiter = AdaptiveRateLimiter()
-            let (lines, key) = (limiter.lines, limiter.key(for: .lawful, nil))
-            let (first, other) = (lines.ticket(key, on: clock), lines.ticket(key, on: clock))
-            if let first { lines.end(first, key, with: .throttled, on: clock) }
-            // They receive the first two tokens, after two seconds and after four.
-            for _ in 1...2 { _ = lines.enter(.lawful, key, waitingUpTo: .seconds(60), on: clock) }
-            return Waiting {
-                try await PromptTransport().rateLimited(by: limiter).modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                if let other { lines.end(other, key, with: .limited, on: clock) }
-            } waiters: {
-                // One of the others has its token at the limit.
-                max(0, lines.waiting - (clock.now < .seconds(2) ? 2 : 1))
-            } alarms: {
-                // The limiter's own, for the next token.
-                1
-            }
-        },
-        Kind(testDescription: "first attempt of a hedged request", sleepers: 2) { _ in
-            let held = HeldResponse()
-            return Waiting {
-                let network = MockTransport { _ in .held(by: held) }.hedged(.after(.seconds(60), extraLoad: 1))
-                try await network.modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                held.respond()
-            }
-        },
-        Kind(testDescription: "race of a hedged request", sleepers: 2) { _ in
-            let held = HeldResponse()
-            let policy = HedgingPolicy.after(.seconds(60), extraLoad: 1).losersMayFinish(within: .seconds(60))
-            return Waiting {
-                let network = MockTransport { _ in .held(by: held) }.hedged(policy)
-                try await network.modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                held.respond()
-            }
-        },
-        Kind(testDescription: "drain() of a StackShutdown", sleepers: 2) { _ in
-            let shutdown = StackShutdown()
-            let call = shutdown.admit(.calls)
-            let other = Locked<OwnedTask<StackShutdown.Report>?>(nil)
-            return Waiting { limit in
-                // Another caller, without which the shutdown would cancel the calls in flight.
-                other.withLock { $0 = .immediate { try await shutdown.drain() } }
-                let request = HTTPRequestData.lawful.with { $0.exchangeLimit = limit }
-                _ = try await request.enforcingLimit { _ in try await shutdown.drain() }
-            } resume: {
-                if let call { _ = shutdown.end(call) }
-            } alarms: {
-                // The shutdown's own, for its limit.
-                shutdown.inFlight
-            }
-        },
-        Kind(testDescription: "closure of fallback") { _ in
-            let gate = Suspension<HTTPResponseData?>()
-            return Waiting {
-                let network = PromptTransport(status: .serviceUnavailable).fallback { _, _ in try await gate.value() }
-                try await network.modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                gate.resume(with: .success(HTTPResponseData(request: .lawful)))
-            }
-        },
-        Kind(testDescription: "component of fallback", sleepers: 2) { _ in
-            let limiter = ConcurrencyLimiter(max: 1)
-            _ = limiter.takeIfFree(nil)
-            return Waiting {
-                let other = PromptTransport().throttled(by: limiter, maximumWait: .seconds(60))
-                let network = PromptTransport(status: .serviceUnavailable).fallback(to: other)
-                try await network.modified(Limited(limit: $0)).data(.lawful)
-            } resume: {
-                limiter.giveBack(nil)
-            } waiters: {
-                limiter.waiting
-            }
-        },
     ]
 
     private struct Late: Error {}
@@ -275,7 +171,7 @@ struct WaitTests {
             #expect(throws: CancellationError.self) { try result.get() }
         }
         #expect(waiting.waiters() == 0)
-        #expect(clock.sleepers == waiting.alarms())
+        #expect(clock.sleepers == 0)
         // A wait that ends by its cancellation removes its alarm, perhaps before the clock reaches the limit.
         if end != .both { #expect(limit.isReached == (end == .limit)) }
         // The work continues without its caller, and ends here.
@@ -306,13 +202,5 @@ struct WaitTests {
         resumed.resume(with: .success(1))
         #expect(try await resumed.value(until: limit) == 1)
         #expect(clock.sleepers == 0)
-    }
-}
-
-extension GatedLines {
-    /// Returns the ticket of a request that passes at once.
-    fileprivate func ticket(_ key: LineKey, on clock: NetworkClock) -> Gate.Ticket? {
-        guard case .passed(let ticket) = enter(.lawful, key, waitingUpTo: .zero, on: clock) else { return nil }
-        return ticket
     }
 }

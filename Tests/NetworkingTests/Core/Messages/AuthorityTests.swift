@@ -110,16 +110,19 @@ struct AuthorityTests {
 /// The comparison of authorities, of which most are normalised already.
 struct AuthorityKeyTests {
     @Test func onlyNormalisedAuthoritiesStayAsTheyAre() {
-        for count in 0...20 {
-            for position in 0..<max(1, count) {
+        // One expectation for all, because each takes longer than the comparison.
+        var wrong: [String] = []
+        for count in [0, 1, 7, 8, 9, 16, 17] {
+            for position in Set([0, 7, 8, count - 1]) where (0..<max(1, count)).contains(position) {
                 for byte in UInt8(1)...0x7F {
                     var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: count)
                     if count > 0 { bytes[position] = byte }
                     let text = String(decoding: bytes, as: UTF8.self)
-                    #expect(AuthorityKey(text).text == text.lowercased())
+                    if AuthorityKey(text).text != text.lowercased() { wrong.append(text) }
                 }
             }
         }
+        #expect(wrong == [])
         #expect(AuthorityKey("Ä.example").text == "ä.example")
         #expect(AuthorityKey("aaaaaaaa.example:443").text == "aaaaaaaa.example")
         #expect(AuthorityKey("a:443").text == "a")

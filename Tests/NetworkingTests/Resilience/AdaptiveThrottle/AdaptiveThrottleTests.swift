@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// A share of the requests to a server that fails is refused.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)))
 struct AdaptiveThrottleTests {
     private let clock = ManualClock()
     private let throttle = AdaptiveThrottle()
@@ -166,40 +166,6 @@ struct AdaptiveThrottleTests {
         }
         time.jump(by: .seconds(86_400 * 365 * 100))
         #expect(probability == 0)
-    }
-
-    /// Many tasks at once, of which each result counts once.
-    @Test func tasksShareAThrottle() async {
-        let hammer = Hammer()
-        // The probability is the share of calls without success, so it has the number of both.
-        let throttle = AdaptiveThrottle(successRatio: 1, maximumRejection: 0.99)
-        let (isDown, counts) = (Locked(false), Locked((calls: 0, successes: 0)))
-        let transport = MockTransport { _ in isDown.value ? .failure(.connection) : .ok() }
-        let network = transport.adaptiveThrottle(by: throttle).environment(\.clock, .manual(clock))
-        await hammer.run(tasks: 64, rounds: 50) { random, _, _ in
-            let call = Task { try await network.data(.lawful) }
-            switch Int.random(in: 0..<20, using: &random) {
-            case 0: isDown.withLock { $0.toggle() }
-            case 1, 2:
-                await random.yield(upTo: 3)
-                call.cancel()
-            case 3: #expect((0...0.99).contains(throttle.rejectionProbability(of: "laws.example")), "\(hammer)")
-            default: break
-            }
-            let result = await call.result
-            if case .failure(let error) = result, error is CancellationError { return }
-            counts.withLock { counts in
-                counts.calls += 1
-                if case .success = result { counts.successes += 1 }
-            }
-        }
-        let (calls, successes) = counts.value
-        let expected = min(0.99, Double(calls - successes) / Double(calls + 1))
-        let probability = throttle.rejectionProbability(of: "laws.example")
-        #expect(abs(probability - expected) < 1e-9, "\(hammer)")
-        #expect(throttle.authorities == 1)
-        clock.advance(by: .seconds(61))
-        #expect(throttle.rejectionProbability(of: "laws.example") == 0, "\(hammer)")
     }
 
     @Test func keepsRefusingAtMostNineOfTenWithoutAServer() async {

@@ -155,6 +155,16 @@ struct CircuitBreakerBoundsTests {
         shared.withLock { $0 = nil }
     }
 
+    /// An executor with a thread of its own, which a test may block.
+    private final class OwnThread: TaskExecutor {
+        private let queue = DispatchQueue(label: "own thread")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
     @Test func keyThatBlocksDelaysNoOtherRequest() async throws {
         let isBlocked = Locked(false)
         let released = DispatchSemaphore(value: 0)

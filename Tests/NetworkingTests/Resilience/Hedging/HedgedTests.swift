@@ -105,32 +105,6 @@ struct HedgedTests {
         try await eventually("the loser has ended") { hedged.losers.count == 0 }
     }
 
-    @Test func noExtraAttemptIsSentWhileTenThousandHaveNotEnded() async throws {
-        let server = PacedServer([.init(head: .seconds(1))])
-        let hedged = Hedged(policy: eager, budget: .unlimited)
-        var places = (1...10_000).map { _ in hedged.losers.place() }
-        #expect(places.allSatisfy { $0 != nil })
-        let network = server.modified(hedged).observed(by: events).environment(\.clock, .manual(clock))
-        let refused = start(network)
-        try await sent(1, by: server)
-        clock.advance(by: .milliseconds(100))
-        try await eventually("the hedge is refused") { events.names.contains("hedgeRefused") }
-        clock.advance(by: .milliseconds(900))
-        #expect(try await refused.value.hedges == 0)
-        #expect(server.count == 1)
-        #expect(events.events.map { "\($0)" }.contains("hedgeRefused(tooManyLosers)"))
-        // The refusal has used up no budget, and the place of an attempt that has ended is free again.
-        places.removeLast()
-        let hedge = start(network)
-        try await sent(2, by: server)
-        clock.advance(by: .milliseconds(100))
-        try await sent(3, by: server)
-        #expect(hedged.losers.count == 10_000)
-        clock.advance(by: .seconds(1))
-        #expect(try await hedge.value.hedges == 1)
-        withExtendedLifetime(places) {}
-    }
-
     @Test func noTaskStartsBeforeAnExtraAttemptIsDue() async throws {
         let server = PacedServer([.init(head: .milliseconds(50))])
         let network = network(over: server, eager)

@@ -84,26 +84,6 @@ struct AdaptiveRateLimiterTests {
 
     // MARK: The modifier
 
-    @Test func eachAttemptOfARetryTakesAToken() async throws {
-        let moments = Locked<[Duration]>([])
-        let transport = MockTransport { [clock] _ in
-            moments.withLock { moments in
-                moments.append(clock.now.offset)
-                return moments.count < 4 ? .status(.tooManyRequests) : .ok()
-            }
-        }
-        let network = transport.rateLimited(by: limiter).retry(.immediate(), budget: .unlimited)
-            .environment(\.clock, .manual(clock))
-        let call = Task { try await network.data(.lawful) }
-        for count in 1...4 {
-            try await transport.waitForRequests(count)
-            guard count < 4 else { break }
-            try await clock.advance(by: .seconds(2), afterSleepers: 1)
-        }
-        #expect(try await call.value.status == .ok)
-        #expect(moments.value == [.zero, .seconds(2), .seconds(4), .seconds(6)])
-    }
-
     @Test func nothingIsLimitedBeforeTheFirstRefusal() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = network(transport, maximumWait: .zero)

@@ -30,18 +30,6 @@ struct ServerRateLimiterTests {
         return MockTransport { _ in responses.withLock { $0.popLast() } ?? .ok() }
     }
 
-    // MARK: Responses
-
-    @Test(arguments: [100, 103, 199])
-    func informationalResponsesDoNotCount(code: Int) {
-        func report(_ code: Int) -> ServerLimitGate.Report? {
-            let head = HTTPResponse(status: .init(code: code), headerFields: [.rateLimit: "\"d\";r=0;t=30"])
-            return limiter.report(on: HTTPResponseData(request: .lawful, http: head, body: .collected(Data())))
-        }
-        #expect(report(code) == nil)
-        #expect(report(200)?.limits.map(\.remaining) == [0])
-    }
-
     // MARK: Waiting
 
     @Test func waitingRequestsAreSentWhenTheWindowEnds() async throws {

@@ -39,34 +39,6 @@ struct StandardTests {
         )
     }
 
-    @Test func diagramOfThePresetForAnApp() {
-        #expect(
-            MockTransport().standard(.app).diagram == """
-                flowchart TD
-                    subgraph p1["standard(#46;app)"]
-                        p2["deadline(30.0 seconds, exemptsTransfers: true)"]
-                        p3["deduplicated()"]
-                        p4["retry(up to 3 times, backoff: 0.2 seconds to 20.0 seconds, full jitter, budget: 0.2 of \
-                the calls of 10.0 seconds, and 100)"]
-                        p5["circuitBreaker(50.0% of at least 10 calls in 30.0 seconds, or 5 connection failures, for \
-                5.0 seconds to 60.0 seconds)"]
-                        p6["rateLimited(by: ServerRateLimiter(), maximumWait: 60.0 seconds)"]
-                        p7["throttled(maxPerHost: 6)"]
-                        p8["timeout(connect: 10.0 seconds, head: 10.0 seconds, idle: 20.0 seconds, exemptsStreams: \
-                true)"]
-                    end
-                    p9["MockTransport"]
-                    p2 --> p3
-                    p3 --> p4
-                    p4 --> p5
-                    p5 --> p6
-                    p6 --> p7
-                    p7 --> p8
-                    p8 --> p9
-                """
-        )
-    }
-
     @Test func outlineOfThePresetForAServer() {
         #expect(
             MockTransport().standard(.server).outline == """
@@ -213,25 +185,6 @@ struct StandardTests {
         #expect(clock.now.offset == .seconds(30))
     }
 
-    @Test func requestInTheQueueOfAnAdaptiveLimitEndsAtTheDeadline() async throws {
-        let (limiter, held) = (AdaptiveLimiter(in: 1...1, start: 1), HeldResponse())
-        let transport = MockTransport { _ in .held(by: held) }
-        let first = Task { try await transport.adaptiveLimit(by: limiter).data(request) }
-        try await held.waitForRequests()
-        let network = network(transport, .server.replacing(.concurrencyLimit) { $0.adaptiveLimit(by: limiter) })
-        let queued = Task { try await network.data(request) }
-        try await eventually("the request waits") { limiter.waiting == 1 }
-        clock.advance(by: .seconds(9))
-        #expect(limiter.waiting == 1)
-        clock.advance(by: .seconds(1))
-        let error = await #expect(throws: NetworkingError.self) { try await queued.value }
-        #expect(error?.kind == .deadline)
-        #expect((limiter.waiting, limiter.inFlight, transport.requests.count) == (0, 1, 1))
-        held.respond()
-        #expect(try await first.value.status == .ok)
-        #expect(limiter.inFlight == 0)
-    }
-
     @Test func slowBodyOutlivesTheDeadline() async throws {
         let body = Array(repeating: Duration.seconds(15), count: 4)
         let transport = SteppedTransport(clock: clock, alarms: 2, head: .seconds(9), body: body)
@@ -287,11 +240,7 @@ struct StandardTests {
     func longUploadHasNoDeadline(stack: StandardStack) async throws {
         let sending = Array(repeating: Duration.seconds(8), count: 100)
         let transport = SteppedTransport(clock: clock, sending: sending, head: .seconds(8))
-        let file = FileManager.default.temporaryDirectory.appending(path: "standard-\(UUID()).bin")
-        try Data("x".utf8).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
         let bodies: [RequestBody] = [
-            .file(file),
             .data(Data(count: 1 << 20 + 1), contentType: "application/octet-stream"),
             .stream { AsyncStream<Data> { $0.finish() } },
         ]
