@@ -90,7 +90,8 @@ extension LawfulModifier {
     /// The modifiers that run on the caller's actor, without a task of their own.
     static let onTheCallersActor: [LawfulModifier] =
         [
-            LawfulModifier("delayed(by:)") { $0.delayed(by: .seconds(3)) },
+            // The immediate clock adds up the delays of concurrent callers, which must not reach another part's limit.
+            LawfulModifier("delayed(by:)") { $0.delayed(by: .milliseconds(100)) },
             LawfulModifier("numbered()") { $0.numbered() },
             LawfulModifier("whenOffline(_:)") {
                 $0.whenOffline(.fail).environment(\.connectivity, ManualConnectivity())
@@ -152,7 +153,7 @@ extension LawfulModifier {
             },
             LawfulModifier("recorded(_:)") { $0.recorded(\.lawsValue, by: EnvironmentRecorder()) },
             LawfulModifier("faultInjected(by:)") {
-                let faults: [Fault] = [.latency(.seconds(1)), .sliced(into: 5, every: .seconds(1))]
+                let faults: [Fault] = [.latency(.milliseconds(100)), .sliced(into: 5, every: .milliseconds(100))]
                 return $0.faultInjected(by: FaultInjector(seed: 1, faults))
             },
             LawfulModifier("instrument(_:)") { $0.instrument() },

@@ -107,16 +107,8 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
         // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
         try Task.checkCancellation()
         let (exchange, waiter) = inFlight.join(key, replacingErrors: request.refusedResponse != nil)
-        let listener = exchange.audience?.add(request)
-        defer {
-            if let listener {
-                exchange.audience?.remove(listener)
-            }
-        }
         if let waiter {
-            let response = try await wait(waiter, for: exchange, of: request, upstream: upstream, isLast: isLast)
-            await listener?.settle()
-            return response
+            return try await wait(waiter, for: exchange, of: request, upstream: upstream, isLast: isLast)
         }
         let branch = request.recorder?.branch()
         defer {
@@ -124,11 +116,10 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
                 request.recorder?.join(branch)
             }
         }
-        start(exchange, of: request, recordingInto: branch, upstream: upstream)
-        let response = try await exchange.work.valueForCreator(until: request.exchangeLimit)
-        // The caller receives the last report before its response.
-        await listener?.settle()
-        return response
+        return try await exchange.listening(as: request) {
+            start(exchange, of: request, recordingInto: branch, upstream: upstream)
+            return try await exchange.work.valueForCreator(until: request.exchangeLimit)
+        }
     }
 
     private func mayShare(_ request: HTTPRequestData) -> Bool {
@@ -170,8 +161,12 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         request.emit(DeduplicationEvent.shared)
         do {
+            // The request listens after its wait has begun, because its observers leave out the other call's events
+            // during that wait only.
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
-                try await exchange.work.value(for: waiter, until: request.exchangeLimit)
+                try await exchange.listening(as: request) {
+                    try await exchange.work.value(for: waiter, until: request.exchangeLimit)
+                }
             }
             guard !isForAnotherUser(response, response.principal, exchange.key, request) else {
                 return try await upstream.send(request)

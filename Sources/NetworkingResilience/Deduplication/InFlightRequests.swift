@@ -91,6 +91,20 @@ struct InFlightRequest: Sendable {
         refused = replacingErrors ? RefusedResponse() : nil
     }
 
+    /// Runs an operation during which a request receives the events and the progress of the exchange.
+    func listening(
+        as request: HTTPRequestData,
+        _ operation: nonisolated(nonsending) () async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        guard let audience else { return try await operation() }
+        let listener = audience.add(request)
+        defer { audience.remove(listener) }
+        let response = try await operation()
+        // The caller receives the last report before its response.
+        await listener.settle()
+        return response
+    }
+
     /// Adds the exchange to those with the same hash, unless there are others than the known ones.
     ///
     /// - Parameters:

@@ -173,16 +173,19 @@ struct StandardTests {
         #expect(error?.isTimeout == true)
     }
 
-    @Test func callWithRetriesEndsAtTheDeadline() async {
+    @Test func callWithRetriesEndsAtTheDeadline() async throws {
         let transport = MockTransport { _ in .never }
         let network = network(transport)
         async let failure = #expect(throws: NetworkingError.self) { try await network.data(request) }
-        try? await transport.waitForRequests()
-        try? await clock.waitForSleepers(2)
-        clock.advance(by: .seconds(30))
+        // Besides the deadline: two attempts of 10 seconds with a pause after each, and the third attempt.
+        for _ in 0..<5 {
+            try await clock.waitForSleepers(2)
+            clock.advanceToNextDeadline()
+        }
         let error = await failure
         #expect(error?.kind == .deadline)
         #expect(clock.now.offset == .seconds(30))
+        #expect(transport.requests.count == 3)
     }
 
     @Test func slowBodyOutlivesTheDeadline() async throws {
