@@ -9,6 +9,7 @@ import NetworkingSQLite
 import NetworkingSigning
 import NetworkingTelemetry
 import NetworkingTestServer
+import NetworkingValkey
 
 func transports() {
     // expected-error@+1 {{needs the trait URLSession}}
@@ -48,4 +49,9 @@ func telemetry(network: some NetworkingComponent) {
 func servers() async throws {
     // expected-error@+1 {{needs the trait TestServer}}
     try await withTestServer { _ in }
+}
+
+func engines() {
+    // expected-error@+1 {{needs the trait Valkey}}
+    _ = ValkeyClient(host: "127.0.0.1")
 }

@@ -1,0 +1,15 @@
+#if !Valkey
+/// Replaces the client in builds without the trait `Valkey`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message: """
+        ValkeyClient needs the trait Valkey of swift-networking: \
+        .package(url: …, traits: [.defaults, "Valkey"])
+        """
+)
+public struct ValkeyClient {
+    /// Unavailable without the trait.
+    public init(host: String, port: Int = 6379) {}
+}
+#endif
