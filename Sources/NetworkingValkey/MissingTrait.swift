@@ -10,6 +10,6 @@
 )
 public struct ValkeyClient {
     /// Unavailable without the trait.
-    public init(host: String, port: Int = 6379) {}
+    public init(_ address: ValkeyAddress, others: [ValkeyAddress] = []) {}
 }
 #endif

@@ -8,6 +8,8 @@ public struct ValkeyError: Error, Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// There is no connection, and none could be made. The command was not sent.
         case unreachable
+        /// The server takes longer than the time limit, and another command tests it. The command was not sent.
+        case unresponsive
         /// The connection ended before the reply. The server may have run the command.
         case connectionLost
         /// The time limit passed before the reply. The server may have run the command, or may still run it.

@@ -53,5 +53,5 @@ func servers() async throws {
 
 func engines() {
     // expected-error@+1 {{needs the trait Valkey}}
-    _ = ValkeyClient(host: "127.0.0.1")
+    _ = ValkeyClient(.host("127.0.0.1"))
 }
