@@ -3,8 +3,8 @@ import Crypto
 
 /// The commands that the parts of NetworkingValkey send to a server of Valkey or Redis.
 ///
-/// ``ValkeyClient`` sends them over a connection of its own. An app that already has a client of another library makes
-/// it conform; that takes fewer than 30 lines.
+/// ``ValkeyClient`` sends them over a connection of its own. An app that already has a client of another library gives
+/// it a ``ValkeyCommandSender``.
 public protocol ValkeyCommands: Sendable {
     /// Returns the value of a key: `GET`.
     ///

@@ -46,6 +46,21 @@ public struct ValkeyError: Error, Sendable, Hashable {
     }
 }
 
+extension ValkeyError {
+    /// Creates the error for a server's reply.
+    ///
+    /// - Parameter reply: The code, and a text.
+    init(reply: String) {
+        let text = reply.prefix(512)
+        let word = text.prefix { !$0.isWhitespace }
+        // Scripts may return errors without a code.
+        let isCode = word.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber) }
+        let code = isCode && !word.isEmpty && word.count <= 32 ? String(word) : "ERR"
+        let isDenied = ["NOAUTH", "NOPERM", "WRONGPASS"].contains(code)
+        self.init(isDenied ? .accessDenied : .reply, code: code, message: String(text))
+    }
+}
+
 extension ValkeyError: CustomStringConvertible, CustomDebugStringConvertible {
     /// The kind, and the code of the server's error: `reply (OOM)`.
     public var description: String {

@@ -20,6 +20,10 @@ final class Connector: Sendable {
     private let context = Mutex<NIOSSLContext?>(nil)
 
     init(_ configuration: ValkeyConfiguration, clock: NetworkClock) {
+        var configuration = configuration
+        // So that they can be added to any moment.
+        configuration.timeout = configuration.timeout.bounded
+        configuration.connectTimeout = configuration.connectTimeout.bounded
         (self.configuration, self.clock) = (configuration, clock)
     }
 
@@ -77,7 +81,8 @@ final class Connector: Sendable {
 
     private func open(_ address: ValkeyAddress, on eventLoop: any EventLoop) async throws -> OpenConnection {
         let context = try await context(on: eventLoop)
-        let limit = configuration.maximumReplySize
+        // Enough for the greeting, and at most what a buffer of SwiftNIO holds.
+        let limit = min(max(configuration.maximumReplySize, 1 << 14), 1 << 30)
         let bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(TimeAmount(configuration.connectTimeout))
             .channelOption(.socketOption(.so_keepalive), value: 1)
@@ -171,23 +176,8 @@ final class Connector: Sendable {
 extension ValkeyAddress {
     /// The name for the server's certificate; `nil` for an IP address, which the certificate then has to name.
     fileprivate var serverName: String? {
-        guard case .host(let name, let port) = place else { return nil }
-        return (try? SocketAddress(ipAddress: name, port: port)) == nil ? name : nil
-    }
-}
-
-extension ValkeyError {
-    /// Creates the error for a server's reply.
-    ///
-    /// - Parameter reply: The code, and a text.
-    init(reply: String) {
-        let text = reply.prefix(512)
-        let word = text.prefix { !$0.isWhitespace }
-        // Scripts may return errors without a code.
-        let isCode = word.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber) }
-        let code = isCode && !word.isEmpty && word.count <= 32 ? String(word) : "ERR"
-        let isDenied = ["NOAUTH", "NOPERM", "WRONGPASS"].contains(code)
-        self.init(isDenied ? .accessDenied : .reply, code: code, message: String(text))
+        guard case .host(let name, _) = place else { return nil }
+        return (try? SocketAddress(ipAddress: name, port: 0)) == nil ? name : nil
     }
 }
 #endif

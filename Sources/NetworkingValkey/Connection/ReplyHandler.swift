@@ -102,7 +102,7 @@ final class ReplyHandler: ChannelInboundHandler {
         let next = pending.count > expired ? pending[offset: expired].deadline : nil
         let oldest = expired > 0 ? pending.first.map { $0.deadline + Self.patience } : nil
         let heartbeat = subscriptions.isEmpty || !pending.isEmpty ? nil : lastRead + Self.heartbeat
-        return [next, oldest, heartbeat].compactMap(\.self).min()
+        return earliest(next, earliest(oldest, heartbeat))
     }
 
     /// Ends the commands whose time limit has passed, closes a connection that is dead, and checks one that is silent.

@@ -1,5 +1,5 @@
 #if Valkey
-import NetworkingCore
+public import NetworkingCore
 import Synchronization
 
 /// A client of a server of Valkey or Redis, with one connection to each server.
@@ -20,7 +20,6 @@ public final class ValkeyClient: ValkeyCommands {
     /// The maximum number of messages that a subscriber has not read yet.
     private static let maximumUnread = 1_024
 
-    private let configuration: ValkeyConfiguration
     private let connector: Connector
     private let random: RandomSource
     /// The node that is asked unless a cluster has named another one.
@@ -45,7 +44,6 @@ public final class ValkeyClient: ValkeyCommands {
         others: [ValkeyAddress] = [],
         configuration: ValkeyConfiguration = ValkeyConfiguration()
     ) {
-        self.configuration = configuration
         let environment = NetworkEnvironment.current
         connector = Connector(configuration, clock: environment.clock)
         random = environment.random
@@ -121,7 +119,7 @@ public final class ValkeyClient: ValkeyCommands {
             return try await reply(to: command, key: keys.first, until: deadline)
         } catch let error as ValkeyError where error.code == "NOSCRIPT" {
             let command = Self.command("EVAL", script.source, keys, arguments)
-            return try await reply(to: command, key: keys.first, until: deadline)
+            return try await reply(to: command, key: keys.first, until: deadline, isLate: true)
         }
     }
 
@@ -163,20 +161,25 @@ public final class ValkeyClient: ValkeyCommands {
         return stream
     }
 
-    // MARK: Nodes
+    // MARK: Servers
 
     private var deadline: Duration {
-        connector.clock.now + configuration.timeout
+        connector.clock.now + connector.configuration.timeout
     }
 
     /// Sends a command to the server that has its key.
-    private func reply(to command: CommandBytes, key: String?, until deadline: Duration) async throws -> ValkeyValue {
+    private func reply(
+        to command: CommandBytes,
+        key: String?,
+        until deadline: Duration,
+        isLate: Bool = false
+    ) async throws -> ValkeyValue {
         var node = node(for: key)
         var commands = [command]
         var isLost = false
         for attempt in 0...Self.maximumRedirections {
             do {
-                return try await node.reply(to: commands, until: deadline)
+                return try await node.reply(to: commands, until: deadline, isLate: isLate || attempt > 0)
             } catch let error as ValkeyError {
                 guard attempt < Self.maximumRedirections, connector.clock.now < deadline else { throw error }
                 if let redirection = Redirection(error, from: node.address), let next = self.node(for: redirection) {
@@ -226,4 +229,6 @@ public final class ValkeyClient: ValkeyCommands {
         }
     }
 }
+
+extension ValkeyClient: RedactedDescription {}
 #endif

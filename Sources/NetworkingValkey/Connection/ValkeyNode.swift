@@ -85,12 +85,19 @@ final class ValkeyNode: Sendable {
     /// - Parameters:
     ///   - commands: The commands.
     ///   - deadline: The moment at which the caller gives up.
+    ///   - isLate: Whether the caller has waited before, so that its deadline is earlier than that of other commands.
     /// - Returns: The reply.
     /// - Throws: ``ValkeyError``, also for an error of the server; `CancellationError` if the caller is cancelled.
-    func reply(to commands: [CommandBytes], until deadline: Duration) async throws -> ValkeyValue {
+    func reply(
+        to commands: [CommandBytes],
+        until deadline: Duration,
+        isLate: Bool = false
+    ) async throws -> ValkeyValue {
         let pending = commands.map { PendingCommand($0.buffer, deadline: deadline) }
         try submit(pending)
-        let value = try await pending[pending.count - 1].reply.value(until: nil)
+        // The node looks at the oldest command alone, and that has the earliest deadline unless a caller is late.
+        let limit = WaitDeadline<ValkeyValue>(deadline, on: connector.clock, with: .failure(ValkeyError(.timedOut)))
+        let value = try await pending[pending.count - 1].reply.value(until: nil, or: isLate ? limit : nil)
         if case .error(let text) = value { throw ValkeyError(reply: text) }
         return value
     }
@@ -256,10 +263,11 @@ final class ValkeyNode: Sendable {
 
     /// Notes the end of a connection.
     ///
-    /// A server that answers commands before it closes a connection is there. One that only accepts connections is not.
+    /// A server that answers commands before it closes a connection is there. One that only accepts connections, or
+    /// sends what is no reply, is not.
     func connectionEnded(_ handler: ReplyHandler, with error: ValkeyError) {
         guard box.value.current?.handler === handler else { return }
-        if handler.hasAnswered {
+        if handler.hasAnswered, error.kind != .malformedReply {
             box.value.failures = 0
             box.value.phase = .idle
         } else {
@@ -281,8 +289,8 @@ final class ValkeyNode: Sendable {
     ///
     /// There is one alarm for all commands, because setting and cancelling one for each would cost more than the rest.
     private func setAlarm() {
-        let moments = [box.value.waiting.first?.deadline, box.value.current?.handler.nextCheck]
-        guard let next = moments.compactMap(\.self).min() else { return }
+        let waiting = box.value.waiting.first?.deadline
+        guard let next = earliest(waiting, box.value.current?.handler.nextCheck) else { return }
         if let (alarm, moment) = box.value.alarm {
             guard next < moment else { return }
             alarm.cancel()
@@ -303,5 +311,11 @@ final class ValkeyNode: Sendable {
         box.value.current?.handler.check(at: now, timeout: connector.configuration.timeout)
         setAlarm()
     }
+}
+
+/// Returns the earlier one of two moments that may not exist.
+func earliest(_ first: Duration?, _ second: Duration?) -> Duration? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
 }
 #endif

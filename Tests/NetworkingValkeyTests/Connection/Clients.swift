@@ -1,4 +1,5 @@
 #if Valkey
+import NetworkingCore
 import NetworkingValkey
 import TestSupport
 
@@ -21,6 +22,7 @@ extension ValkeyServer {
 }
 
 /// Runs the body with a client, which is shut down after it.
+@discardableResult
 func withClient<Result>(
     _ address: ValkeyAddress,
     others: [ValkeyAddress] = [],

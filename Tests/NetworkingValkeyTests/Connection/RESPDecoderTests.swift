@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingValkey
 
-@Suite(.tags(.memory), .timeLimit(.minutes(1))) struct RESPDecoderTests {
+@Suite(.timeLimit(.minutes(1))) struct RESPDecoderTests {
     private typealias Message = RESPDecoder.Message
 
     /// What a decoder makes of fragments: the messages, and whether an error ended them.
@@ -38,7 +38,7 @@ import Testing
         return messages
     }
 
-    @Test(arguments: [
+    private static let values: [(text: String, value: ValkeyValue)] = [
         ("+OK\r\n", ValkeyValue.bytes(Array("OK".utf8))),
         ("+\r\n", ""),
         ("-ERR no\r\n", .error("ERR no")),
@@ -64,7 +64,9 @@ import Testing
         ("%2\r\n+a\r\n:1\r\n+b\r\n_\r\n", ["a", 1, "b", .null]),
         ("|1\r\n+ttl\r\n:3600\r\n*2\r\n:1\r\n|1\r\n+a\r\n|0\r\n+b\r\n:2\r\n", [1, 2]),
         ("*1\r\n-ERR inner\r\n", [.error("ERR inner")]),
-    ])
+    ]
+
+    @Test(arguments: values)
     func valueIsDecoded(text: String, value: ValkeyValue) throws {
         #expect(try Self.messages(text) == [.reply(value)])
     }
