@@ -17,7 +17,7 @@ struct ValkeySwiftCommands: ValkeyCommandSender {
     func send(_ words: [[UInt8]], keys: [String]) async throws -> ValkeyValue {
         do {
             return try await Self.value(of: client.execute(Command(keysAffected: keys.map { .init($0) }, words: words)))
-        } catch let error as Valkey.ValkeyClientError where error.errorCode == .commandError {
+        } catch let error where error.errorCode == .commandError {
             return .error(error.message ?? "ERR")
         }
     }

@@ -23,11 +23,11 @@ extension Requirement {
             try server.command("CONFIG", "SET", "requirepass", "battery staple")
             var configuration = ValkeyConfiguration.patient
             configuration.password = "battery staple"
-            try await withClient(server.address, configuration) { client in
-                #expect(try await client.set("any", to: [1], ValkeySetOptions()))
+            try await withClient(server.address, configuration) { client async throws in
+                try await client.set("any", to: [1], ValkeySetOptions())
             }
             (configuration.user, configuration.password) = ("app", "correct horse")
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 #expect(try await client.set("app:key", to: [1], ValkeySetOptions()))
                 let error = await #expect(throws: ValkeyError.self) { try await client.get("any") }
                 #expect(error?.kind == .accessDenied && error?.code == "NOPERM")
@@ -41,7 +41,7 @@ extension Requirement {
             try server.command("CONFIG", "SET", "requirepass", "battery staple")
             var configuration = ValkeyConfiguration.patient
             (configuration.user, configuration.password) = (user, password)
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 let error = try #require(await #expect(throws: ValkeyError.self) { try await client.get("key") })
                 #expect(error.kind == .accessDenied)
                 var texts = ["\(error)", String(reflecting: error), error.message ?? "", "\(configuration)"]
@@ -61,7 +61,7 @@ extension Requirement {
         try await FakeServer.run { call in
             .bytes("-ERR unknown command, with args beginning with: \(call.words.joined(separator: " "))\r\n")
         } _: { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 let error = try #require(await #expect(throws: ValkeyError.self) { try await client.get("key") })
                 #expect(!"\(error) \(error.message ?? "")".contains("secret"))
             }
@@ -78,7 +78,7 @@ extension Requirement {
             default: .bytes("$-1\r\n")
             }
         } _: { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 #expect(try await client.get("key") == nil)
                 #expect(server.commands.dropFirst() == [["AUTH", "app", "secret"], ["GET", "key"]])
                 #expect(try await failure { _ = try await client.messages(on: "channel") } == .unsupported)
@@ -88,11 +88,11 @@ extension Requirement {
 
     @Test(.requires(.valkey)) func unixSocketNeedsNoPort() async throws {
         try await withValkeyServer { server in
-            try await withClient(.unixSocket(server.socket)) { client in
+            try await withClient(.unixSocket(server.socket)) { client async throws in
                 try await client.set("key", to: [1], ValkeySetOptions())
                 #expect(try server.command("GET", "key") == "$1\r\n\u{1}\r\n")
             }
-            try await withClient(.unixSocket(server.socket + "x")) { client in
+            try await withClient(.unixSocket(server.socket + "x")) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } == .unreachable)
             }
         }
@@ -116,17 +116,17 @@ extension Requirement {
         configuration.tls = .makeClientConfiguration()
         configuration.tls?.trustRoots = .file(authority)
         try await withValkeyServer(Self.tlsArguments(port: port)) { server in
-            try await withClient(.host(host, port: port), configuration) { client in
+            try await withClient(.host(host, port: port), configuration) { client async throws in
                 let large = [UInt8](repeating: 7, count: 300_000)
                 try await client.set("key", to: large, ValkeySetOptions())
                 #expect(try await client.get("key") == large)
             }
             configuration.tls?.trustRoots = .default
-            try await withClient(.host(host, port: port), configuration) { client in
+            try await withClient(.host(host, port: port), configuration) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } == .accessDenied)
             }
             // TLS to the port without it.
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } != nil)
             }
         }
@@ -136,7 +136,7 @@ extension Requirement {
 
     @Test(.requires(.valkey)) func messagesOfAChannelArrive() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let first = try await client.messages(on: "channel")
                 let second = try await client.messages(on: "channel")
                 let other = try await client.messages(on: "other")
@@ -155,7 +155,7 @@ extension Requirement {
 
     @Test(.requires(.valkey)) func readerThatStopsEndsItsSubscription() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 var first: AsyncThrowingStream<[UInt8], any Error>? = try await client.messages(on: "channel")
                 let second = try await client.messages(on: "channel")
                 _ = first
@@ -174,7 +174,7 @@ extension Requirement {
 
     @Test(.requires(.valkey)) func lostConnectionEndsSubscriptionsWithAnError() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let messages = try await client.messages(on: "channel")
                 server.kill()
                 #expect(try await failure { for try await _ in messages {} } == .connectionLost)
@@ -200,7 +200,7 @@ extension Requirement {
             default: FakeServer.greeting(call) ?? .bytes("_\r\n")
             }
         } _: { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let messages = try await client.messages(on: "c")
                 try await eventually("the subscription has ended") { server.commands.contains(["UNSUBSCRIBE", "c"]) }
                 var count = 0
@@ -216,7 +216,7 @@ extension Requirement {
             try server.command("ACL", "SETUSER", "app", "on", ">secret", "~*", "resetchannels", "+@all")
             var configuration = ValkeyConfiguration.patient
             (configuration.user, configuration.password) = ("app", "secret")
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 #expect(try await failure { _ = try await client.messages(on: "channel") } == .accessDenied)
                 try await client.set("key", to: [1], ValkeySetOptions())
                 #expect(try await client.get("key") == [1])

@@ -14,7 +14,7 @@ import Testing
 
     @Test func valuesAreSetUnderConditions() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 #expect(try await client.get("key") == nil)
                 #expect(try await !client.set("key", to: [1], ValkeySetOptions(.ifPresent)))
                 let options = ValkeySetOptions(.ifMissing, expiry: .seconds(9))
@@ -34,7 +34,7 @@ import Testing
     @Test func scriptIsSentOnceToEachServer() async throws {
         let script = ValkeyScript("return {KEYS[1], ARGV[1], #ARGV, false, {1, 2}, redis.status_reply('fine')}")
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let result: ValkeyValue = ["key", "a", 2, .null, [1, 2], "fine"]
                 for _ in 0..<2 {
                     #expect(try await client.evaluate(script, keys: ["key"], arguments: [[97], []]) == result)
@@ -49,7 +49,7 @@ import Testing
 
     @Test func errorOfAScriptHasItsCode() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let script = ValkeyScript("return redis.error_reply('CUSTOM of ' .. ARGV[1])")
                 let error = await #expect(throws: ValkeyError.self) {
                     try await client.evaluate(script, keys: [], arguments: [bytes("secret")])
@@ -70,12 +70,12 @@ import Testing
         var configuration = ValkeyConfiguration.patient
         configuration.database = 3
         try await withValkeyServer { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 try await client.set("key", to: [1], ValkeySetOptions())
             }
             #expect(try server.command("EXISTS", "key") == ":0\r\n")
             configuration.database = 99
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 let error = await #expect(throws: ValkeyError.self) { try await client.get("key") }
                 #expect(error?.code == "ERR")
             }
@@ -86,7 +86,7 @@ import Testing
 
     @Test func concurrentCommandsGetTheirOwnReplies() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 try await withThrowingTaskGroup { group in
                     for number in 0..<3_000 {
                         group.addTask {
@@ -105,7 +105,7 @@ import Testing
 
     @Test func cancelledCallerLeavesTheOrderOfTheOthers() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 try await client.set("key", to: [1], ValkeySetOptions())
                 server.pause()
                 let calls = (0..<30)
@@ -129,7 +129,7 @@ import Testing
         var configuration = ValkeyConfiguration.patient
         configuration.maximumPending = 10
         try await withValkeyServer { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 _ = try await client.get("key")
                 server.pause()
                 let results = Mutex([Bool]())
@@ -160,7 +160,7 @@ import Testing
         let limit = ValkeyScript("return {redis.call('INCR', KEYS[1]), tonumber(ARGV[1])}")
         let (callers, calls) = (200, 50)
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 _ = try await client.evaluate(limit, keys: ["key"], arguments: [[49]])
                 let time = try await ContinuousClock()
                     .measure {

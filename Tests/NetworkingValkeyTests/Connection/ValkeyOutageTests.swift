@@ -12,7 +12,7 @@ import Testing
         var configuration = ValkeyConfiguration.patient
         configuration.backoff = .constant(.milliseconds(20))
         try await withValkeyServer { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 try await client.set("key", to: [1], ValkeySetOptions())
                 server.kill()
                 var kinds: Set<ValkeyError.Kind> = []
@@ -37,7 +37,7 @@ import Testing
 
     @Test(.requires(.valkey)) func pausedServerCostsOneTimeLimitAtATime() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address, .timeout(.milliseconds(40))) { client in
+            try await withClient(server.address, .timeout(.milliseconds(40))) { client async throws in
                 let script = ValkeyScript("return ARGV[1]")
                 try await eventually("the client is connected") {
                     try await failure { _ = try await client.evaluate(script, keys: [], arguments: [[1]]) } == nil
@@ -74,7 +74,7 @@ import Testing
 
     @Test(.requires(.valkey)) func serverThatIsSlowForAMomentFailsNoCommandWithinTheLimit() async throws {
         try await withValkeyServer { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 _ = try await client.get("key")
                 async let pause: Void = server.pause(for: .milliseconds(100))
                 try await withThrowingTaskGroup { group in
@@ -91,7 +91,7 @@ import Testing
 
     @Test(.requires(.valkey)) func fullServerRefusesWritesAndAnswersReads() async throws {
         try await withValkeyServer(["--maxmemory", "100kb", "--maxmemory-policy", "noeviction"]) { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let error = await #expect(throws: ValkeyError.self) {
                     try await client.set("key", to: [1], ValkeySetOptions())
                 }
@@ -112,7 +112,7 @@ import Testing
         try await FakeServer.run { call in
             FakeServer.greeting(call) ?? .bytes(call.connection == 1 ? garbage : "$1\r\na\r\n")
         } _: { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let first = try await failure { _ = try await client.get("key") }
                 // The first of two replies is one.
                 #expect(first == .malformedReply || garbage.hasPrefix(":1"))
@@ -127,7 +127,7 @@ import Testing
         try await FakeServer.run { call in
             FakeServer.greeting(call) ?? (call.connection == 1 ? .last(start) : .bytes("$1\r\na\r\n"))
         } _: { server in
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } == .connectionLost)
                 try await eventually("the next connection works") { (try? await client.get("key")) == bytes("a") }
                 // The lost command was not sent again.
@@ -143,7 +143,7 @@ import Testing
         try await FakeServer.run { _ in
             .nothing
         } _: { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 for _ in 0..<100 {
                     #expect(try await failure { _ = try await client.get("key") } == .unreachable)
                 }
@@ -160,7 +160,7 @@ import Testing
         try await FakeServer.run {
             FakeServer.greeting($0) ?? .last("")
         } _: { server in
-            try await withClient(server.address, configuration) { client in
+            try await withClient(server.address, configuration) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } == .connectionLost)
                 for _ in 0..<50 {
                     #expect(try await failure { _ = try await client.get("key") } == .unreachable)

@@ -13,7 +13,7 @@ import Testing
             try await withValkeyServer { second in
                 try second.command("REPLICAOF", "127.0.0.1", "\(first.port)")
                 // The replica is named first, and is not used.
-                try await withClient(second.address, others: [first.address]) { client in
+                try await withClient(second.address, others: [first.address]) { client async throws in
                     try await client.set("key", to: [1], ValkeySetOptions())
                     #expect(try first.command("DBSIZE") == ":1\r\n")
                     try second.command("REPLICAOF", "NO", "ONE")
@@ -32,7 +32,7 @@ import Testing
     @Test func replicaAloneIsAnError() async throws {
         try await withValkeyServer { server in
             try server.command("REPLICAOF", "127.0.0.1", "\(ValkeyServer.freePort())")
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 for _ in 0..<5 {
                     let error = await #expect(throws: ValkeyError.self) {
                         try await client.set("key", to: [1], ValkeySetOptions())
@@ -40,7 +40,7 @@ import Testing
                     #expect(error?.code == "READONLY" || error?.kind == .unreachable)
                 }
             }
-            try await withClient(server.address, others: [server.address]) { client in
+            try await withClient(server.address, others: [server.address]) { client async throws in
                 let error = await #expect(throws: ValkeyError.self) { try await client.get("key") }
                 #expect(error?.kind == .unreachable && error?.code == "READONLY")
             }
@@ -84,7 +84,7 @@ import Testing
 
     @Test func commandsReachTheNodeOfTheirSlot() async throws {
         try await Self.withCluster { servers in
-            try await withClient(servers[0].address) { client in
+            try await withClient(servers[0].address) { client async throws in
                 let script = ValkeyScript("redis.call('SET', KEYS[2], ARGV[1]) return redis.call('INCR', KEYS[1])")
                 for number in 0..<60 {
                     try await client.set("key\(number)", to: [UInt8(number)], ValkeySetOptions())
@@ -112,7 +112,7 @@ import Testing
 
     @Test func slotOnItsWayIsAskedForOnce() async throws {
         try await Self.withCluster { servers in
-            try await withClient(servers[1].address) { client in
+            try await withClient(servers[1].address) { client async throws in
                 // The slot of this key belongs to the first node.
                 let slot = ClusterSlots.slot(of: "{x4}")
                 let (source, target) = try Self.nodes(of: slot, servers)
@@ -138,7 +138,7 @@ import Testing
 
     @Test func deadNodeFailsItsOwnSlotsAlone() async throws {
         try await Self.withCluster { servers in
-            try await withClient(servers[0].address) { client in
+            try await withClient(servers[0].address) { client async throws in
                 let keys = (0..<40).map { "key\($0)" }
                 for key in keys { try await client.set(key, to: [1], ValkeySetOptions()) }
                 servers[2].kill()
@@ -183,7 +183,7 @@ import Testing
             FakeServer.greeting(call) ?? .bytes("-MOVED 1 127.0.0.1:\(call.words[1])\r\n")
         } _: { server in
             guard case .host(_, let port) = server.address.place else { return }
-            try await withClient(server.address) { client in
+            try await withClient(server.address) { client async throws in
                 let key = "\(port)"
                 let kind = try await failure { _ = try await client.get(key) }
                 #expect(kind == .reply)
