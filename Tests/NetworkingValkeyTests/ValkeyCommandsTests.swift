@@ -1,7 +1,10 @@
 #if Valkey
-import NetworkingValkey
+import NIOCore
+import NIOSSL
 import TestSupport
 import Testing
+
+@testable import NetworkingValkey
 
 @Suite struct ValkeyCommandsTests {
     @Test func scriptHasTheNameThatTheServerGivesIt() async throws {
@@ -22,6 +25,33 @@ import Testing
     ])
     func expiryIsWithinTheRangeOfTheServer(expiry: Duration, milliseconds: String) {
         #expect(ValkeySetOptions(expiry: expiry).words == ["PX", milliseconds])
+    }
+
+    @Test func valueHasTheTypeThatIsAskedFor() {
+        #expect(ValkeyValue.integer(7).integer == 7)
+        #expect(ValkeyValue.bytes(Array("-7".utf8)).integer == -7)
+        #expect(ValkeyValue.bytes(Array("7a".utf8)).integer == nil)
+        #expect(ValkeyValue.double(7).integer == nil && ValkeyValue.boolean(true).integer == nil)
+        #expect(ValkeyValue.bytes([7]).bytes == [7] && ValkeyValue.integer(7).bytes == nil)
+        #expect(ValkeyValue.array([.null]).array == [.null] && ValkeyValue.null.array == nil)
+    }
+
+    @Test func defaultsOfTheConfigurationAreThoseOfTheGuide() {
+        let configuration = ValkeyConfiguration()
+        #expect(configuration.tls == nil && configuration.user == nil && configuration.password == nil)
+        #expect(configuration.database == 0)
+        #expect(configuration.timeout == .milliseconds(50) && configuration.connectTimeout == .seconds(1))
+        #expect(configuration.maximumPending == 10_000 && configuration.maximumReplySize == 64 << 20)
+        #expect("\(configuration.backoff)" == "0.05 seconds to 2.0 seconds, equal jitter")
+    }
+
+    @Test func errorsHaveAKindForEachCode() {
+        #expect(ValkeyError(reply: "OOM command not allowed").kind == .reply)
+        #expect(ValkeyError(reply: "NOPERM no permissions").kind == .accessDenied)
+        // A script may return any text.
+        #expect(ValkeyError(reply: "something is wrong").code == "ERR")
+        #expect(ValkeyError(reply: "").code == "ERR")
+        #expect(ValkeyError(reply: String(repeating: "A", count: 10_000)).message?.count == 512)
     }
 
     @Test func descriptionOfAnErrorOmitsTheTextOfTheServer() {
