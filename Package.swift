@@ -112,7 +112,9 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingSQLite",
-        uses: platform + ["NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies"],
+        uses: platform + [
+            "NetworkingAuthentication", "NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies",
+        ],
         products: http,
         traits: ["SQLite": ["GRDB", "GRDBSQLite"]]
     ),
