@@ -56,4 +56,6 @@ func servers() async throws {
 func engines() {
     // expected-error@+1 {{needs the trait Valkey}}
     _ = ValkeyClient(.host("127.0.0.1"))
+    // expected-error@+1 {{needs the trait Valkey}}
+    _ = ValkeySessionStorage(namespace: "shop")
 }
