@@ -164,6 +164,7 @@ let programs: [Module] = [
     Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
     Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
     Module("Scenarios", uses: ["Networking", "NetworkingTesting"], products: http),
+    Module("SessionMachine", uses: ["Networking", "NetworkingValkey"], traits: ["Valkey": ["Crypto"]]),
     Module("SQLiteWriter", uses: ["Networking", "NetworkingSQLite"]),
     Module(
         "StoppedService",
@@ -181,7 +182,7 @@ let tests: [Module] = [
         uses: testing + [
             "AnsweringServer", "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient",
             "NetworkingInspector", "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer",
-            "OfflineHelper", "SQLiteWriter", "StoppedService",
+            "NetworkingValkey", "OfflineHelper", "SQLiteWriter", "SessionMachine", "StoppedService",
         ],
         products: http,
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]

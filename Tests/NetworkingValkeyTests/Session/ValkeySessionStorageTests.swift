@@ -41,6 +41,15 @@ struct ValkeySessionStorageTests {
         if case .acquired(let lock) = outcome { lock } else { nil }
     }
 
+    /// Advances the clock to the next renewal of a lock with a lease of nine seconds.
+    private func advanceToRenewal() async throws {
+        // The time limits of commands are shorter.
+        try await eventually("the lock waits for its renewal") {
+            clock.nextDeadline.map { clock.now.duration(to: $0) } == .seconds(3)
+        }
+        clock.advance(by: .seconds(3))
+    }
+
     private var sessionKey: String? {
         valkey.withKeys { keys in keys.names.first { $0.hasSuffix(":session") } }
     }
@@ -169,7 +178,7 @@ struct ValkeySessionStorageTests {
         try await onClock {
             let lock = try #require(acquired(try await storage().lockSession(for: "emily", lease: .seconds(9))))
             for number in 1...9 {
-                try await clock.advance(by: .seconds(3), afterSleepers: 1)
+                try await advanceToRenewal()
                 try await eventually("it is renewed") {
                     valkey.commands.count { $0.hasPrefix("RENEW") } == number
                 }
@@ -184,10 +193,10 @@ struct ValkeySessionStorageTests {
         try await onClock {
             let lock = try #require(acquired(try await storage().lockSession(for: "emily", lease: .seconds(9))))
             valkey.fail { $0.hasPrefix("RENEW") ? .failure(ValkeyError(.connectionLost)) : nil }
-            try await clock.advance(by: .seconds(3), afterSleepers: 1)
+            try await advanceToRenewal()
             try await eventually("it is tried") { valkey.commands.last?.hasPrefix("RENEW") == true }
             valkey.recover()
-            try await clock.advance(by: .seconds(3), afterSleepers: 1)
+            try await advanceToRenewal()
             try await eventually("it is renewed") { valkey.commands.count { $0.hasPrefix("RENEW") } == 2 }
             try await clock.waitForSleepers()
             clock.advance(by: .seconds(2))
