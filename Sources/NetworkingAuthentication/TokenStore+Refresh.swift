@@ -110,7 +110,8 @@ extension TokenStore {
         do {
             return try await storage?.shared?.read(userID, old)
         } catch let error as SessionStorageError where error.isDamage {
-            // The damaged session was removed, so that no other process can use it.
+            // The damaged session was removed, so that no other process can use it. That is no sign-out.
+            storage?.shared?.takeOver(.removed)
             storage?.onFailure(error)
             return Shared.Reading(stored: nil, change: nil)
         }

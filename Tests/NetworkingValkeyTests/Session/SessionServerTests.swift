@@ -12,14 +12,15 @@ import Testing
 struct SessionServerTests {
     private let tokens = RotatingTokens()
     private let failures = Journal()
-    private let patient = ValkeyConfiguration(timeout: .seconds(5), connectTimeout: .seconds(5), backoff: .immediate)
+    // A busy machine may take seconds for a connection.
+    private let patient = ValkeyConfiguration(timeout: .seconds(60), connectTimeout: .seconds(60), backoff: .immediate)
 
     private func storage(
         _ server: ValkeyServer,
         _ configuration: ValkeyConfiguration? = nil
     ) -> ValkeySessionStorage {
         let client = ValkeyClient(server.address, configuration: configuration ?? patient)
-        return ValkeySessionStorage(client, namespace: "shop", keys: [.first], timeout: .seconds(10))
+        return ValkeySessionStorage(client, namespace: "shop", keys: [.first], timeout: .seconds(60))
     }
 
     /// The stack of a machine with a client of its own.
@@ -33,7 +34,7 @@ struct SessionServerTests {
                 for: "emily",
                 sharing: storage(server, configuration),
                 delegate: delegate,
-                timeout: .seconds(10),
+                timeout: .seconds(60),
                 onStorageFailure: { [failures] in failures.note("\($0)") }
             )
         )
