@@ -15,9 +15,9 @@ struct ValkeySwiftCommands: ValkeyCommandSender {
     let client: Valkey.ValkeyClient
 
     func send(_ words: [[UInt8]], keys: [String]) async throws -> ValkeyValue {
-        do {
+        do throws(any Error) {
             return try await Self.value(of: client.execute(Command(keysAffected: keys.map { .init($0) }, words: words)))
-        } catch let error where error.errorCode == .commandError {
+        } catch let error as Valkey.ValkeyClientError where error.errorCode == .commandError {
             return .error(error.message ?? "ERR")
         }
     }

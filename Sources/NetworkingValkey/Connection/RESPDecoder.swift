@@ -83,6 +83,7 @@ struct RESPDecoder {
             case .value(let value):
                 if let message = add(value) { return message }
             case .bulk(let next):
+                try spend(next.count)
                 bulk = next
             case .header(let kind, let count):
                 guard open.count < Self.maximumDepth, kind != .push || open.isEmpty else {

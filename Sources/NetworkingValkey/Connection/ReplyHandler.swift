@@ -28,7 +28,6 @@ final class ReplyHandler: ChannelInboundHandler {
     private var expired = 0
     private var subscriptions = Subscriptions()
     private var lastRead = Duration.zero
-    private var failure: ValkeyError?
     private var closesWhenIdle = false
     private var isReadOnly = false
     /// What the commands that left `pending` add to the limits of the node.
@@ -59,11 +58,19 @@ final class ReplyHandler: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
-    /// Closes the connection; its commands fail.
+    /// Closes the connection; its commands fail at once.
+    ///
+    /// They do not wait for the end of the channel, because a server that hangs does not confirm the end of TLS.
     func close(with error: ValkeyError = ValkeyError(.connectionLost)) {
         guard !isClosed else { return }
         isClosed = true
-        failure = failure ?? error
+        let commands = pending
+        pending.removeAll()
+        expired = 0
+        for command in commands { fail(command, with: error) }
+        subscriptions.end(with: error)
+        flushReleased()
+        node?.connectionEnded(self, with: error)
         context?.close(promise: nil)
     }
 
@@ -216,14 +223,7 @@ final class ReplyHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        isClosed = true
-        let error = failure ?? ValkeyError(.connectionLost)
-        for command in pending { fail(command, with: error) }
-        pending.removeAll()
-        expired = 0
-        subscriptions.end(with: error)
-        flushReleased()
-        node?.connectionEnded(self, with: error)
+        close()
         context.fireChannelInactive()
     }
 

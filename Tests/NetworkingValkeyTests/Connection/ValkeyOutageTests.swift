@@ -216,10 +216,10 @@ import Testing
         try await withValkeyServer { server in
             var client: ValkeyClient? = ValkeyClient(server.address, configuration: .patient)
             _ = try await client?.get("key")
-            #expect(try server.command("INFO", "clients").contains("connected_clients:2\r"))
+            #expect(try server.command("INFO", "clients").contains("connected_clients:2\r\n"))
             client = nil
             try await eventually("the connection is closed") {
-                try server.command("INFO", "clients").contains("connected_clients:1\r")
+                try server.command("INFO", "clients").contains("connected_clients:1\r\n")
             }
         }
     }
