@@ -112,7 +112,9 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingSQLite",
-        uses: platform + ["NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies"],
+        uses: platform + [
+            "NetworkingAuthentication", "NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies",
+        ],
         products: http,
         traits: ["SQLite": ["GRDB", "GRDBSQLite"]]
     ),
@@ -136,6 +138,12 @@ let extras: [Module] = [
         products: http,
         traits: ["TestServer": ["FlyingFox"], "SecureTestServer": ["NIOEmbedded"] + nio]
     ),
+    Module(
+        "NetworkingValkey",
+        uses: platform + ["NetworkingAuthentication", "NetworkingCaching", "NetworkingResilience"],
+        products: http,
+        traits: ["Valkey": ["Crypto", "NIOCore", "NIOPosix", "NIOSSL"]]
+    ),
     // Helpers of the test targets. It is no product.
     Module("TestSupport", uses: ["Networking", "NetworkingTesting"], products: http),
 ]
@@ -156,6 +164,7 @@ let programs: [Module] = [
     Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
     Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
     Module("Scenarios", uses: ["Networking", "NetworkingTesting"], products: http),
+    Module("SessionMachine", uses: ["Networking", "NetworkingValkey"], traits: ["Valkey": ["Crypto"]]),
     Module("SQLiteWriter", uses: ["Networking", "NetworkingSQLite"]),
     Module(
         "StoppedService",
@@ -173,7 +182,7 @@ let tests: [Module] = [
         uses: testing + [
             "AnsweringServer", "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient",
             "NetworkingInspector", "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer",
-            "OfflineHelper", "SQLiteWriter", "StoppedService",
+            "NetworkingValkey", "OfflineHelper", "SQLiteWriter", "SessionMachine", "StoppedService",
         ],
         products: http,
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]
@@ -222,14 +231,15 @@ let tests: [Module] = [
         products: http,
         traits: ["TestServer": ["FlyingSocks"]]
     ),
+    Module(
+        "NetworkingValkeyTests",
+        uses: testing + ["NetworkingValkey"],
+        traits: ["Valkey": ["Crypto", "NIOCore", "NIOPosix", "NIOSSL"]]
+    ),
 ]
 
 /// The modules that an app or its tests import.
-let products = [
-    "Networking", "NetworkClient", "NetworkClientLive", "NetworkingAsyncHTTPClient", "NetworkingInspector",
-    "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTelemetry", "NetworkingTesting",
-    "NetworkingTestServer",
-]
+let products = ["Networking"] + extras.map(\.name).filter { !["NetworkingLoopback", "TestSupport"].contains($0) }
 
 /// The files that become part of a module.
 let resources: [String: [Resource]] = [
@@ -237,23 +247,23 @@ let resources: [String: [Resource]] = [
     "NetworkingPrivacy": [.copy("PrivacyInfo.xcprivacy")],
 ]
 
-/// The products that the tables name, by package.
-let packages = [
-    "async-http-client": ["AsyncHTTPClient"],
-    "FlyingFox": ["FlyingFox", "FlyingSocks"],
-    "GRDB.swift": ["GRDB", "GRDBSQLite"],
-    "swift-collections": ["DequeModule", "HeapModule"],
-    "swift-crypto": ["Crypto", "CryptoExtras"],
-    "swift-distributed-tracing": ["InMemoryTracing", "Tracing"],
-    "swift-http-structured-headers": ["RawStructuredFieldValues"],
-    "swift-http-types": ["HTTPTypes"],
-    "swift-log": ["Logging"],
-    "swift-metrics": ["Metrics", "MetricsTestKit"],
-    "swift-nio": ["NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOPosix"],
-    "swift-nio-extras": ["NIOHTTPCompression"],
-    "swift-nio-http2": ["NIOHPACK", "NIOHTTP2"],
-    "swift-nio-ssl": ["NIOSSL"],
-    "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"],
+/// The packages on GitHub, their minimum versions, and the products of each that the tables name.
+let packages: [(repository: String, version: Version, products: [String])] = [
+    ("apple/swift-collections", "1.3.0", ["DequeModule", "HeapModule"]),
+    ("apple/swift-crypto", "4.5.2", ["Crypto", "CryptoExtras"]),
+    ("apple/swift-distributed-tracing", "1.7.3", ["InMemoryTracing", "Tracing"]),
+    ("apple/swift-http-structured-headers", "1.7.0", ["RawStructuredFieldValues"]),
+    ("apple/swift-http-types", "1.8.0", ["HTTPTypes"]),
+    ("apple/swift-log", "1.16.0", ["Logging"]),
+    ("apple/swift-metrics", "2.13.0", ["Metrics", "MetricsTestKit"]),
+    ("apple/swift-nio", "2.100.0", ["NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOPosix"]),
+    ("apple/swift-nio-extras", "1.35.0", ["NIOHTTPCompression"]),
+    ("apple/swift-nio-http2", "1.46.0", ["NIOHPACK", "NIOHTTP2"]),
+    ("apple/swift-nio-ssl", "2.37.0", ["NIOSSL"]),
+    ("groue/GRDB.swift", "7.10.0", ["GRDB", "GRDBSQLite"]),
+    ("swift-server/async-http-client", "1.37.0", ["AsyncHTTPClient"]),
+    ("swift-server/swift-service-lifecycle", "2.13.0", ["ServiceLifecycle", "UnixSignals"]),
+    ("swhitty/FlyingFox", "0.27.0", ["FlyingFox", "FlyingSocks"]),
 ]
 
 // MARK: Targets
@@ -302,10 +312,9 @@ extension Module {
     }
 
     private func product(_ name: String, condition: TargetDependencyCondition? = nil) -> Target.Dependency {
-        guard let package = packages.first(where: { $0.value.contains(name) })?.key else {
-            preconditionFailure("The table of packages has no product \(name).")
-        }
-        return .product(name: name, package: package, condition: condition)
+        guard let package = packages.first(where: { $0.products.contains(name) })?.repository.split(separator: "/").last
+        else { preconditionFailure("The table of packages has no product \(name).") }
+        return .product(name: name, package: String(package), condition: condition)
     }
 }
 
@@ -326,25 +335,10 @@ let package = Package(
         .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
         .trait(name: "SecureTestServer", description: "TestServer with TLS and HTTP/2.", enabledTraits: ["TestServer"]),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
+        .trait(name: "Valkey", description: "NetworkingValkey: state that machines share through Valkey or Redis."),
         .default(enabledTraits: ["URLSession"]),
     ],
-    dependencies: [
-        .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
-        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
-        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
-    ],
+    dependencies: packages.map { .package(url: "https://github.com/\($0.repository)", from: $0.version) },
     targets: (foundations + features + extras).map(\.library) + programs.map(\.program) + tests.map(\.tests),
     swiftLanguageModes: [.v6]
 )

@@ -9,6 +9,8 @@ enum RefreshFailure: Error {
     case timeout(Duration)
     /// Another process held the lock of the stored session for as long as a refresh may take.
     case lockTimeout(Duration)
+    /// The storage that other processes also use could not be locked or read.
+    case storage(any Error)
 
     /// Whether the failure counts towards the refresh limit.
     ///
@@ -20,9 +22,15 @@ enum RefreshFailure: Error {
         return (error as? any ReasonedError)?.countsAsRefusal ?? !(error is SignedOut || error.isCancelled)
     }
 
+    var isOfStorage: Bool {
+        if case .storage = self { true } else { false }
+    }
+
     var underlying: (any Error)? {
-        guard case .delegate(let error) = self else { return nil }
-        return error
+        switch self {
+        case .delegate(let error), .storage(let error): error
+        case .timeout, .lockTimeout: nil
+        }
     }
 
     /// The kind of the errors of requests that needed the refresh.
@@ -32,6 +40,7 @@ enum RefreshFailure: Error {
     fileprivate var kind: NetworkingError.Kind {
         switch self {
         case .timeout, .lockTimeout: .timeout
+        case .storage: .storage
         case .delegate(is DecodingError): .decoding
         case .delegate(let error): (error as? any ReasonedError)?.kindOfRefusedRequests ?? .unauthorized
         }
@@ -46,6 +55,13 @@ enum RefreshFailure: Error {
             return
                 "Another process, or another store, has held the lock of the stored session for "
                 + "\(limit.roundedText). Try again, or end that process if it hangs."
+        case .storage(let error):
+            // The description of an unknown error may contain a secret.
+            let reason = (error as? SessionStorageError)?.description ?? "The storage threw \(type(of: error))."
+            return
+                "The stored session could not be locked or read, and another process may be refreshing it, so no token "
+                + "was sent. \(reason) Try again when the storage can be used; until then, only tokens that have not "
+                + "expired are used."
         case .delegate(let error as any ReasonedError):
             return error.failedRequest.map { "\($0) failed. \(error.reason)" } ?? error.reason
         case .delegate(let error):

@@ -12,7 +12,7 @@ public import NetworkingCore
 /// File systems without such locks provide none.
 ///
 /// The files are not encrypted; on Apple's platforms, prefer the Keychain.
-public struct FileSessionStorage: SharedSessionStorage {
+public struct FileSessionStorage: SessionStorage, SharedSessionStorage {
     /// The directory of the files.
     public let directory: URL
 
@@ -121,41 +121,24 @@ public struct FileSessionStorage: SharedSessionStorage {
         }
     }
 
-    /// Waits until no other holder has the lock of a user's session, in this process or another, and takes it.
+    /// Tries to take the lock of a user's session, which ends with the process.
     ///
-    /// It tries every 20 milliseconds of the environment's clock, and blocks no thread in between.
+    /// A store tries every 20 milliseconds of the environment's clock, and blocks no thread in between.
     ///
-    /// - Parameter userID: The id of the user.
-    /// - Returns: The lock.
-    /// - Throws: `CancellationError` as soon as the caller is cancelled, and ``SessionStorageError`` if the file of the
-    ///   lock cannot be created.
-    public func lockSession(for userID: String) async throws -> SessionLock {
-        let path = lockPath(of: try file(for: userID))
-        let directory = directory.path
-        let clock = NetworkEnvironment.current.clock
-        while true {
-            try Task.checkCancellation()
-            let lock: SessionLock?
-            do {
-                // A lock that no caller waits for any more is released at once.
-                lock = try await DiskQueue.run(until: nil) {
-                    try PrivateFile.makeDirectory(directory)
-                    return try LockFile.take(path).map { file in SessionLock { file.release() } }
-                }
-            } catch let fault as FileFault {
-                throw SessionStorageError.unusable(reason: "The session could not be locked. \(fault.reason)")
-            }
-            if let lock { return lock }
-            try await clock.sleep(for: Self.lockInterval)
-        }
+    /// - Parameters:
+    ///   - userID: The id of the user.
+    ///   - lease: Not used, because the system releases the lock.
+    /// - Returns: The lock, or when to try again.
+    /// - Throws: ``SessionStorageError`` if the file of the lock cannot be created, and `CancellationError` if the
+    ///   caller is cancelled.
+    public func lockSession(for userID: String, lease: Duration) async throws -> SessionLockOutcome {
+        try await LockFile.lockSession(at: lockPath(of: try file(for: userID)))
     }
 
     // MARK: File names
 
     // A session has a few kilobytes; a larger file is not a session.
     private static let sizeLimit = 1 << 20
-    // Short compared with the round trip of a refresh.
-    private static let lockInterval = Duration.milliseconds(20)
     private static let prefix = "session-"
     private static let suffix = ".json"
 
@@ -177,37 +160,23 @@ public struct FileSessionStorage: SharedSessionStorage {
     }
 }
 
-/// A file that is used only for its lock, and is removed with it.
-private struct LockFile: Sendable {
-    private let file: OpenFile
-    private let path: String
-
-    /// Takes the lock of a file; `nil` if another holder has it.
-    static func take(_ path: String) throws(FileFault) -> LockFile? {
-        // A holder removes the file when it releases the lock, so the opened file may be gone once it is locked.
-        for _ in 0..<100 {
-            let file = try OpenFile(continuing: path)
-            guard try file.lock() else { return nil }
-            if file.isUnderItsName { return LockFile(file: file, path: path) }
-        }
-        return nil
-    }
-
-    func release() {
-        // Removed while it is locked, so that the file of another holder is never removed.
-        if file.isUnderItsName {
-            file.removeName()
-        }
-        file.unlock()
-    }
-}
-
 /// The reason why a session could not be read or stored.
 public enum SessionStorageError: Error, LocalizedError, ErrorWithUserText, CustomStringConvertible {
     /// The file was moved because it is not a session, and the user has no stored session now.
     case damaged(movedTo: URL)
     /// The file, the directory or the keychain cannot be used.
     case unusable(reason: String)
+
+    /// The error of a refresh whose lock another holder took before the new session was stored.
+    static let lockLost = SessionStorageError.unusable(
+        reason: "The lock of a session was lost during its refresh, so the new session was not stored. It is used here "
+            + "only. Check that no process is suspended for longer than a refresh may take."
+    )
+
+    /// Whether a stored session was removed because it could not be read.
+    var isDamage: Bool {
+        if case .damaged = self { true } else { false }
+    }
 
     /// The error and what to do about it, without secrets.
     public var description: String {

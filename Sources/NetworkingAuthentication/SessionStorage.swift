@@ -10,7 +10,7 @@ import Synchronization
 /// use that store; a change that it makes is stored after the call.
 ///
 /// A storage that several processes use also conforms to ``SharedSessionStorage``, so that one of them refreshes a
-/// session for all.
+/// session for all. A storage behind a network conforms only to that.
 public protocol SessionStorage: Sendable {
     /// Returns the session of a user; `nil` if there is none.
     ///
@@ -88,7 +88,7 @@ extension SessionStorage {
 }
 
 @Sendable
-private func logStorageFailure(_ error: any Error) {
+func logStorageFailure(_ error: any Error) {
     // The description of an unknown error may contain a secret.
     let reason = (error as? SessionStorageError)?.description ?? "\(type(of: error))"
     NetworkEnvironment.current.logger.error("A session could not be read or stored: \(reason)")
@@ -124,145 +124,5 @@ public final class InMemorySessionStorage: SessionStorage {
     /// Removes the sessions of all users.
     public func removeAll() {
         sessions.withLock { $0.removeAll() }
-    }
-}
-
-extension TokenStore where Credentials == Session {
-    /// Creates a store that saves its session in a storage.
-    ///
-    /// ```swift
-    /// let storage = FileSessionStorage(directory: folder)
-    /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())
-    /// ```
-    ///
-    /// Sessions are saved when they are set or renewed, and deleted when they are removed. If a session cannot be
-    /// saved, the store still uses it, and the error is passed to `onStorageFailure`.
-    ///
-    /// If the storage is a ``SharedSessionStorage``, a refresh first waits for its lock and reads the stored session
-    /// again. A session that another process has renewed is used instead of a refresh, and a session that another
-    /// process has removed is removed here, too. The wait counts towards `timeout`. If the storage cannot be locked,
-    /// the refresh continues without the lock, and the error is passed to `onStorageFailure`.
-    ///
-    /// - Parameters:
-    ///   - session: The initial session; `nil` if no user is signed in.
-    ///   - storage: The storage of the session.
-    ///   - delegate: The delegate that renews the session.
-    ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
-    ///     ``Session/refreshWindow``; 30 seconds by default.
-    ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of unsuccessful refreshes in an interval; five within 30 seconds by default.
-    ///   - onStorageFailure: Receives the errors of changes that could not be stored; `nil` logs them as errors.
-    public convenience init(
-        _ session: Session?,
-        in storage: any SessionStorage,
-        delegate: (any AuthenticationDelegate<Session>)? = nil,
-        leeway: Duration = .seconds(30),
-        timeout: Duration = .seconds(60),
-        limit: RefreshLimit = .standard,
-        onStorageFailure: (@Sendable (any Error) -> Void)? = nil
-    ) {
-        let onFailure = onStorageFailure ?? logStorageFailure
-        var stored: Session?
-        if let session, storage is any SharedSessionStorage {
-            do {
-                stored = try storage.session(for: session.userID ?? "")
-            } catch {
-                onFailure(error)
-            }
-        }
-        self.init(
-            session?.ofSignIn(of: stored),
-            delegate: delegate,
-            leeway: leeway,
-            timeout: timeout,
-            limit: limit,
-            storage: CredentialStorage(storage, with: stored, onFailure: onFailure)
-        )
-    }
-
-    /// Creates a store with the session that a storage has for a user.
-    ///
-    /// ```swift
-    /// let tokens = TokenStore(for: "emily", in: storage, delegate: Login())
-    /// ```
-    ///
-    /// It reads the session and does not throw: if the session cannot be read, no user is signed in, and the error is
-    /// passed to `onStorageFailure`. Otherwise it works like
-    /// ``init(_:in:delegate:leeway:timeout:limit:onStorageFailure:)``.
-    ///
-    /// - Parameters:
-    ///   - userID: The id of the user; empty for a session without an id.
-    ///   - storage: The storage of the session.
-    ///   - delegate: The delegate that renews the session.
-    ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
-    ///     ``Session/refreshWindow``; 30 seconds by default.
-    ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: The maximum number of unsuccessful refreshes in an interval; five within 30 seconds by default.
-    ///   - onStorageFailure: Receives the errors of sessions that could not be read or stored; `nil` logs them as
-    ///     errors.
-    public convenience init(
-        for userID: String,
-        in storage: any SessionStorage,
-        delegate: (any AuthenticationDelegate<Session>)? = nil,
-        leeway: Duration = .seconds(30),
-        timeout: Duration = .seconds(60),
-        limit: RefreshLimit = .standard,
-        onStorageFailure: (@Sendable (any Error) -> Void)? = nil
-    ) {
-        let onFailure = onStorageFailure ?? logStorageFailure
-        var session: Session?
-        do {
-            session = try storage.session(for: userID)
-        } catch {
-            onFailure(error)
-        }
-        self.init(
-            session,
-            in: storage,
-            delegate: delegate,
-            leeway: leeway,
-            timeout: timeout,
-            limit: limit,
-            onStorageFailure: onFailure
-        )
-    }
-}
-
-/// Stores the changes of a token store, one after the other.
-struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
-    let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) throws -> Void
-    /// Receives the errors of changes that could not be stored.
-    let onFailure: @Sendable (any Error) -> Void
-    /// The part that other processes also use; `nil` if the storage is not a ``SharedSessionStorage``.
-    let shared: SharedCredentials<Credentials>?
-}
-
-extension CredentialStorage where Credentials == Session {
-    fileprivate init(
-        _ storage: any SessionStorage,
-        with stored: Session?,
-        onFailure: @escaping @Sendable (any Error) -> Void
-    ) {
-        let known = KnownSession(stored)
-        self.onFailure = onFailure
-        shared = (storage as? any SharedSessionStorage).map { SharedCredentials($0, known) }
-        store = { change, before in
-            let old = before?.userID ?? ""
-            switch change {
-            case .set(let session):
-                try storage.save(session)
-                known.note(change)
-            case .refreshed(let session):
-                try storage.save(session)
-                known.note(change)
-                // The session belongs to the same user, but the user's ID was not known before.
-                if before != nil, session.userID ?? "" != old {
-                    try storage.removeSession(for: old)
-                }
-            case .removed:
-                known.note(change)
-                try storage.removeSession(for: old)
-            }
-        }
     }
 }

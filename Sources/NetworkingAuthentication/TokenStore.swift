@@ -151,6 +151,16 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         return former
     }
 
+    /// Waits until the storage has received every change so far.
+    ///
+    /// It returns at once if there is no storage, or if `set` and `remove` wait for it themselves. Errors are passed to
+    /// `onStorageFailure`.
+    ///
+    /// - Throws: `CancellationError` as soon as the caller is cancelled. The changes are stored nevertheless.
+    public func flush() async throws {
+        try await storage?.shared?.background?.changes.settle()
+    }
+
     /// Runs an operation and sends its requests like those of a delegate.
     ///
     /// They pass `authenticated` without credentials of this store, and limiters without waiting, until the operation
@@ -199,10 +209,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// If another thread is storing a change, that thread also stores this one.
     ///
     /// - Parameters:
-    ///   - isStored: Whether the storage has the change already, because another process made it.
+    ///   - storing: Whether the storage has to receive the change.
     ///   - apply: Makes the change and returns it, or returns `nil` if it makes none.
-    func publish(isStored: Bool = false, _ apply: () -> CredentialChange<Credentials>?) {
-        storing.add {
+    func publish(_ storing: Storing = .necessary, _ apply: () -> CredentialChange<Credentials>?) {
+        self.storing.add {
             let before = credentials
             guard let change = apply() else { return nil }
             // Under the lock, which keeps the changes in order.
@@ -210,18 +220,30 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             guard let storage else { return nil }
             let environment = NetworkEnvironment.current
             return {
-                guard !isStored else {
-                    storage.shared?.takeOver(change)
-                    return
-                }
-                do {
-                    try storage.store(change, before)
-                } catch {
+                switch storing {
+                case .done: storage.shared?.takeOver(change)
+                case .postponed: break
+                case .necessary:
                     // The thread may belong to another caller, with another logger.
-                    NetworkEnvironment.$current.withValue(environment) { storage.onFailure(error) }
+                    NetworkEnvironment.$current.withValue(environment) {
+                        do {
+                            try storage.store(change, before)
+                        } catch {
+                            storage.onFailure(error)
+                        }
+                    }
                 }
             }
         }
+    }
+
+    /// Whether the storage has to receive a change.
+    enum Storing {
+        case necessary
+        /// The storage has the change already.
+        case done
+        /// The storage cannot receive it now.
+        case postponed
     }
 }
 

@@ -52,11 +52,10 @@ public final class OAuthClient: Sendable {
         signInTimeout: Duration = .seconds(600),
         onStorageFailure: (@Sendable (any Error) -> Void)? = nil
     ) {
-        self.system = system
         service = TokenService(system, grant: grant, signInTimeout: signInTimeout)
+        self.system = system
         let delegate = TokenServiceDelegate(service: service)
-        // A request that starts a sign-in waits at least until the sign-in times out.
-        let timeout = grant?.needsUser == true ? signInTimeout + .seconds(60) : .seconds(60)
+        let timeout = Self.timeout(for: grant, signInTimeout)
         tokens =
             if let storage {
                 TokenStore(
@@ -71,6 +70,50 @@ public final class OAuthClient: Sendable {
                 TokenStore(session, delegate: delegate, leeway: leeway, timeout: timeout)
             }
         service.fill(tokens)
+    }
+
+    /// Creates a client with the session that a storage shares between several machines.
+    ///
+    /// ```swift
+    /// let client = try await OAuthClient(system, sharing: storage, grant: .clientCredentials)
+    /// ```
+    ///
+    /// One machine at a time requests tokens, and the others use them. Use one storage for each client, for example
+    /// with a namespace of its own.
+    ///
+    /// - Parameters:
+    ///   - system: The provider, and the app's registration there.
+    ///   - storage: The storage for the sessions of this client.
+    ///   - grant: The way requests obtain tokens if no user is signed in; `nil` if those requests fail. It is also the
+    ///     default grant of `signIn`.
+    ///   - leeway: The time before its expiration at which an access token is renewed; 30 seconds by default.
+    ///   - signInTimeout: The maximum time a user may take to sign in; ten minutes by default.
+    ///   - onStorageFailure: Called when a session cannot be stored or deleted; `nil` logs the failure as an error.
+    /// - Throws: The error of the storage if the session cannot be read.
+    public init(
+        _ system: OAuthSystem,
+        sharing storage: any SharedSessionStorage,
+        grant: OAuthGrant? = nil,
+        leeway: Duration = .seconds(30),
+        signInTimeout: Duration = .seconds(600),
+        onStorageFailure: (@Sendable (any Error) -> Void)? = nil
+    ) async throws {
+        service = TokenService(system, grant: grant, signInTimeout: signInTimeout)
+        self.system = system
+        tokens = try await TokenStore(
+            for: "",
+            sharing: storage,
+            delegate: TokenServiceDelegate(service: service),
+            leeway: leeway,
+            timeout: Self.timeout(for: grant, signInTimeout),
+            onStorageFailure: onStorageFailure
+        )
+        service.fill(tokens)
+    }
+
+    /// Returns the time limit of a refresh: a request that starts a sign-in waits at least until the sign-in times out.
+    private static func timeout(for grant: OAuthGrant?, _ signInTimeout: Duration) -> Duration {
+        grant?.needsUser == true ? signInTimeout + .seconds(60) : .seconds(60)
     }
 
     /// The current session; `nil` if no user is signed in.

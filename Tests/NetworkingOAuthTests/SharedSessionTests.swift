@@ -39,5 +39,32 @@ struct SharedSessionTests {
             #expect(try storage.userIDs().isEmpty)
         }
     }
+
+    /// Two machines of a service that has tokens of its own.
+    @Test func oneOfTwoMachinesRequestsTheTokens() async throws {
+        let provider = ScriptedProvider()
+        let (transport, clock) = (provider.transport, ManualClock())
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            var networks: [AnyNetworkingComponent] = []
+            for _ in 0..<2 {
+                let client = try await OAuthClient(
+                    ScriptedProvider.system(),
+                    sharing: storage,
+                    grant: .clientCredentials
+                )
+                networks.append(provider.network(client, over: transport, clock))
+            }
+            for number in 1...3 {
+                for network in networks {
+                    #expect(try await network.data(HTTPRequestData(path: "orders")).status == .ok)
+                    let names = { try FileManager.default.contentsOfDirectory(atPath: directory.path) }
+                    try await eventually("the lock is released") { try names().count == 1 }
+                }
+                #expect(provider.get(\.forms).count == number)
+                provider.expireTokens()
+            }
+        }
+    }
 }
 #endif

@@ -156,6 +156,7 @@ struct DatabaseFileTests {
                 case .cache: ["head", "body", "uuid", "checksum"]
                 case .cookies: ["session", "checksum"]
                 case .outbox: ["entry", "checksum"]
+                case .sessions: ["session", "checksum"]
                 }
             let first = "(SELECT rowid FROM \(table) ORDER BY rowid LIMIT 1)"
             let copies = columns.map { "\($0) = (SELECT \($0) FROM \(table) WHERE rowid = \(first))" }

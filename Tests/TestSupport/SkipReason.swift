@@ -19,4 +19,6 @@ package enum SkipReason: String, CaseIterable, Sendable {
     case python = "needs Python 3"
     case sharedMemory = "needs a second volume at /dev/shm"
     case unprivilegedUser = "needs a user whom file permissions restrict, so not root"
+    case valkey = "needs valkey-server or redis-server on the PATH"
+    case valkeyTLS = "needs valkey-server or redis-server with TLS"
 }

@@ -226,7 +226,7 @@ struct Database: Sendable {
         AsyncStream { $0.finish() }
     }
 
-    func advisoryLock(named name: String) async throws -> AdvisoryLock {
+    func tryAdvisoryLock(named name: String) async throws -> AdvisoryLock? {
         AdvisoryLock()
     }
 }

@@ -9,6 +9,7 @@ import NetworkingSQLite
 import NetworkingSigning
 import NetworkingTelemetry
 import NetworkingTestServer
+import NetworkingValkey
 
 func transports() {
     // expected-error@+1 {{needs the trait URLSession}}
@@ -24,6 +25,8 @@ func stores(file: URL) {
     _ = SQLiteCookieStorage(file: file)
     // expected-error@+1 {{needs the trait SQLite}}
     _ = SQLiteOutboxStore(file: file)
+    // expected-error@+1 {{needs the trait SQLite}}
+    _ = SQLiteSessionStorage(file: file)
 }
 
 func signers(network: some NetworkingComponent) {
@@ -48,4 +51,11 @@ func telemetry(network: some NetworkingComponent) {
 func servers() async throws {
     // expected-error@+1 {{needs the trait TestServer}}
     try await withTestServer { _ in }
+}
+
+func engines() {
+    // expected-error@+1 {{needs the trait Valkey}}
+    _ = ValkeyClient(.host("127.0.0.1"))
+    // expected-error@+1 {{needs the trait Valkey}}
+    _ = ValkeySessionStorage(namespace: "shop")
 }

@@ -116,6 +116,8 @@ enum OutboxOutcome {
         case .answered:
             let outcome = response.map { OutboxOutcome($0, now: now) }
             self = outcome ?? .transient(error.kind.rawValue, retryAfter: error.retryAfter)
+        case .storage where error.wasNotProcessed:
+            self = .transient(error.kind.rawValue, retryAfter: error.retryAfter)
         case .invalid, .storage:
             self = .refused(error.kind.rawValue)
         default:

@@ -32,8 +32,9 @@ extension RetryPolicy {
         case .unreachable, .interrupted: retriesNetworkFailures
         case .untrusted: retriesNetworkFailures && error.isHandshakeFailure
         case .answered: error.response.map { statuses.contains($0.status) } ?? false
-        // The response of another server, such as a token server, was damaged on the way or came from an intermediary.
-        case .unusable: error.wasNotProcessed
+        // The response of another server, such as a token server, was damaged on the way or came from an intermediary,
+        // or the storage of the session could not be used for the moment.
+        case .unusable, .storage: error.wasNotProcessed
         default: false
         }
     }

@@ -9,13 +9,14 @@ import Networking
 
 /// The stores on an SQLite file, which share the code that opens it.
 enum DatabaseStoreKind: CaseIterable {
-    case cache, cookies, outbox
+    case cache, cookies, outbox, sessions
 
     var schema: DatabaseSchema {
         switch self {
         case .cache: .cache
         case .cookies: .cookies
         case .outbox: .outbox
+        case .sessions: .sessions
         }
     }
 
@@ -25,6 +26,7 @@ enum DatabaseStoreKind: CaseIterable {
         case .cache: ("entries", "body")
         case .cookies: ("sessions", "session")
         case .outbox: ("entries", "entry")
+        case .sessions: ("sessions", "session")
         }
     }
 
@@ -56,6 +58,10 @@ enum DatabaseStoreKind: CaseIterable {
             var settings = SQLiteOutboxStore.settings
             (settings.schema, settings.pageLimit, settings.patience) = (schema, pageLimit, patience)
             return SQLiteOutboxStore(file: file, settings: settings)
+        case .sessions:
+            var settings = SQLiteSessionStorage.settings
+            (settings.schema, settings.pageLimit, settings.patience) = (schema, pageLimit, patience)
+            return SQLiteSessionStorage(file: file, settings: settings)
         }
     }
 }
@@ -150,6 +156,28 @@ extension SQLiteOutboxStore: DatabaseStore {
                     numbers.insert(number)
                 }
             } catch OutboxStoreError.damaged {}
+        }
+        return numbers
+    }
+}
+
+extension SQLiteSessionStorage: DatabaseStore {
+    private static func session(_ number: Int) -> Session {
+        Session(userID: "\(number)", accessToken: String(repeating: "\(number % 10)", count: 1_000))
+    }
+
+    func add(_ number: Int) async throws {
+        try await save(Self.session(number))
+    }
+
+    func numbers() async throws -> Set<Int> {
+        var numbers: Set<Int> = []
+        for userID in try await userIDs() {
+            do {
+                if let number = Int(userID), try await session(for: userID) == Self.session(number) {
+                    numbers.insert(number)
+                }
+            } catch SessionStorageError.unusable {}
         }
         return numbers
     }

@@ -325,7 +325,7 @@ private final class StackPlace: Sendable {
 }
 
 /// A storage whose lock arrives late, even if the caller is cancelled.
-private final class SlowLockStorage: SharedSessionStorage {
+private final class SlowLockStorage: SessionStorage, SharedSessionStorage {
     let gate = MockGate()
     private let sessions = InMemorySessionStorage()
     private let state = Mutex((waiting: false, released: 0))
@@ -339,9 +339,9 @@ private final class SlowLockStorage: SharedSessionStorage {
     func userIDs() -> [String] { sessions.userIDs() }
     func removeAll() { sessions.removeAll() }
 
-    func lockSession(for userID: String) async throws -> SessionLock {
+    func lockSession(for userID: String, lease: Duration) async throws -> SessionLockOutcome {
         state.withLock { $0.waiting = true }
         await Task.detached { [gate] in try? await gate.wait() }.value
-        return SessionLock { [self] in state.withLock { $0.released += 1 } }
+        return .acquired(SessionLock { [self] in state.withLock { $0.released += 1 } })
     }
 }

@@ -144,21 +144,45 @@ struct SharedSessionStorageTests {
 
     @Test func sessionThatCouldNotBeSavedIsNotReplacedByTheStoredOne() async throws {
         try await withSession { directory, storage in
-            let store = try store(directory)
+            let unsaved = UnsavedSessions(storage)
+            let store = TokenStore(
+                try storage.session(for: "emily"),
+                in: unsaved,
+                delegate: server.delegate,
+                onStorageFailure: { [failures] in failures.note("\($0)") }
+            )
             server.expire()
-            let locked = directory.appending(path: "session-emily.json")
-            let content = try Data(contentsOf: locked)
-            // A directory at this path cannot be replaced by a file.
-            try FileManager.default.removeItem(at: locked)
-            try FileManager.default.createDirectory(at: locked, withIntermediateDirectories: true)
             #expect(try await stack(store).me().status == .ok)
-            #expect(!failures.entries.isEmpty)
-            try FileManager.default.removeItem(at: locked)
-            try content.write(to: locked)
+            #expect(failures.entries == ["full"])
+            #expect(try storage.session(for: "emily")?.accessToken == "access-0")
+            unsaved.isFull.withLock { $0 = false }
             server.expire()
             #expect(try await stack(store).me().status == .ok)
             #expect(store.credentials?.accessToken == "access-2")
             #expect(try storage.session(for: "emily")?.accessToken == "access-2")
+        }
+    }
+
+    /// The files of a disk that is full.
+    private final class UnsavedSessions: SessionStorage, SharedSessionStorage {
+        let isFull = Mutex(true)
+        private let files: FileSessionStorage
+
+        init(_ files: FileSessionStorage) {
+            self.files = files
+        }
+
+        func save(_ session: Session) throws {
+            guard !isFull.withLock({ $0 }) else { throw SessionStorageError.unusable(reason: "full") }
+            try files.save(session)
+        }
+
+        func session(for userID: String) throws -> Session? { try files.session(for: userID) }
+        func removeSession(for userID: String) throws { try files.removeSession(for: userID) }
+        func userIDs() throws -> [String] { try files.userIDs() }
+
+        func lockSession(for userID: String, lease: Duration) async throws -> SessionLockOutcome {
+            try await files.lockSession(for: userID, lease: lease)
         }
     }
 
@@ -471,7 +495,7 @@ struct SharedSessionStorageTests {
     }
 
     /// A storage that holds the first call of `save`.
-    private final class HoldingStorage: SharedSessionStorage {
+    private final class HoldingStorage: SessionStorage, SharedSessionStorage {
         let journal = Journal()
         private let sessions = InMemorySessionStorage()
         private let onFirstSave = Mutex<(@Sendable () -> Void)?>(nil)
@@ -494,9 +518,9 @@ struct SharedSessionStorageTests {
             journal.note("saved \(session.accessToken)")
         }
 
-        func lockSession(for userID: String) async throws -> SessionLock {
+        func lockSession(for userID: String, lease: Duration) async throws -> SessionLockOutcome {
             journal.note("locked")
-            return SessionLock { [journal] in journal.note("released") }
+            return .acquired(SessionLock { [journal] in journal.note("released") })
         }
 
         func session(for userID: String) throws -> Session? { sessions.session(for: userID) }
@@ -568,18 +592,44 @@ struct SharedSessionStorageTests {
         }
     }
 
-    @Test func storeRefreshesWithoutALockThatCannotBeCreated() async throws {
+    /// Without the lock, another process could use the same refresh token.
+    @Test(arguments: ["lock", "session"])
+    func storeDoesNotRefreshWithoutItsLockOrTheStoredSession(obstacle: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            let date = clock.date.addingTimeInterval(20)
+            try storage.save(server.session(expiring: date))
+            let store = try store(directory)
+            let file = directory.appending(path: "session-emily.json\(obstacle == "lock" ? ".lock" : "")")
+            let content = try? Data(contentsOf: file)
+            try? FileManager.default.removeItem(at: file)
+            try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
+            // The token is still valid, and its refresh in the background fails.
+            #expect(try await stack(store).me().status == .ok)
+            clock.advance(by: .seconds(20))
+            let error = await #expect(throws: NetworkingError.self) { try await stack(store).me() }
+            #expect(error?.kind == .storage)
+            #expect(error?.wasNotProcessed == true)
+            #expect(error?.underlying is SessionStorageError)
+            #expect(error?.reason.contains("so no token was sent") == true)
+            #expect(server.refreshes == 0)
+            try FileManager.default.removeItem(at: file)
+            try content?.write(to: file)
+            #expect(try await stack(store).me().status == .ok)
+            #expect(server.refreshes == 1)
+        }
+    }
+
+    /// The damaged file was moved, so that no process can refresh its session.
+    @Test func damagedSessionIsReplacedByThatOfTheStore() async throws {
         try await withTemporaryDirectory { directory in
             let storage = FileSessionStorage(directory: directory)
             try storage.save(server.session())
             let store = try store(directory)
-            let obstacle = directory.appending(path: "session-emily.json.lock")
-            try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: true)
+            try Data("damaged".utf8).write(to: directory.appending(path: "session-emily.json"))
             server.expire()
             #expect(try await stack(store).me().status == .ok)
-            #expect(server.refreshes == 1)
             #expect(failures.entries.count == 1)
-            #expect(failures.entries.first?.hasPrefix("The session could not be locked.") == true)
             #expect(try storage.session(for: "emily")?.accessToken == "access-1")
         }
     }

@@ -30,6 +30,20 @@ struct OutboxOutcomeTests {
         return try await withEnvironment(environment, operation)
     }
 
+    /// The storage of the session could not be used for the moment, and the request is as good as before.
+    @Test func requestWithoutASessionOfItsStorageIsSentAgain() throws {
+        var error = NetworkingError(.storage, request: order(1))
+        guard case .refused = OutboxOutcome(error, about: nil, now: .now) else {
+            Issue.record("A body that cannot be read is not sent again.")
+            return
+        }
+        error.wasNotProcessed = true
+        guard case .transient = OutboxOutcome(error, about: nil, now: .now) else {
+            Issue.record("The request is lost.")
+            return
+        }
+    }
+
     // MARK: Errors of the app
 
     private struct Problem: Error, Decodable {

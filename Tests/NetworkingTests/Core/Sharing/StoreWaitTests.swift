@@ -12,7 +12,7 @@ import Testing
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct StoreWaitTests {
     /// A store of each kind in which each call waits for the gate, without regard to cancellation.
-    private final class Hung: CacheStore, OutboxStore, CookieStorage, SharedSessionStorage {
+    private final class Hung: CacheStore, OutboxStore, CookieStorage, SessionStorage, SharedSessionStorage {
         let gate = MockGate()
         let entryCostLimit = 1 << 20
         private let begun: Journal
@@ -94,9 +94,9 @@ struct StoreWaitTests {
         func removeSession(for userID: String) {}
         func userIDs() -> [String] { [] }
 
-        func lockSession(for userID: String) async throws -> SessionLock {
+        func lockSession(for userID: String, lease: Duration) async throws -> SessionLockOutcome {
             await hang()
-            return SessionLock {}
+            return .acquired(SessionLock {})
         }
     }
 
