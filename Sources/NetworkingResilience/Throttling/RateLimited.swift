@@ -110,21 +110,22 @@ struct RateLimited: LimitingModifier {
         case .wait(let place, let duration):
             request.emit(WaitEvent.waiting(.rateLimit, duration))
             defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
-            // No request takes the place of another one, because the queue has no limit.
-            try await place.permit(for: request, displaced: CancellationError()) { [limiter] in
-                limiter.left(place, key, on: clock)
-            } giveBack: {
-                limiter.giveBack(place, key, on: clock)
+            do {
+                // No request takes the place of another one, because the queue has no limit.
+                try await place.permit(
+                    for: request,
+                    or: waitLimit.flatMap { limiter.shared?.deadline(start, $0, key, on: clock) },
+                    displaced: CancellationError()
+                ) { [limiter] in
+                    limiter.left(place, key, on: clock)
+                } giveBack: {
+                    limiter.giveBack(place, key, on: clock)
+                }
+            } catch let reached as RateLimitReached {
+                throw tooLong(reached.wait, request)
             }
         case .refused(let wait):
-            throw NetworkingError(
-                .rejected,
-                request: request,
-                reason:
-                    "The rate limit of \(limiter) is reached; the next request may be sent in \(wait.roundedText). "
-                    + "Send fewer requests, or raise maximumWait.",
-                retryAfter: wait
-            )
+            throw tooLong(wait, request)
         case .impossible:
             throw NetworkingError(
                 .rejected,
@@ -134,7 +135,19 @@ struct RateLimited: LimitingModifier {
                     + "allows at once. Lower its rateLimitWeight, or raise the burst of the limit."
             )
         }
+        limiter.shared?.report(request, key)
         return try await upstream.send(request.holdingPermit(of: limiter.held))
+    }
+
+    private func tooLong(_ wait: Duration, _ request: HTTPRequestData) -> NetworkingError {
+        NetworkingError(
+            .rejected,
+            request: request,
+            reason:
+                "The rate limit of \(limiter) is reached; the next request may be sent in \(wait.roundedText). "
+                + "Send fewer requests, or raise maximumWait.",
+            retryAfter: wait
+        )
     }
 
     var stackPart: StackPart {
