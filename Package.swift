@@ -112,7 +112,9 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingSQLite",
-        uses: platform + ["NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies"],
+        uses: platform + [
+            "NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies", "NetworkingResilience",
+        ],
         products: http,
         traits: ["SQLite": ["GRDB", "GRDBSQLite"]]
     ),

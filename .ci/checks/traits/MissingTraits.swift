@@ -25,6 +25,8 @@ func stores(file: URL) {
     _ = SQLiteCookieStorage(file: file)
     // expected-error@+1 {{needs the trait SQLite}}
     _ = SQLiteOutboxStore(file: file)
+    // expected-error@+1 {{needs the trait SQLite}}
+    _ = SQLiteRateLimit(file: file)
 }
 
 func signers(network: some NetworkingComponent) {
