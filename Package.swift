@@ -114,6 +114,7 @@ let extras: [Module] = [
         "NetworkingSQLite",
         uses: platform + [
             "NetworkingAuthentication", "NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies",
+            "NetworkingResilience",
         ],
         products: http,
         traits: ["SQLite": ["GRDB", "GRDBSQLite"]]

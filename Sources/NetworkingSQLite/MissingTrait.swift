@@ -54,4 +54,18 @@ public struct SQLiteSessionStorage {
     /// Unavailable without the trait.
     public init(file: URL) {}
 }
+
+/// Replaces the store in builds without the trait `SQLite`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message: """
+        SQLiteRateLimit needs the trait SQLite of swift-networking: \
+        .package(url: …, traits: [.defaults, "SQLite"])
+        """
+)
+public struct SQLiteRateLimit {
+    /// Unavailable without the trait.
+    public init(file: URL) {}
+}
 #endif

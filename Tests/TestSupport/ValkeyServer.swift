@@ -98,6 +98,12 @@ package final class ValkeyServer: Sendable {
     /// It is for the short replies to commands of tests: the reply must arrive in one piece, within two seconds.
     @discardableResult
     package func command(_ words: String...) throws -> String {
+        try command(words)
+    }
+
+    /// Sends a command like ``command(_:)-(String...)``.
+    @discardableResult
+    package func command(_ words: [String]) throws -> String {
         let socket = Foundation.socket(AF_INET, Self.stream, 0)
         guard socket >= 0 else { throw POSIXError(.EBADF) }
         defer { close(socket) }

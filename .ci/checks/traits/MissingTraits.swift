@@ -27,6 +27,8 @@ func stores(file: URL) {
     _ = SQLiteOutboxStore(file: file)
     // expected-error@+1 {{needs the trait SQLite}}
     _ = SQLiteSessionStorage(file: file)
+    // expected-error@+1 {{needs the trait SQLite}}
+    _ = SQLiteRateLimit(file: file)
 }
 
 func signers(network: some NetworkingComponent) {

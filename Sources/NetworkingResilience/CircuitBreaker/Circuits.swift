@@ -41,6 +41,19 @@ final class Circuits: Sendable {
     ) throws -> CircuitTable.Pass? {
         if let pass = state.withValue(on: clock, { $0.admitWhileClosed(key, at: $1) }) { return pass }
         let probeLimit = policy.probeLimit(forAttemptsOf: attemptLimits.replaced(by: request).untilResponse)
+        switch admit(key, request, probeLimit: probeLimit, on: clock) {
+        case .admitted(let pass): return pass
+        case .rejected(let rejection): throw reported(rejection, of: request)
+        }
+    }
+
+    /// Decides about a request, or about an operation that is no request, such as a call to a store.
+    func admit(
+        _ key: String,
+        _ request: HTTPRequestData? = nil,
+        probeLimit: Duration,
+        on clock: NetworkClock
+    ) -> CircuitTable.Admission {
         let (admission, transition) = state.withValue(on: clock) { [changes] table, now in
             let result = table.admit(key, at: now, probeLimit: probeLimit, marking: mark)
             Self.publish(result.transition, key, in: changes)
@@ -49,10 +62,7 @@ final class Circuits: Sendable {
         if let transition {
             report(transition, key, request, on: clock)
         }
-        switch admission {
-        case .admitted(let pass): return pass
-        case .rejected(let rejection): throw reported(rejection, of: request)
-        }
+        return admission
     }
 
     /// Creates the mark of the requests that the circuit of a key admits.
@@ -105,6 +115,22 @@ final class Circuits: Sendable {
         {
             return
         }
+        record(result, of: key, pass, hasHead: hasHead, request, on: clock)
+    }
+
+    /// Records the result of an operation that is no request.
+    func record(_ result: CircuitResult, of key: String, _ pass: CircuitTable.Pass?, on clock: NetworkClock) {
+        if let pass { record(result, of: key, pass, hasHead: false, nil, on: clock) }
+    }
+
+    private func record(
+        _ result: CircuitResult,
+        of key: String,
+        _ pass: CircuitTable.Pass,
+        hasHead: Bool,
+        _ request: HTTPRequestData?,
+        on clock: NetworkClock
+    ) {
         let transition = state.withValue(on: clock) { [changes] table, now in
             let transition = table.record(result, of: pass, hasHead: hasHead, at: now)
             Self.publish(transition, key, in: changes)
@@ -126,14 +152,14 @@ final class Circuits: Sendable {
     private func report(
         _ transition: Circuit.Transition,
         _ key: String,
-        _ request: HTTPRequestData,
+        _ request: HTTPRequestData?,
         on clock: NetworkClock
     ) {
         if let length = transition.fullBreak {
             let jittered = length / 2 + length / 2 * NetworkEnvironment.current.random.fraction()
             state.withValue(on: clock) { table, _ in table.shorten(transition, of: key, to: jittered) }
         }
-        request.emit(CircuitBreakerEvent.changed(CircuitBreaker.Change(key: key, state: transition.state)))
+        request?.emit(CircuitBreakerEvent.changed(CircuitBreaker.Change(key: key, state: transition.state)))
     }
 
     // Under the lock, which keeps the changes in order. Publishing only adds them to the buffers of the readers.

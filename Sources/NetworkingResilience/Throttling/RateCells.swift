@@ -80,3 +80,5 @@ struct RateCells<Cell: RateCell> {
         keys.append(contentsOf: used.map(\.key))
     }
 }
+
+extension RateCells: Sendable where Cell: Sendable {}

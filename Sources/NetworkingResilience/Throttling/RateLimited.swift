@@ -105,25 +105,24 @@ struct RateLimited: LimitingModifier {
         case .wait(let place, let duration):
             request.emit(WaitEvent.waiting(.rateLimit, duration))
             defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
-            // The wait has no limit, and no request takes the place of another one.
-            try await place.permit(
-                for: request,
-                on: clock,
-                late: CancellationError(),
-                displaced: CancellationError()
-            ) { [limiter] in
-                limiter.left(place, key, on: clock)
-            } giveBack: {
-                limiter.giveBack(place, key, on: clock)
+            do {
+                // No request takes the place of another one.
+                try await place.permit(
+                    for: request,
+                    until: waitLimit.flatMap { limiter.shared?.end(ofWaitFrom: start, upTo: $0) },
+                    on: clock,
+                    late: tooLong(limiter.shared?.wait(key, on: clock) ?? .zero, request),
+                    displaced: CancellationError()
+                ) { [limiter] in
+                    limiter.left(place, key, on: clock)
+                } giveBack: {
+                    limiter.giveBack(place, key, on: clock)
+                }
+            } catch let reached as RateLimitReached {
+                throw tooLong(reached.wait, request)
             }
         case .refused(let wait):
-            throw request.rejected(
-                by: .rateLimit,
-                reason:
-                    "The rate limit of \(limiter) is reached; the next request may be sent in \(wait.roundedText). "
-                    + "Send fewer requests, or raise maximumWait.",
-                retryAfter: wait
-            )
+            throw tooLong(wait, request)
         case .impossible:
             throw request.rejected(
                 by: .rateLimit,
@@ -132,7 +131,18 @@ struct RateLimited: LimitingModifier {
                     + "allows at once. Lower its rateLimitWeight, or raise the burst of the limit."
             )
         }
+        limiter.shared?.report(request, key)
         return try await upstream.send(request)
+    }
+
+    private func tooLong(_ wait: Duration, _ request: HTTPRequestData) -> NetworkingError {
+        request.rejected(
+            by: .rateLimit,
+            reason:
+                "The rate limit of \(limiter) is reached; the next request may be sent in \(wait.roundedText). "
+                + "Send fewer requests, or raise maximumWait.",
+            retryAfter: wait
+        )
     }
 
     var stackPart: StackPart {

@@ -5,6 +5,8 @@ import Synchronization
 ///
 /// Share one instance between stacks to share the limit, also between stacks with different clocks. It implements the
 /// generic cell rate algorithm: a single moment records when the bucket will be empty, so no timer has to refill it.
+///
+/// The limit belongs to this process, unless there is a ``RateLimitStore``: ``Sharing``.
 public final class RateLimiter: Sendable {
     /// The rule that groups requests: requests with the same key share one limit.
     public struct Key: Sendable {
@@ -54,6 +56,8 @@ public final class RateLimiter: Sendable {
     /// The time that one request takes up.
     private let interval: Duration
     private let state = Mutex(State())
+    /// The part that takes the permits from a store; `nil` if the limit belongs to this process.
+    let shared: (any SharedLimit)?
 
     /// Creates a limiter.
     ///
@@ -64,7 +68,26 @@ public final class RateLimiter: Sendable {
     ///   - key: The rule that groups requests.
     /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, and `period` is greater than zero and at most 1,000
     ///   years.
-    public init(_ count: Int, per period: Duration, burst: Int? = nil, key: Key = .everything) {
+    public convenience init(_ count: Int, per period: Duration, burst: Int? = nil, key: Key = .everything) {
+        self.init(count, period, burst, key) { _, _ in nil }
+    }
+
+    /// Creates a limiter whose permits may come from a store.
+    ///
+    /// - Parameters:
+    ///   - count: The number of requests that are allowed in each period.
+    ///   - period: The length of the period.
+    ///   - burst: The number of requests that may be sent at once after a quiet time; `nil` for `count`.
+    ///   - key: The rule that groups requests.
+    ///   - shared: Returns the part that takes the permits from a store, by the time that one request takes up and the
+    ///     burst; `nil` if there is no store.
+    init(
+        _ count: Int,
+        _ period: Duration,
+        _ burst: Int?,
+        _ key: Key,
+        shared: (_ interval: Duration, _ burst: Int) -> (any SharedLimit)?
+    ) {
         precondition((1...1_000_000_000).contains(count), "count must be 1 to 1,000,000,000 (is \(count))")
         precondition(
             (1...1_000_000_000).contains(burst ?? count),
@@ -79,16 +102,17 @@ public final class RateLimiter: Sendable {
         self.burst = burst ?? count
         self.key = key
         interval = period / count
+        self.shared = shared(interval, self.burst)
     }
 
     /// The number of waiting requests.
     public var waiting: Int {
-        state.withLock { $0.cells.waiting }
+        shared?.waiting ?? state.withLock { $0.cells.waiting }
     }
 
     /// The number of keys in memory.
     var keys: Int {
-        state.withLock { $0.cells.count }
+        shared?.keys ?? state.withLock { $0.cells.count }
     }
 
     enum Decision {
@@ -118,6 +142,7 @@ public final class RateLimiter: Sendable {
         waitingUpTo maximumWait: Duration?,
         on clock: NetworkClock
     ) -> Decision {
+        if let shared { return shared.take(weight, priority, key, waitingUpTo: maximumWait, on: clock) }
         guard weight <= burst else { return .impossible }
         let (decision, alarm) = withCell(of: key, on: clock) { cell, numbers, now -> (Decision, AlarmPlan?) in
             if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
@@ -141,6 +166,7 @@ public final class RateLimiter: Sendable {
     ///   - key: Its key.
     ///   - clock: The clock.
     func giveBack(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+        if let shared { return shared.giveBack(place, key, on: clock) }
         release(place, key, isPermit: true, on: clock)
     }
 
@@ -148,6 +174,7 @@ public final class RateLimiter: Sendable {
     ///
     /// Later places move up.
     func left(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+        if let shared { return shared.left(place, key, on: clock) }
         release(place, key, isPermit: false, on: clock)
     }
 
@@ -361,7 +388,7 @@ extension Duration {
     /// Returns the product, limited to a value to which a few others can be added without overflow.
     ///
     /// The burst of the largest limit, a billion requests in 1,000 years each, stays below the limit.
-    fileprivate func multiplied(by count: Int) -> Duration {
+    func multiplied(by count: Int) -> Duration {
         let limit = Int128.max / 2
         let (product, overflows) = attoseconds.multipliedReportingOverflow(by: Int128(count))
         return Duration(attoseconds: overflows ? limit : min(product, limit))
@@ -369,9 +396,9 @@ extension Duration {
 }
 
 extension RateLimiter: CustomStringConvertible {
-    /// The limit for the stack's outline: `10 per 1.0 seconds, burst: 10`.
+    /// The limit for the stack's outline: `10 per 1.0 seconds, burst: 10`, and `shared` if there is a store.
     public var description: String {
-        "\(count) per \(period), burst: \(burst)"
+        "\(count) per \(period), burst: \(burst)\(shared == nil ? "" : ", shared")"
     }
 }
 

@@ -7,19 +7,21 @@ import NetworkingSQLite
 /// Stores numbered entries in a loop and prints the number of each one that is acknowledged, for tests that kill this
 /// process or run several.
 ///
-/// Arguments: `cache` or `cookies`, the file, the first number, and the number of entries; with 0 it continues until it
-/// is killed. It also ends with its standard input.
+/// Arguments: `cache`, `cookies` or `limit`, the file, the first number, and the number of entries; with 0 it continues
+/// until it is killed. It also ends with its standard input. With `limit`, an entry is a request under a limit of 100 per
+/// second, which all processes with the file share.
 @main
 enum SQLiteWriter {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 5, let first = Int(arguments[3]), let count = Int(arguments[4]) else {
-            fatalError("usage: SQLiteWriter cache|cookies <file> <first number> <count>")
+            fatalError("usage: SQLiteWriter cache|cookies|limit <file> <first number> <count>")
         }
         endWithParent()
         let file = URL(fileURLWithPath: arguments[2])
         let cache = SQLiteCacheStore(file: file, costLimit: 1 << 30)
         let cookies = SQLiteCookieStorage(file: file)
+        if arguments[1] == "limit" { return try await sendRequests(file, first: first, count: count) }
         var number = first
         while count == 0 || number < first + count {
             if arguments[1] == "cookies" {
@@ -30,6 +32,32 @@ enum SQLiteWriter {
             // At once, and not through a buffer that would end with the process.
             FileHandle.standardOutput.write(Data("\(number)\n".utf8))
             number += 1
+        }
+    }
+
+    /// Sends requests with several callers.
+    private static func sendRequests(_ file: URL, first: Int, count: Int) async throws {
+        let sharing = RateLimiter.Sharing(
+            in: SQLiteRateLimit(file: file),
+            as: "vendor",
+            localShare: 0.01,
+            timeout: .seconds(2)
+        )
+        let network = MockTransport { _ in .ok() }
+            .rateLimited(by: RateLimiter(100, per: .seconds(1), burst: 1, sharing: sharing))
+        let callers = 20
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for caller in 0..<callers {
+                group.addTask {
+                    var number = first + caller
+                    while count == 0 || number < first + count {
+                        _ = try await network.send(HTTPRequestData(authority: "a.example"))
+                        FileHandle.standardOutput.write(Data("\(number)\n".utf8))
+                        number += callers
+                    }
+                }
+            }
+            try await group.waitForAll()
         }
     }
 

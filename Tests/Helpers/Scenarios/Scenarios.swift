@@ -49,6 +49,6 @@ enum Scenarios {
 extension Scenario {
     static let all = [
         overload(capacity: 50), overload(capacity: 8), coldStart(capacity: 50), coldStart(capacity: 8),
-        halvedCapacity, slowTail, deadMember, hangingMember, outage, hang,
+        halvedCapacity, slowTail, deadMember, hangingMember, outage, hang, manyMachines,
     ]
 }

@@ -48,8 +48,13 @@ struct AdaptiveSettingsTests {
     @Test func eventsHaveTheirNamesAndDetails() {
         let events: [any NetworkEvent] = [
             HedgingEvent.won(attempt: 2), HedgingEvent.refused(.tooManyLosers), RateLimitEvent.reduced,
+            RateLimitEvent.localShare,
         ]
-        #expect(events.map { "\($0)" } == ["hedgeWon(attempt: 2)", "hedgeRefused(tooManyLosers)", "rateReduced"])
+        #expect(
+            events.map { "\($0)" } == [
+                "hedgeWon(attempt: 2)", "hedgeRefused(tooManyLosers)", "rateReduced", "rateLocalShare",
+            ]
+        )
     }
 
     @Test func valuesOfServersHaveTheirNames() {

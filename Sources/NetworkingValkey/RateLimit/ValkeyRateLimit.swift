@@ -1,0 +1,117 @@
+#if Valkey
+import Crypto
+import NetworkingCore
+public import NetworkingResilience
+
+/// Stores the state of rate limits in Valkey or Redis, so that the machines of a service share them.
+///
+/// ```swift
+/// let store = ValkeyRateLimit(in: valkey, namespace: "shop")
+/// let sharing = RateLimiter.Sharing(in: store, as: "payments", localShare: 1 / 20)
+/// let network = client.rateLimited(by: RateLimiter(100, per: .seconds(1), burst: 10, sharing: sharing))
+/// ```
+///
+/// A decision is one script, which runs in the server in one step and reads the server's clock. A key has the form
+/// `{namespace:digest}:rate`, so a limit is in one slot of a cluster. It contains a digest instead of the name and the
+/// group of the limit, and the server removes it when the limit is as if it had never been used.
+public struct ValkeyRateLimit: RateLimitStore {
+    private let commands: any ValkeyCommands
+    private let namespace: String
+
+    /// Creates a store.
+    ///
+    /// - Parameters:
+    ///   - commands: The client of the server.
+    ///   - namespace: The beginning of the keys, which separates them from those of other services.
+    /// - Precondition: `namespace` is not empty and contains no brace.
+    public init(in commands: any ValkeyCommands, namespace: String) {
+        precondition(
+            !namespace.isEmpty && !namespace.contains { "{}".contains($0) },
+            "namespace must not be empty and must not contain { or } (is \(namespace))"
+        )
+        (self.commands, self.namespace) = (commands, namespace)
+    }
+
+    /// Takes permits of a limit, after it has given back permits that were not used.
+    ///
+    /// - Parameter demand: The limit, and the numbers of permits.
+    /// - Returns: The permits, or the time after which the process should ask again.
+    /// - Throws: The error of the client, or a ``ValkeyError`` of the kind ``ValkeyError/Kind/malformedReply``.
+    public func take(_ demand: RateLimitDemand) async throws -> RateLimitGrant {
+        let result = try await commands.evaluate(
+            Self.script,
+            keys: [key(of: demand)],
+            arguments: Self.arguments(of: demand).map { Array("\($0)".utf8) }
+        )
+        guard let values = result.array, values.count == 2, let permits = values[0].integer,
+            let wait = values[1].integer
+        else { throw ValkeyError(.malformedReply) }
+        // The limiter checks the range.
+        return RateLimitGrant(permits: Int(clamping: permits), wait: .nanoseconds(wait))
+    }
+
+    /// Returns the key of a limit.
+    func key(of demand: RateLimitDemand) -> String {
+        let digest = SHA256.hash(data: Array(demand.key.utf8)).prefix(16)
+        return "{\(namespace):\(digest.hexadecimal)}:rate"
+    }
+
+    /// Returns the arguments of the script.
+    static func arguments(of demand: RateLimitDemand) -> [Int64] {
+        [
+            demand.interval.nanoseconds, demand.tolerance.nanoseconds, demand.lead.nanoseconds,
+            RateLimitDemand.longestTurn.nanoseconds, Int64(demand.permits), Int64(demand.spare),
+            Int64(demand.returned),
+        ]
+    }
+
+    /// The same arithmetic as that of ``RateLimitState``, in nanoseconds.
+    ///
+    /// A value has the version of its format, the moment of the last decision in microseconds, and two times from then
+    /// on: until all permits are available, and until the turn of the last client that waits. Each number is below
+    /// 2^53, up to which Lua's numbers are exact.
+    static let script = ValkeyScript(
+        """
+        local number, min, max, floor = tonumber, math.min, math.max, math.floor
+        local interval, tolerance, lead = number(ARGV[1]), number(ARGV[2]), number(ARGV[3])
+        local longest, permits = number(ARGV[4]), number(ARGV[5])
+        local spare, returned = number(ARGV[6]), number(ARGV[7])
+        local time = redis.call('TIME')
+        local now = number(time[1]) * 1000000 + number(time[2])
+        local reserved, turns = 0, 0
+        local state = redis.call('GET', KEYS[1])
+        if state then
+            local moment, r, t = string.match(state, '^1 (%d+) (%d+) (%d+)$')
+            if moment then
+                local elapsed = max(0, now - moment) * 1000
+                reserved = min(max(0, r - elapsed), tolerance + lead + interval)
+                turns = min(max(0, t - elapsed), interval + longest)
+            end
+        end
+        reserved = max(0, reserved - interval * returned)
+        local count, wait = 0, 0
+        if permits > 0 then
+            local room = tolerance + lead - reserved
+            if room >= 0 then
+                count = min(permits, floor(room / interval) + 1)
+                reserved = reserved + interval * count
+                if spare > 0 and count == permits and reserved <= tolerance then
+                    spare = min(spare, floor((floor((tolerance - reserved) / interval) + 1) / 2))
+                    reserved = reserved + interval * spare
+                    count = count + spare
+                end
+                wait = max(0, reserved - interval - tolerance)
+            else
+                local start, limit = max(-room, turns), longest - room
+                local extra = min(interval * (permits - 1), floor(lead / 4))
+                turns = min(start + interval * (floor(extra / interval) + 1), limit)
+                wait = min(start + extra, limit)
+            end
+        end
+        local expiry = floor(max(reserved, turns) / 1000000) + 2
+        redis.call('SET', KEYS[1], string.format('1 %d %d %d', now, reserved, turns), 'PX', expiry)
+        return {count, wait}
+        """
+    )
+}
+#endif
