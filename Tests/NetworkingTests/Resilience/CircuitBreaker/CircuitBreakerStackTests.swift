@@ -207,9 +207,8 @@ struct CircuitBreakerStackTests {
     }
 
     @Test func timeInTheQueueOfALimiterIsNotSlow() async throws {
-        // Longer than a call takes, because the next one may start before the breaker records its end.
-        let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(9))))
-        let outer = CircuitBreaker(.init(slowCalls: .init(after: .seconds(10))))
+        let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(2))))
+        let outer = CircuitBreaker(.init(slowCalls: .init(after: .seconds(3))))
         let permits = ConcurrencyLimiter(max: 1)
         bench.respond(with: .ok().delayed(by: .seconds(1)))
         let network = bench.inEnvironment(
@@ -221,6 +220,12 @@ struct CircuitBreakerStackTests {
             try await bench.transport.waitForRequests(number)
             try await bench.clock.waitForSleepers()
             bench.clock.advance(by: .seconds(1))
+            // The next call may start before the breakers record the end of this one.
+            for breaker in [bench.breaker, outer] {
+                try await eventually("the call is recorded") {
+                    breaker.statistics(of: "laws.example")?.calls == number
+                }
+            }
         }
         for call in calls {
             _ = try await call.value

@@ -177,11 +177,13 @@ struct StandardTests {
         let transport = MockTransport { _ in .never }
         let network = network(transport)
         async let failure = #expect(throws: NetworkingError.self) { try await network.data(request) }
-        // Besides the deadline: two attempts of 10 seconds with a pause after each, and the third attempt.
-        for _ in 0..<5 {
+        // Besides the deadline: two attempts of 10 seconds, with a pause after each. The third one ends with the call.
+        for _ in 0..<4 {
             try await clock.waitForSleepers(2)
             clock.advanceToNextDeadline()
         }
+        try await transport.waitForRequests(3)
+        clock.advance(by: .seconds(30) - clock.now.offset)
         let error = await failure
         #expect(error?.kind == .deadline)
         #expect(clock.now.offset == .seconds(30))
