@@ -38,7 +38,7 @@ public struct NetworkClock: Sendable {
     }
 
     /// Whether this is the system's clock, which can be read directly.
-    var isSystem: Bool {
+    package var isSystem: Bool {
         engine is ClockEngine<ContinuousClock>
     }
 

@@ -60,7 +60,8 @@ struct SharedRateLimitedTests {
             let networks = [network(limiter(burst: 2)), network(limiter(burst: 2))]
             _ = try await networks[0].send(.lawful)
             _ = try await networks[1].send(.lawful)
-            #expect(try await timed { try await networks[0].send(.lawful) }.time == .milliseconds(100))
+            let third = try await timed { try await networks[0].send(.lawful) }
+            #expect(third.time == .milliseconds(100))
             #expect(store.demands.allSatisfy { $0.key == "vendor" && $0.interval == .milliseconds(100) })
         }
     }
@@ -310,8 +311,9 @@ struct SharedRateLimitedTests {
         try await simulated { _ in
             store.behavior = .fails
             let network = network(limiter(100, burst: 10, localShare: 0.1))
-            #expect(try await timed { try await network.send(.lawful.with { $0.rateLimitWeight = 10 }) }.time == .zero)
-            #expect(try await timed { try await network.send(.lawful) }.time == .seconds(1))
+            let heavy = try await timed { try await network.send(.lawful.with { $0.rateLimitWeight = 10 }) }
+            let next = try await timed { try await network.send(.lawful) }
+            #expect(heavy.time == .zero && next.time == .seconds(1))
         }
     }
 
