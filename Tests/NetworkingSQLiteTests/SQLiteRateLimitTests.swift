@@ -116,7 +116,9 @@ struct SQLiteRateLimitTests {
             let (file, dates) = (directory.appending(path: "limits"), Dates())
             let store = store(file, dates, patience: .milliseconds(20))
             _ = try await store.take(demand(1))
-            let other = try DatabaseQueue(path: file.path)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: file.path, configuration: configuration)
             try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
             await #expect(throws: SQLiteRateLimitError.self) { try await store.take(demand(1)) }
             try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }

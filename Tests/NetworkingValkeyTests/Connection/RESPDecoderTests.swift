@@ -56,7 +56,7 @@ import Testing
         (",3.25\r\n", .double(3.25)),
         (",-inf\r\n", .double(-.infinity)),
         ("(-3492890328409238509324850943850943825024385\r\n", "-3492890328409238509324850943850943825024385"),
-        ("!9\r\nERR a\r\nb\r\n", .error("ERR a\r\nb")),
+        ("!8\r\nERR a\r\nb\r\n", .error("ERR a\r\nb")),
         ("=8\r\ntxt:text\r\n", "text"),
         ("*0\r\n", []),
         ("*2\r\n:1\r\n*1\r\n$1\r\na\r\n", [1, ["a"]]),
