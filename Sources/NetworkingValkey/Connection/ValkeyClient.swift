@@ -52,8 +52,8 @@ public final class ValkeyClient: ValkeyCommands {
 
     /// Refuses new commands, waits for the replies to those on their way, and closes the connections.
     ///
-    /// It takes no longer than the time limit of a command; with TLS and a server that hangs, five seconds more. A client
-    /// that is released without it closes the connections at once.
+    /// It takes no longer than the time limit of a command; with TLS and a server that hangs, five seconds more. A
+    /// client that is released without it closes the connections at once.
     public func shutdown() async {
         let nodes = cluster.withLock { cluster in
             cluster.isShutDown = true
