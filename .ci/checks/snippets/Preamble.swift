@@ -6,6 +6,7 @@ import Foundation
 import InMemoryTracing
 import Logging
 import MetricsTestKit
+import NIOCore
 import NetworkClient
 import NetworkClientLive
 import Networking
@@ -16,6 +17,7 @@ import NetworkingSigning
 import NetworkingTelemetry
 import NetworkingTestServer
 import NetworkingTesting
+import NetworkingValkey
 import Synchronization
 import Testing
 import XCTest
@@ -165,5 +167,96 @@ final class HTTPBody: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Iterator {
         AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() }.makeAsyncIterator()
+    }
+}
+
+// Stand-ins for the types of valkey-swift and RediStack
+
+enum Valkey {
+    struct ValkeyClient: Sendable {
+        func execute<Command: ValkeyCommand>(
+            _ command: Command
+        ) async throws(ValkeyClientError) -> Command.Response where Command.Response == RESPToken {
+            throw ValkeyClientError(errorCode: .commandError, message: nil)
+        }
+    }
+
+    protocol ValkeyCommand: Sendable, Hashable {
+        associatedtype Response: Sendable = RESPToken
+        associatedtype Keys: Collection<ValkeyKey>
+
+        static var name: String { get }
+        var keysAffected: Keys { get }
+        func encode(into commandEncoder: inout ValkeyCommandEncoder)
+    }
+
+    struct ValkeyKey: Sendable, Hashable {
+        init(_ string: String) {}
+    }
+
+    struct ValkeyCommandEncoder {
+        mutating func encodeArray<Element: RESPRenderable>(_ element: Element) {}
+    }
+
+    protocol RESPRenderable {
+        var respEntries: Int { get }
+        func encode(into commandEncoder: inout ValkeyCommandEncoder)
+    }
+
+    struct ValkeyClientError: Error {
+        enum ErrorCode: Equatable, Sendable {
+            case commandError
+        }
+
+        let errorCode: ErrorCode
+        let message: String?
+    }
+
+    struct RESPToken: Hashable, Sendable {
+        let value: Value
+
+        struct Array: Sequence, Hashable, Sendable {
+            let elements: [RESPToken]
+
+            func makeIterator() -> IndexingIterator<[RESPToken]> {
+                elements.makeIterator()
+            }
+        }
+
+        indirect enum Value: Hashable, Sendable {
+            case simpleString(ByteBuffer)
+            case simpleError(ByteBuffer)
+            case bulkString(ByteBuffer)
+            case bulkError(ByteBuffer)
+            case number(Int64)
+            case double(Double)
+            case boolean(Bool)
+            case null
+            case array(Array)
+            case set(Array)
+        }
+    }
+}
+
+extension [UInt8] {
+    func encode(into commandEncoder: inout Valkey.ValkeyCommandEncoder) {}
+}
+
+enum RediStack {
+    protocol RedisClient {
+        func send(command: String, with arguments: [RESPValue]) -> EventLoopFuture<RESPValue>
+    }
+
+    enum RESPValue: Sendable {
+        case null
+        case simpleString(ByteBuffer)
+        case bulkString(ByteBuffer?)
+        case error(RedisError)
+        case integer(Int)
+        case array([RESPValue])
+    }
+
+    struct RedisError: Error {
+        let message: String
     }
 }

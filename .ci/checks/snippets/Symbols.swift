@@ -14,9 +14,11 @@ import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingInspector
 import NetworkingOAuth
+import NetworkingSQLite
 import NetworkingSigning
 import NetworkingTestServer
 import NetworkingTesting
+import NetworkingValkey
 import Synchronization
 
 // Requests and values
@@ -327,6 +329,24 @@ let dialog = Dialog()
 let upstream = network
 let counted = request
 let countingSink = CollectingSink()
+
+// State that several machines share
+
+let valkey = ValkeyClient(.host("127.0.0.1"))
+let store: any RateLimitStore = ValkeyRateLimit(in: valkey, namespace: "shop")
+let demand = RateLimitDemand(key: "payments", permits: 1, interval: .milliseconds(10), burst: 10, lead: .zero)
+let stored: RateLimitState? = nil
+let now = Duration.zero
+
+struct OtherClient: Sendable {
+    func send(_ words: [[UInt8]]) async throws -> [UInt8] {
+        []
+    }
+}
+
+func value(of reply: [UInt8]) -> ValkeyValue {
+    .bytes(reply)
+}
 
 // Credentials and trust
 

@@ -69,7 +69,7 @@ public struct NetworkingError: Error {
         case decoding
         /// A limit of the stack refused the request: a queue, a rate limit or a circuit breaker.
         case rejected
-        /// A file could not be read or written.
+        /// A file could not be read or written, or a session that several processes share could not be locked or read.
         case storage
         /// A placeholder for a missing component was used to send a request.
         case unimplemented
@@ -109,8 +109,8 @@ public struct NetworkingError: Error {
     ///
     /// `authenticated` sets it if it could not renew the credentials for a temporary reason: the request was not sent,
     /// or was refused with status 401. If the ``kind`` is one that `retry` repeats, it then also repeats requests that
-    /// may not be sent twice; ``Kind/invalidResponse`` and ``Kind/decoding`` count as such kinds, because they come
-    /// from the response of another server. `false` by default.
+    /// may not be sent twice. ``Kind/invalidResponse``, ``Kind/decoding`` and ``Kind/storage`` count as such kinds,
+    /// because they come from the response of another server, or from the storage of the session. `false` by default.
     public var wasNotProcessed = false
 
     /// Whether a connection failed during the TLS handshake for another reason than a certificate or a pin.

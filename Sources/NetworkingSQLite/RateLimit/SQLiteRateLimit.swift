@@ -9,7 +9,7 @@ public import NetworkingResilience
 /// ```swift
 /// let store = SQLiteRateLimit(file: folder.appending(path: "limits.sqlite"))
 /// let sharing = RateLimiter.Sharing(in: store, as: "payments", localShare: 1 / 4)   // 4 processes
-/// let network = client.rateLimited(by: RateLimiter(100, per: .seconds(1), burst: 10, sharing: sharing))
+/// let limiter = RateLimiter(100, per: .seconds(1), burst: 10, sharing: sharing)
 /// ```
 ///
 /// A decision is one transaction. It uses the system's date; if that goes back, the remaining times stay the same.

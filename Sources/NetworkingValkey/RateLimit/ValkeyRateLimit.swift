@@ -7,8 +7,8 @@ public import NetworkingResilience
 ///
 /// ```swift
 /// let store = ValkeyRateLimit(in: valkey, namespace: "shop")
-/// let sharing = RateLimiter.Sharing(in: store, as: "payments", localShare: 1 / 20)
-/// let network = client.rateLimited(by: RateLimiter(100, per: .seconds(1), burst: 10, sharing: sharing))
+/// let sharing = RateLimiter.Sharing(in: store, as: "payments", localShare: 1 / 20)   // 20 machines
+/// let limiter = RateLimiter(100, per: .seconds(1), burst: 10, sharing: sharing)
 /// ```
 ///
 /// A decision is one script, which runs in the server in one step and reads the server's clock. A key has the form

@@ -6,7 +6,7 @@ import NetworkingAuthentication
 /// A key with which ``ValkeySessionStorage`` encrypts sessions.
 ///
 /// ```swift
-/// let key = SessionSealingKey(id: "2026-11", SymmetricKey(data: secret))
+/// let key = SessionSealingKey(id: "2026-11", SymmetricKey(data: sharedKey))
 /// ```
 ///
 /// To change the key, give all processes the new one as their second key, then as their first one. When all sessions

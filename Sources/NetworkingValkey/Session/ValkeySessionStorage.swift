@@ -9,7 +9,7 @@ import NetworkingCore
 /// let storage = ValkeySessionStorage(
 ///     valkey,
 ///     namespace: "shop",
-///     keys: [SessionSealingKey(id: "2026-11", secret)]
+///     keys: [SessionSealingKey(id: "2026-11", key)]
 /// )
 /// let tokens = try await TokenStore(for: "emily", sharing: storage, delegate: Login())
 /// ```
