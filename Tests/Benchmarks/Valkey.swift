@@ -15,8 +15,10 @@ enum Valkey {
         server.standardOutput = FileHandle.nullDevice
         try server.run()
         defer {
-            server.terminate()
+            // Not SIGTERM, which children inherit as blocked from a thread of Dispatch.
+            kill(server.processIdentifier, SIGKILL)
             server.waitUntilExit()
+            unlink(socket)
         }
         // No command is to fail because the machine is busy.
         let configuration = ValkeyConfiguration(timeout: .seconds(10), backoff: .constant(.milliseconds(50)))

@@ -16,8 +16,9 @@ package final class SharedServer: Sendable {
     /// Starts the server, which stores nothing on disk.
     package init(_ program: String, in directory: URL) throws {
         socket = directory.appending(path: "socket").path
-        // The shell ends the server as soon as its own input ends, so also when this process is killed.
-        let script = #""$0" --port 0 --unixsocket "$1" --save '' >/dev/null 2>&1 & read -r _; kill $!; wait"#
+        // The shell ends the server as soon as its own input ends, so also when this process is killed. Children inherit
+        // a blocked SIGTERM from a thread of Dispatch.
+        let script = #""$0" --port 0 --unixsocket "$1" --save '' >/dev/null 2>&1 & read -r _; kill -9 $!"#
         process = try ChildProcess("/bin/sh", ["-c", script, program, socket])
     }
 
