@@ -156,16 +156,16 @@ let programs: [Module] = [
         "Benchmarks",
         uses: [
             "Networking", "NetworkingAsyncHTTPClient", "NetworkingInspector", "NetworkingSQLite", "NetworkingSigning",
-            "NetworkingTelemetry", "NetworkingTestServer",
+            "NetworkingTelemetry", "NetworkingTestServer", "NetworkingValkey",
         ],
         products: http + ["Logging"],
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient"] + nio]
     ),
     Module("CachingProxy", uses: ["Networking", "NetworkingAsyncHTTPClient", "NetworkingTestServer"], products: http),
     Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
+    Module("Machine", uses: ["Networking", "NetworkingValkey"], products: http, traits: ["Valkey": ["Crypto"]]),
     Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
     Module("Scenarios", uses: ["Networking", "NetworkingTesting"], products: http),
-    Module("SessionMachine", uses: ["Networking", "NetworkingValkey"], traits: ["Valkey": ["Crypto"]]),
     Module("SQLiteWriter", uses: ["Networking", "NetworkingSQLite"]),
     Module(
         "StoppedService",
@@ -181,9 +181,10 @@ let tests: [Module] = [
     Module(
         "IntegrationTests",
         uses: testing + [
-            "AnsweringServer", "CachingProxy", cLibrary, "Downloader", foundation, "NetworkingAsyncHTTPClient",
-            "NetworkingInspector", "NetworkingOAuth", "NetworkingSigning", "NetworkingSQLite", "NetworkingTestServer",
-            "NetworkingValkey", "OfflineHelper", "SQLiteWriter", "SessionMachine", "StoppedService",
+            "AnsweringServer", "CachingProxy", cLibrary, "Downloader", foundation, "Machine",
+            "NetworkingAsyncHTTPClient", "NetworkingInspector", "NetworkingOAuth", "NetworkingSigning",
+            "NetworkingSQLite", "NetworkingTestServer", "NetworkingValkey", "OfflineHelper", "SQLiteWriter",
+            "StoppedService",
         ],
         products: http,
         traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]

@@ -9,7 +9,7 @@ let package = Package(
         .package(
             name: "swift-networking",
             path: "../..",
-            traits: [.defaults, "LoopbackRedirect", "SQLite", "TestServer"]
+            traits: [.defaults, "LoopbackRedirect", "SQLite", "TestServer", "Valkey"]
         ),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
@@ -78,6 +78,15 @@ let package = Package(
                 "Backend",
                 .product(name: "Networking", package: "swift-networking"),
                 .product(name: "NetworkingOAuth", package: "swift-networking"),
+            ]
+        ),
+        .executableTarget(
+            name: "ManyMachines",
+            dependencies: [
+                "Backend",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Networking", package: "swift-networking"),
+                .product(name: "NetworkingValkey", package: "swift-networking"),
             ]
         ),
         .executableTarget(

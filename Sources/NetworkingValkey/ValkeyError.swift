@@ -46,6 +46,16 @@ public struct ValkeyError: Error, Sendable, Hashable {
     }
 }
 
+extension ValkeyError.Kind {
+    /// Whether the server may have run the command, because it was sent and its reply is missing or not readable.
+    var mayHaveRun: Bool {
+        switch self {
+        case .connectionLost, .timedOut, .malformedReply: true
+        case .unreachable, .unresponsive, .queueFull, .accessDenied, .reply, .unsupported, .shutDown: false
+        }
+    }
+}
+
 extension ValkeyError {
     /// Creates the error for a server's reply.
     ///

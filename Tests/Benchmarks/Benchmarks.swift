@@ -3,8 +3,8 @@ import Foundation
 import Networking
 
 /// Measures the library against its budgets:
-/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer Benchmarks
-/// [overhead|inflight|mocks|caches|transport|asynchttpclient|http2|downloads|streams]`.
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer,Valkey Benchmarks
+/// [overhead|inflight|mocks|caches|transport|asynchttpclient|http2|downloads|streams|valkey]`.
 ///
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
 /// instructions.
@@ -62,6 +62,11 @@ struct Benchmarks {
         if choice == nil || choice == "streams" {
             report.rows += try await Task.detached { try await Streams.measure() }.value
         }
+        #if Valkey
+        if choice == nil || choice == "valkey" {
+            report.rows += try await Task.detached { try await Valkey.measure() }.value
+        }
+        #endif
         report.print()
         exit(report.isWithinGates ? 0 : 1)
     }
@@ -83,7 +88,7 @@ struct Row: Sendable {
 
     /// Whether more is better.
     var isLeast: Bool {
-        isRatio || unit == "MB/s"
+        isRatio || unit == "MB/s" || unit == "/s"
     }
 
     var isWithinGate: Bool {

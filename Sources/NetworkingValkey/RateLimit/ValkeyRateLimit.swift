@@ -41,7 +41,7 @@ public struct ValkeyRateLimit: RateLimitStore {
         let result = try await commands.evaluate(
             Self.script,
             keys: [key(of: demand)],
-            arguments: Self.arguments(of: demand).map { Array("\($0)".utf8) }
+            arguments: [Self.argument(of: demand)]
         )
         guard let values = result.array, values.count == 2, let permits = values[0].integer,
             let wait = values[1].integer
@@ -56,33 +56,35 @@ public struct ValkeyRateLimit: RateLimitStore {
         return "{\(namespace):\(digest.hexadecimal)}:rate"
     }
 
-    /// Returns the arguments of the script.
-    static func arguments(of demand: RateLimitDemand) -> [Int64] {
-        [
-            demand.interval.nanoseconds, demand.tolerance.nanoseconds, demand.lead.nanoseconds,
-            RateLimitDemand.longestTurn.nanoseconds, Int64(demand.permits), Int64(demand.spare),
-            Int64(demand.returned),
-        ]
+    /// Returns the argument of the script: seven numbers of eight bytes, which the server reads faster than digits.
+    static func argument(of demand: RateLimitDemand) -> [UInt8] {
+        let times = [demand.interval, demand.tolerance, demand.lead, RateLimitDemand.longestTurn]
+        let counts = [demand.permits, demand.spare, demand.returned]
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(56)
+        for number in times.map({ Double($0.nanoseconds) }) + counts.map({ Double($0) }) {
+            withUnsafeBytes(of: number.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        return bytes
     }
 
     /// The same arithmetic as that of ``RateLimitState``, in nanoseconds.
     ///
-    /// A value has the version of its format, the moment of the last decision in microseconds, and two times from then
-    /// on: until all permits are available, and until the turn of the last client that waits. Each number is below
-    /// 2^53, up to which Lua's numbers are exact.
+    /// A value has four numbers: the version of its format, the moment of the last decision in microseconds, and two
+    /// times from then on: until all permits are available, and until the turn of the last client that waits. Each is
+    /// below 2^53, up to which Lua's numbers are exact. A damaged one may be no number, which `max(0, …)` replaces.
     static let script = ValkeyScript(
         """
-        local number, min, max, floor = tonumber, math.min, math.max, math.floor
-        local interval, tolerance, lead = number(ARGV[1]), number(ARGV[2]), number(ARGV[3])
-        local longest, permits = number(ARGV[4]), number(ARGV[5])
-        local spare, returned = number(ARGV[6]), number(ARGV[7])
-        local time = redis.call('TIME')
-        local now = number(time[1]) * 1000000 + number(time[2])
+        local call, pack, unpack = redis.call, struct.pack, struct.unpack
+        local min, max, floor = math.min, math.max, math.floor
+        local interval, tolerance, lead, longest, permits, spare, returned = unpack('<ddddddd', ARGV[1])
+        local time = call('TIME')
+        local now = time[1] * 1000000 + time[2]
         local reserved, turns = 0, 0
-        local state = redis.call('GET', KEYS[1])
-        if state then
-            local moment, r, t = string.match(state, '^1 (%d+) (%d+) (%d+)$')
-            if moment then
+        local state = call('GET', KEYS[1])
+        if state and #state == 32 then
+            local version, moment, r, t = unpack('<dddd', state)
+            if version == 1 then
                 local elapsed = max(0, now - moment) * 1000
                 reserved = min(max(0, r - elapsed), tolerance + lead + interval)
                 turns = min(max(0, t - elapsed), interval + longest)
@@ -109,7 +111,7 @@ public struct ValkeyRateLimit: RateLimitStore {
             end
         end
         local expiry = floor(max(reserved, turns) / 1000000) + 2
-        redis.call('SET', KEYS[1], string.format('1 %d %d %d', now, reserved, turns), 'PX', expiry)
+        call('PSETEX', KEYS[1], expiry, pack('<dddd', 1, now, reserved, turns))
         return {count, wait}
         """
     )

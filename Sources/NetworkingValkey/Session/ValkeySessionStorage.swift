@@ -110,9 +110,10 @@ public struct ValkeySessionStorage: SharedSessionStorage {
                 return .held(retryAfter: .milliseconds(50) + .milliseconds(100) * jitter)
             }
         } catch {
-            // The server may have set the key, although its reply did not arrive.
-            lock.release()
-            throw error
+            // The server may have set the key, although its reply did not arrive. In an outage, most attempts are not
+            // sent, and a release of each of them would still be tried when the server is back.
+            if (error as? ValkeyError)?.kind.mayHaveRun ?? true { lock.release() }
+            throw try server.unusable(error)
         }
         return .acquired(
             SessionLock(owner: owner, lease: lease, since: start) {
@@ -181,20 +182,34 @@ private struct Server: Sendable {
         _ work: @escaping @Sendable (any ValkeyCommands) async throws -> Value
     ) async throws -> Value {
         do {
-            return try await StoreWait.run(until: nil, atMost: timeout) { [commands] in try await work(commands) }
+            return try await attempt(work)
         } catch {
-            try Task.checkCancellation()
-            let reason =
-                switch error {
-                case is StoreWait.Timeout: "It did not reply within \(timeout.roundedText)."
-                case let error as ValkeyError: "The command failed: \(error)."
-                // The description of an unknown error may contain a secret.
-                default: "The client threw \(type(of: error))."
-                }
-            throw SessionStorageError.unusable(
-                reason: "The Valkey server of the sessions cannot be used. \(reason) Check the server and its load."
-            )
+            throw try unusable(error)
         }
+    }
+
+    /// Runs commands within the time limit, and throws the error of the client.
+    func attempt<Value: Sendable>(
+        _ work: @escaping @Sendable (any ValkeyCommands) async throws -> Value
+    ) async throws -> Value {
+        try await StoreWait.run(until: nil, atMost: timeout) { [commands] in try await work(commands) }
+    }
+
+    /// Returns the error of the storage for an error of the client.
+    ///
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    func unusable(_ error: any Error) throws -> SessionStorageError {
+        try Task.checkCancellation()
+        let reason =
+            switch error {
+            case is StoreWait.Timeout: "It did not reply within \(timeout.roundedText)."
+            case let error as ValkeyError: "The command failed: \(error)."
+            // The description of an unknown error may contain a secret.
+            default: "The client threw \(type(of: error))."
+            }
+        return SessionStorageError.unusable(
+            reason: "The Valkey server of the sessions cannot be used. \(reason) Check the server and its load."
+        )
     }
 }
 
@@ -204,8 +219,9 @@ private struct HeldKey: Sendable {
     let owner: [UInt8]
     let server: Server
 
+    /// Throws the error of the client.
     func take(for lease: Duration) async throws -> Bool {
-        try await server.run { [self] in
+        try await server.attempt { [self] in
             try await $0.set(key, to: owner, ValkeySetOptions(.ifMissing, expiry: lease))
         }
     }

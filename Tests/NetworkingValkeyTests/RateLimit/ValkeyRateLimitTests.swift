@@ -8,25 +8,6 @@ import Testing
 
 @testable import NetworkingValkey
 
-/// Commands over a connection of the test server for each of them.
-private struct ServerCommands: ValkeyCommands {
-    let server: ValkeyServer
-
-    func get(_ key: String) async throws -> [UInt8]? { throw ValkeyError(.unsupported) }
-
-    func set(_ key: String, to value: [UInt8], _ options: ValkeySetOptions) async throws -> Bool {
-        throw ValkeyError(.unsupported)
-    }
-
-    func evaluate(_ script: ValkeyScript, keys: [String], arguments: [[UInt8]]) async throws -> ValkeyValue {
-        let words =
-            ["EVAL", script.source, "\(keys.count)"] + keys + arguments.map { String(decoding: $0, as: UTF8.self) }
-        let lines = try server.command(words).split(separator: "\r\n")
-        guard lines.first == "*2" else { throw ValkeyError(.reply) }
-        return .array(lines.dropFirst().compactMap { Int64($0.dropFirst()).map { .integer($0) } })
-    }
-}
-
 /// Commands with a fixed result.
 private struct FixedCommands: ValkeyCommands {
     let result: ValkeyValue
@@ -76,8 +57,8 @@ struct ValkeyRateLimitTests {
     }
 
     @Test(.requires(.valkey)) func serverGrantsTheBurstAndRemovesTheKey() async throws {
-        try await withValkeyServer { server in
-            let store = ValkeyRateLimit(in: ServerCommands(server: server), namespace: "shop")
+        try await withServer { server, client in
+            let store = ValkeyRateLimit(in: client, namespace: "shop")
             #expect(try await store.take(demand(7)) == RateLimitGrant(permits: 7, wait: .zero))
             let second = try await store.take(demand(1_000))
             #expect(second.permits >= 13 && second.permits < 40 && second.wait <= .milliseconds(100))
@@ -94,13 +75,13 @@ struct ValkeyRateLimitTests {
     /// The script makes the same decisions as ``RateLimitState``.
     @Test(.requires(.valkey), arguments: [1, 2, 3] as [UInt64])
     func scriptMakesTheDecisionsOfTheState(seed: UInt64) async throws {
-        // With the moment of the test in place of the server's.
+        // With the moment of the test in place of the server's, and without an expiry on the server's clock.
         let source = ValkeyRateLimit.script.source
-            .replacing("redis.call('TIME')", with: "{ARGV[8], ARGV[9]}")
-        #expect(source != ValkeyRateLimit.script.source)
+            .replacing("call('TIME')", with: "{ARGV[2], ARGV[3]}")
+            .replacing("'PSETEX', KEYS[1], expiry", with: "'SET', KEYS[1]")
+        #expect(!source.contains("TIME") && !source.contains("PSETEX"))
         let script = ValkeyScript(source)
-        try await withValkeyServer { server in
-            let commands = ServerCommands(server: server)
+        try await withServer { server, client in
             var (state, random) = (RateLimitState(), RandomSource.seeded(seed))
             let intervals: [Duration] = [.milliseconds(10), .nanoseconds(14_286), .seconds(86_400), .microseconds(1)]
             let interval = intervals[Int(seed) % intervals.count]
@@ -116,30 +97,42 @@ struct ValkeyRateLimitTests {
                     burst: burst,
                     lead: .milliseconds(Int.random(in: 0...100, using: &random))
                 )
-                let arguments = ValkeyRateLimit.arguments(of: demand) + [now / 1_000_000, now % 1_000_000]
-                let result = try await commands.evaluate(
+                let result = try await client.evaluate(
                     script,
                     keys: ["key"],
-                    arguments: arguments.map { Array("\($0)".utf8) }
+                    arguments: [
+                        ValkeyRateLimit.argument(of: demand), bytes("\(now / 1_000_000)"), bytes("\(now % 1_000_000)"),
+                    ]
                 )
                 let grant = state.take(demand, at: .microseconds(now))
                 #expect(result == [.integer(Int64(grant.permits)), .integer(grant.wait.nanoseconds)])
-                // An expired key is the same as an idle one, but the test's clock is not the server's.
-                _ = try server.command("PERSIST", "key")
             }
         }
     }
 
-    @Test(.requires(.valkey), arguments: ["", "1 2", "2 1 1 1", "1 x y z", "1 9999999999999999 99999999999999999 9"])
-    func damagedValueIsLimited(value: String) async throws {
-        try await withValkeyServer { server in
-            let store = ValkeyRateLimit(in: ServerCommands(server: server), namespace: "shop")
-            try server.command("SET", store.key(of: demand(1)), value)
+    @Test(
+        .requires(.valkey),
+        arguments: [
+            [], [1, 2], [2, 1, 1, 1], [1, .nan, .nan, .nan], [1, 9e15, 9e16, 9], [1, -1, 1e300, 1e300],
+            [1, .infinity, .infinity, .infinity], [1, -.infinity, .infinity, 1], [.nan, 1, 1, 1],
+        ] as [[Double]]
+    )
+    func damagedValueIsLimited(numbers: [Double]) async throws {
+        try await withServer { _, client in
+            let store = ValkeyRateLimit(in: client, namespace: "shop")
+            let value = numbers.flatMap { number in withUnsafeBytes(of: number.bitPattern.littleEndian) { Array($0) } }
+            try await client.set(store.key(of: demand(1)), to: value, ValkeySetOptions())
             let grant = try await store.take(demand(1))
             #expect(grant.permits <= 1 && grant.wait <= .milliseconds(1_010))
             try await eventually("the limit is usable", within: .seconds(3)) {
                 try await store.take(demand(1)).permits == 1
             }
+        }
+    }
+
+    private func withServer(_ body: (ValkeyServer, ValkeyClient) async throws -> Void) async throws {
+        try await withValkeyServer { server in
+            try await withClient(server.address) { try await body(server, $0) }
         }
     }
 }

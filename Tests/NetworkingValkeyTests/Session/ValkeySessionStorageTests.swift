@@ -273,6 +273,25 @@ struct ValkeySessionStorageTests {
         }
     }
 
+    /// Otherwise each attempt during an outage would leave a release that is tried again for seconds.
+    @Test(arguments: ValkeyError.Kind.allCases) func lockThatWasNotAskedForIsNotReleased(
+        kind: ValkeyError.Kind
+    ) async throws {
+        try await onClock {
+            valkey.fail { $0.hasPrefix("SET") ? .failure(ValkeyError(kind)) : nil }
+            await #expect(throws: SessionStorageError.self) {
+                try await storage().lockSession(for: "emily", lease: .seconds(9))
+            }
+            let isUncertain = [.connectionLost, .timedOut, .malformedReply].contains(kind)
+            if isUncertain {
+                try await eventually("it is released") { valkey.commands.contains { $0.hasPrefix("RELEASE") } }
+            } else {
+                for _ in 0..<20 { await Task.yield() }
+                #expect(valkey.commands.count == 1)
+            }
+        }
+    }
+
     @Test func waitForTheServerEndsAtItsLimitAndWithTheCaller() async throws {
         try await onClock {
             valkey.fail { _ in .silence }

@@ -1,32 +1,20 @@
-import Foundation
-
 #if Valkey
 import Crypto
+import HTTPTypes
 import Networking
 import NetworkingValkey
 
-/// A machine of a service whose session is shared through a server, for tests that run several and kill one.
+/// Requests with an expired session, which all machines share.
 ///
-/// Arguments: the port of the server, the number of requests, and `run`, or `hang` for a machine that prints
-/// `refreshing` with the lock and never sends its refresh. It prints how many requests were answered. It also ends with
-/// its standard input.
-///
-/// The server also plays the token server: it counts how often each refresh token arrives.
-@main
-enum SessionMachine {
-    static func main() async throws {
-        let arguments = CommandLine.arguments
-        guard arguments.count == 4, let port = Int(arguments[1]), let count = Int(arguments[2]) else {
-            fatalError("usage: SessionMachine <port> <requests> run|hang")
-        }
-        endWithParent()
-        let valkey = ValkeyClient(
-            .host("127.0.0.1", port: port),
-            configuration: ValkeyConfiguration(timeout: .seconds(10), connectTimeout: .seconds(10))
-        )
+/// The server of the sessions also plays the token server: it counts how often each refresh token arrives.
+enum SharedSession {
+    /// Sends requests at the same time, and prints how many were answered.
+    ///
+    /// A machine that hangs prints `refreshing` when it has the lock, and never sends its refresh.
+    static func send(_ count: Int, _ valkey: ValkeyClient, hangs: Bool = false) async throws {
         let key = SessionSealingKey(id: "1", SymmetricKey(data: Array(repeating: 1, count: 32)))
         let storage = ValkeySessionStorage(valkey, namespace: "shop", keys: [key], timeout: .seconds(10))
-        let delegate = Delegate(valkey: valkey, hangs: arguments[3] == "hang")
+        let delegate = Delegate(valkey: valkey, hangs: hangs)
         // The lease of the lock is 2.25 seconds.
         let timeout = Duration.milliseconds(1_500)
         let tokens = try await TokenStore(for: "emily", sharing: storage, delegate: delegate, timeout: timeout)
@@ -48,8 +36,7 @@ enum SessionMachine {
             for await isAnswered in group where isAnswered { answered += 1 }
             return answered
         }
-        print("answered \(answered)")
-        await valkey.shutdown()
+        Machine.print("answered \(answered)")
     }
 
     private struct Delegate: AuthenticationDelegate {
@@ -64,7 +51,7 @@ enum SessionMachine {
             over network: any NetworkingComponent
         ) async throws -> Session {
             if hangs {
-                SessionMachine.print("refreshing")
+                Machine.print("refreshing")
                 try await Task.sleep(for: .seconds(600))
             }
             let token = session.refreshToken ?? "none"
@@ -77,23 +64,5 @@ enum SessionMachine {
             return Session(userID: "emily", accessToken: "access-\(number)", refreshToken: "refresh-\(number)")
         }
     }
-
-    /// Writes a line at once, and not through a buffer that would end with the process.
-    private static func print(_ line: String) {
-        FileHandle.standardOutput.write(Data("\(line)\n".utf8))
-    }
-
-    /// Ends this process when its standard input ends, which it does with the process of the tests, however that ends.
-    private static func endWithParent() {
-        Thread.detachNewThread {
-            while !FileHandle.standardInput.availableData.isEmpty {}
-            exit(1)
-        }
-    }
-}
-#else
-@main
-enum SessionMachine {
-    static func main() {}
 }
 #endif
