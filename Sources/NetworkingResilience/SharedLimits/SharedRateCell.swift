@@ -245,8 +245,7 @@ struct SharedRateCell: RateCell {
             isLocal = false
             let wait = min(grant.wait, longestWait)
             let isShort = grant.permits < demand.permits
-            // A process that received fewer permits than it needs has those of the next moments, and asks during them.
-            askAt = now + (grant.permits == 0 ? wait : isShort ? min(wait, settings.lead / 4) : .zero)
+            askAt = now + (grant.permits == 0 ? wait : .zero)
             isDryUntil = isShort ? now + wait + (grant.permits == 0 ? .zero : settings.interval) : .zero
         case .failed:
             (isLocal, returned) = (true, 0)

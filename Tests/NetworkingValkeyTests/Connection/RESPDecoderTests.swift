@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    // MARK: Speed
+    // MARK: Fragments
 
     @Test func eachByteIsLookedAtOnce() throws {
         // With a second look at what has arrived, a quarter of a million fragments would take minutes.
@@ -207,35 +207,6 @@ import Testing
             while try decoder.next() != nil { count += 1 }
         }
         #expect(count == 2)
-    }
-
-    /// Compares the decoder with a search for the ends of lines, which is the least that any decoder has to do.
-    @Test func speedIsPrinted() throws {
-        let reply = Array("*3\r\n:1\r\n:97\r\n$12\r\nabcdefghijkl\r\n".utf8)
-        let bytes = ByteBuffer(bytes: (0..<2_000).flatMap { _ in reply })
-        let clock = ContinuousClock()
-        var count = 0
-        let decoding = try clock.measure {
-            for _ in 0..<10 {
-                var decoder = RESPDecoder(maximumReplySize: 1 << 20)
-                decoder.append(bytes)
-                while try decoder.next() != nil { count += 1 }
-            }
-        }
-        var ends = 0
-        let searching = clock.measure {
-            for _ in 0..<10 {
-                let span = bytes.readableBytesUInt8Span
-                for index in span.indices where span[index] == 13 { ends += 1 }
-            }
-        }
-        #expect(count == 20_000 && ends == 100_000)
-        let seconds = { (duration: Duration) in duration / .seconds(1) }
-        let megabytes = Double(bytes.readableBytes) * 10 / 1e6
-        print(
-            "decoder: \(Int(megabytes / seconds(decoding))) MB/s, \(Int(20_000 / seconds(decoding))) replies/s;",
-            "search alone: \(Int(megabytes / seconds(searching))) MB/s"
-        )
     }
 }
 #endif

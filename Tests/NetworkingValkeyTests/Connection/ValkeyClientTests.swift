@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The client over a real server.
-@Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(2))) struct ValkeyClientTests {
+@Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(5))) struct ValkeyClientTests {
     private static let echo = ValkeyScript("return ARGV[1]")
 
     // MARK: Commands
@@ -16,7 +16,7 @@ import Testing
             try await withClient(server.address) { client async throws in
                 #expect(try await client.get("key") == nil)
                 #expect(try await !client.set("key", to: [1], ValkeySetOptions(.ifPresent)))
-                let options = ValkeySetOptions(.ifMissing, expiry: .seconds(9))
+                let options = ValkeySetOptions(.ifMissing, expiry: .seconds(900))
                 #expect(try await client.set("key", to: [0, 13, 10, 255], options))
                 #expect(try await !client.set("key", to: [2], ValkeySetOptions(.ifMissing)))
                 #expect(try await client.get("key") == [0, 13, 10, 255])

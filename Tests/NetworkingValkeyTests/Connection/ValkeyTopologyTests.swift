@@ -5,7 +5,7 @@ import Testing
 @testable import NetworkingValkey
 
 /// The client of a primary with replicas, and of a cluster.
-@Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(2))) struct ValkeyTopologyTests {
+@Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(5))) struct ValkeyTopologyTests {
     // MARK: Replicas
 
     @Test func writesFollowThePrimary() async throws {
