@@ -7,8 +7,8 @@ import NetworkingCore
 /// A cache store in Valkey or Redis, which the machines of a service share.
 ///
 /// ```swift
-/// let store = ValkeyCacheStore(valkey, namespace: "shop", key: secret)
-/// let network = client.cached(in: ResponseCache(in: store))
+/// let store = ValkeyCacheStore(valkey, namespace: "shop", key: key)
+/// let network = URLSession.shared.cached(in: ResponseCache(in: store))
 /// ```
 ///
 /// Each machine reads what another one has stored. A removal on one machine, such as that by a `POST`, applies to all
