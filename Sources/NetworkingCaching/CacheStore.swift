@@ -56,6 +56,16 @@ public protocol CacheStore: Sendable {
     /// - Throws: An error if the store cannot read the number. The response is not stored then.
     func changeNumber() async throws -> Int64?
 
+    /// Returns the number of the latest removal that concerns a URL.
+    ///
+    /// A cache calls this method, and passes the number to other methods for the same URL only. A store that numbers
+    /// the removals of each URL on its own implements it. The default implementation calls ``changeNumber()``.
+    ///
+    /// - Parameter url: The URL, as in a ``CacheKey``.
+    /// - Returns: The number; `nil` for a store that only one ``ResponseCache`` uses.
+    /// - Throws: An error if the store cannot read the number. The response is not stored then.
+    func changeNumber(of url: String) async throws -> Int64?
+
     /// Stores an entry and replaces the entry with the same id, unless its URL has been removed since a given change.
     ///
     /// The check and the write are atomic: no removal can happen between them. If the store no longer knows whether the
@@ -64,7 +74,7 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - entry: The entry.
     ///   - key: Its key.
-    ///   - change: A number that ``changeNumber()`` has returned.
+    ///   - change: A number that ``changeNumber(of:)`` has returned for the URL.
     /// - Returns: The number of entries that were evicted to make room; `nil` if the entry is not stored. The default
     ///   implementation ignores the number.
     /// - Throws: An error if the store cannot write the entry.
@@ -74,7 +84,7 @@ public protocol CacheStore: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL, as in a ``CacheKey``.
-    ///   - change: A number that ``changeNumber()`` has returned.
+    ///   - change: A number that ``changeNumber(of:)`` has returned for the URL.
     /// - Returns: The number of this removal; `nil` if the URL was also removed between that change and this removal,
     ///   or if the store no longer knows. The default implementation calls ``remove(url:)`` and returns `nil`.
     /// - Throws: An error if the store cannot remove the entries.
@@ -99,6 +109,19 @@ public protocol CacheStore: Sendable {
     /// - Parameter isUnwanted: Returns `true` for the keys to remove.
     /// - Throws: An error if the store cannot remove the entries.
     func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws
+
+    /// Returns whether the caller may revalidate an entry in the background.
+    ///
+    /// If several processes use a store, it lets one of them revalidate an entry, and the others for this entry only
+    /// after a short time, in case the first one fails. The successor of the entry, with other dates, is free at once.
+    /// A cache does not ask a store in memory.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - key: Its key.
+    /// - Returns: `false` if another process revalidates the entry; `true` by default.
+    /// - Throws: An error if the store does not know. The cache then revalidates the entry.
+    func claimRevalidation(of entry: CachedEntry, for key: CacheKey) async throws -> Bool
 }
 
 extension CacheStore {
@@ -117,6 +140,11 @@ extension CacheStore {
         nil
     }
 
+    /// Returns the number of the latest removal of any URL.
+    public func changeNumber(of url: String) async throws -> Int64? {
+        try await changeNumber()
+    }
+
     /// Stores the entry without checking for removals.
     public func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64) async throws -> Int? {
         try await store(entry, for: key)
@@ -131,5 +159,10 @@ extension CacheStore {
     /// Checks every key; a store that can look up the keys of a URL should implement this itself.
     public func remove(url: String) async throws {
         try await removeAll { $0.url == url }
+    }
+
+    /// Returns `true`: each process revalidates its entries.
+    public func claimRevalidation(of entry: CachedEntry, for key: CacheKey) async throws -> Bool {
+        true
     }
 }

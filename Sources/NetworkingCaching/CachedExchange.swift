@@ -174,6 +174,7 @@ struct CachedExchange: Sendable {
         request.progressHandler = nil
         let exchange = with(request)
         cache.revalidate(key) {
+            guard await cache.claimsRevalidation(of: chosen, exchange) else { return }
             _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
         }
     }

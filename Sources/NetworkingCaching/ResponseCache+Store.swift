@@ -88,7 +88,7 @@ extension ResponseCache {
     }
 
     private func change(after entries: [CachedEntry], of exchange: CachedExchange) async throws -> StoreChange? {
-        guard let number = try await store.changeNumber() else { return .untracked }
+        guard let number = try await store.changeNumber(of: exchange.storedKey.url) else { return .untracked }
         // The entries were read before the number.
         guard !entries.isEmpty else { return .number(number) }
         let stored = try await stored(for: exchange)
@@ -157,6 +157,21 @@ extension ResponseCache {
         } catch {
             request.emit(CacheEvent.failed(error))
             return .store
+        }
+    }
+
+    /// Returns whether this process revalidates an entry in the background.
+    ///
+    /// If the store fails or takes too long, each process revalidates its entries.
+    func claimsRevalidation(of entry: CachedEntry, _ exchange: CachedExchange) async -> Bool {
+        guard exchange.hasStore, !store.isInMemory else { return true }
+        do {
+            return try await StoreWait.run(until: nil, atMost: CacheWrites.readPatience) { [store] in
+                try await store.claimRevalidation(of: entry, for: exchange.storedKey)
+            }
+        } catch {
+            exchange.request.emit(CacheEvent.failed(error))
+            return true
         }
     }
 

@@ -81,12 +81,21 @@ public final class StackedCacheStore: CacheStore {
         try await store.changeNumber()
     }
 
+    /// Returns the number of the other store's latest removal that concerns a URL.
+    ///
+    /// - Parameter url: The URL.
+    /// - Returns: The number; `nil` if the other store has none.
+    /// - Throws: The other store's error.
+    public func changeNumber(of url: String) async throws -> Int64? {
+        try await store.changeNumber(of: url)
+    }
+
     /// Stores an entry in the other store, unless its URL has been removed there since a given change.
     ///
     /// - Parameters:
     ///   - entry: The entry.
     ///   - key: Its key.
-    ///   - change: A number that ``changeNumber()`` has returned.
+    ///   - change: A number that ``changeNumber(of:)`` has returned for the URL.
     /// - Returns: The number of entries that the other store has evicted; `nil` if the entry is not stored.
     /// - Throws: The other store's error.
     public func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64) async throws -> Int? {
@@ -101,7 +110,7 @@ public final class StackedCacheStore: CacheStore {
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - change: A number that ``changeNumber()`` has returned.
+    ///   - change: A number that ``changeNumber(of:)`` has returned for the URL.
     /// - Returns: The number of this removal; `nil` if the URL was also removed between that change and this removal.
     /// - Throws: The other store's error.
     public func remove(url: String, checkingSince change: Int64) async throws -> Int64? {
@@ -144,6 +153,17 @@ public final class StackedCacheStore: CacheStore {
             { memory.removeAll(where: isUnwanted) },
             { try await store.removeAll(where: isUnwanted) }
         )
+    }
+
+    /// Returns whether the other store lets this process revalidate an entry.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - key: Its key.
+    /// - Returns: `false` if another process revalidates the entry.
+    /// - Throws: The other store's error.
+    public func claimRevalidation(of entry: CachedEntry, for key: CacheKey) async throws -> Bool {
+        try await store.claimRevalidation(of: entry, for: key)
     }
 
     /// Changes the other store, and clears the entries in memory before and after.

@@ -43,7 +43,8 @@ public enum TelemetryMetric: String, Sendable, Hashable, CaseIterable {
     case circuitChanges = "networking.client.circuit.changes"
     /// The new values of the limit of `adaptiveLimit`, by server.
     case concurrencyLimit = "networking.client.concurrency.limit"
-    /// The number of responses that exhausted a limit of a server, or reduced the rate to it.
+    /// The number of responses that exhausted a limit of a server or reduced the rate to it, and of requests that were
+    /// sent at the local share of a limit.
     case serverLimits = "networking.client.server_limits"
     /// The number of changes of the endpoints in service, by change: an ejection, a return, or a panic.
     case endpointChanges = "networking.client.endpoint.changes"

@@ -60,4 +60,6 @@ func engines() {
     _ = ValkeyClient(.host("127.0.0.1"))
     // expected-error@+1 {{needs the trait Valkey}}
     _ = ValkeySessionStorage(namespace: "shop")
+    // expected-error@+1 {{needs the trait Valkey}}
+    _ = ValkeyCacheStore(namespace: "shop")
 }

@@ -39,6 +39,7 @@ public enum RateLimitEvent: NetworkEvent {
 }
 
 extension EventMark.Kind {
-    /// A response has exhausted a limit of the server, or reduced the rate to it; the detail is the change.
+    /// A response has exhausted a limit of the server or reduced the rate to it, or a request is sent at the local
+    /// share of a limit; the detail is the change.
     public static var serverLimit: EventMark.Kind { EventMark.Kind("serverLimit") }
 }

@@ -257,7 +257,7 @@ private struct HeldKey: Sendable {
 
 extension Duration {
     /// The whole milliseconds, at least one, as an argument of a command.
-    fileprivate var millisecondDigits: [UInt8] {
+    var millisecondDigits: [UInt8] {
         // The server adds its own clock to the number, and refuses a sum that overflows.
         let seconds = min(max(self, .zero), .seconds(100 * 365 * 86_400)).components
         return Array("\(max(1, seconds.seconds * 1_000 + seconds.attoseconds / 1_000_000_000_000_000))".utf8)

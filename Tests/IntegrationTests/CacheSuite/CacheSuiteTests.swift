@@ -9,8 +9,17 @@ import Testing
 import NetworkingAsyncHTTPClient
 #endif
 
+#if SQLite
+import NetworkingSQLite
+#endif
+
 #if TestServer
 import NetworkingTestServer
+#endif
+
+#if Valkey && Crypto
+import Crypto
+import NetworkingValkey
 #endif
 
 /// The public cache tests, with an origin in process and over sockets, on a clock that the tests control.
@@ -56,6 +65,36 @@ struct CacheSuiteTests {
         }
         outcomes.expect(.sharedCache)
     }
+
+    #if SQLite
+    @Test(.requires(.cacheTests)) func failuresOverSQLiteAreKnown() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            let outcomes = try await CacheSuite.play(CacheSuite.libraryProfile, named: "sqlite") {
+                try await Self.inProcess(CacheTestRun($0, store: store))
+            }
+            outcomes.expect(.privateCache)
+        }
+    }
+    #endif
+
+    #if Valkey && Crypto && (os(Linux) || os(macOS))
+    @Test(.requires(.cacheTests), .requires(.valkey)) func failuresOverValkeyAreKnown() async throws {
+        try await withValkeyServer { server in
+            let client = ValkeyClient(
+                .host("127.0.0.1", port: server.port),
+                configuration: ValkeyConfiguration(timeout: .seconds(10), connectTimeout: .seconds(10))
+            )
+            let key = SymmetricKey(data: Array(repeating: 1, count: 32))
+            let store = ValkeyCacheStore(client, namespace: "suite", key: key, timeout: .seconds(10))
+            let outcomes = try await CacheSuite.play(CacheSuite.libraryProfile, named: "valkey") {
+                try await Self.inProcess(CacheTestRun($0, store: store))
+            }
+            outcomes.expect(.privateCache)
+            await client.shutdown()
+        }
+    }
+    #endif
 }
 
 #if TestServer && URLSession

@@ -57,17 +57,19 @@ final class CacheTestRun: Sendable {
     ///   - test: The test.
     ///   - scheme: The scheme of the origin.
     ///   - authority: Host and port of the origin.
+    ///   - store: The store of the cache.
     ///   - isShared: Whether the cache serves many users.
     ///   - reportsInterim: `false` if the transport drops interim responses, which are not checked then.
     init(
         _ test: CacheTest,
         scheme: String = "https",
         authority: String = "origin.example",
+        store: any CacheStore = MemoryCacheStore(),
         isShared: Bool = false,
         reportsInterim: Bool = true
     ) {
         self.test = test
-        cache = ResponseCache(isShared: isShared)
+        cache = ResponseCache(in: store, isShared: isShared)
         self.scheme = scheme
         self.authority = authority
         self.reportsInterim = reportsInterim

@@ -57,7 +57,7 @@ import Testing
     }
 
     /// Runs the body with a cluster of three nodes, each with a third of the slots.
-    private static func withCluster(_ body: ([ValkeyServer]) async throws -> Void) async throws {
+    static func withCluster(_ body: ([ValkeyServer]) async throws -> Void) async throws {
         let arguments = try (0..<3).map { _ in try Self.arguments() }
         try await withValkeyServer(arguments[0]) { first in
             try await withValkeyServer(arguments[1]) { second in

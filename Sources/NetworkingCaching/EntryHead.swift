@@ -1,18 +1,17 @@
-#if SQLite
-import Foundation
+package import FoundationForNetworking
 import HTTPTypes
-import NetworkingCaching
+import NetworkingCore
 
-/// A compact encoding of an entry without its id and body.
+/// A compact encoding of an entry without its id and body, for stores outside the memory.
 ///
 /// Decoding JSON would take longer than the rest of a cache hit. The first byte is the version of this encoding.
 /// Numbers are varints; a string is its length, followed by UTF-8.
-enum EntryHead {
+package enum EntryHead {
     private static let version: UInt8 = 1
     /// The maximum number of header fields, more than a cache stores; far more would end the process.
     private static let maximumFields = 10_000
 
-    static func encode(_ entry: CachedEntry) -> Data {
+    package static func encode(_ entry: CachedEntry) -> Data {
         var writer = Writer()
         writer.bytes.append(version)
         writer.append(entry.response.status.code)
@@ -43,7 +42,7 @@ enum EntryHead {
     }
 
     /// Decodes an entry; `nil` if the bytes are not a valid head.
-    static func decode(_ head: UnsafeRawBufferPointer, id: UUID, body: Data) -> CachedEntry? {
+    package static func decode(_ head: UnsafeRawBufferPointer, id: UUID, body: Data) -> CachedEntry? {
         var reader = Reader(bytes: head)
         guard reader.byte() == version, let code = reader.number(), 0...999 ~= code, let phrase = reader.string(),
             let count = reader.number(), count <= maximumFields
@@ -169,4 +168,3 @@ private struct Reader {
         return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
     }
 }
-#endif

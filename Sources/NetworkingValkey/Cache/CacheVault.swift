@@ -1,0 +1,172 @@
+#if Valkey
+import Crypto
+import FoundationForNetworking
+import NetworkingCaching
+import NetworkingCore
+
+/// The names of the keys of a cache in the server, and the encryption of its values.
+///
+/// A value is a byte with the version, and the nonce, the ciphertext and the tag of AES-GCM. It is bound to its place,
+/// so that a value of another key, or a changed one, cannot be opened. The names contain digests (HMAC-SHA256).
+struct CacheVault: Sendable {
+    private static let version: UInt8 = 1
+    /// The number of parts of a cache, each of which has a slot in a cluster, and an index.
+    static let partCount = 256
+
+    private let namespace: String
+    private let sealing: SymmetricKey
+    private let naming: SymmetricKey
+    /// The key for the digests of credentials, which all processes with the same key have without asking the server.
+    let digestKey: CacheDigestKey?
+
+    init(namespace: String, _ key: SymmetricKey) {
+        // Another closing brace would end the part that selects the slot.
+        self.namespace = String(namespace.map { "{}".contains($0) ? "_" : $0 })
+        func derived(_ purpose: String) -> SymmetricKey {
+            HKDF<SHA256>
+                .deriveKey(inputKeyMaterial: key, info: Array("swift-networking \(purpose)".utf8), outputByteCount: 32)
+        }
+        (sealing, naming) = (derived("cache"), derived("cache names"))
+        digestKey = derived("cache credentials")
+            .withUnsafeBytes { CacheDigestKey(bytes: Array($0.prefix(CacheDigestKey.byteCount))) }
+    }
+
+    // MARK: Names
+
+    /// The names of what the server has for a URL, and for one of its keys.
+    struct Place {
+        /// The start of all names of the part, with the hash tag.
+        let part: String
+        let index: String
+        /// The state of the URL.
+        let url: String
+        /// The name of the key in the index.
+        let name: String
+        /// The hash with the entries of the key.
+        let entries: String
+
+        var keys: [String] { [index, url, entries] }
+    }
+
+    func place(of key: CacheKey) -> Place {
+        // All keys of a URL are in one part.
+        let url = digest([Array(key.url.utf8)])
+        let part = part(url[0])
+        let name = digest([Array(key.url.utf8), Self.bytes(of: key.principal)]).hexadecimal
+        return Place(
+            part: part,
+            index: part + "index",
+            url: "\(part)url:\(url.hexadecimal)",
+            name: name,
+            entries: entries(of: name, in: part)
+        )
+    }
+
+    func part(_ number: UInt8) -> String {
+        "{\(namespace):\([number].hexadecimal)}:"
+    }
+
+    func entries(of name: String, in part: String) -> String {
+        "\(part)entries:\(name)"
+    }
+
+    /// Returns the name of the claim of a version of an entry.
+    func claim(of entry: CachedEntry, for key: CacheKey) -> String {
+        let place = place(of: key)
+        let dates = [entry.requestDate, entry.responseDate].map { "\($0.timeIntervalSinceReferenceDate.bitPattern)" }
+        return "\(place.part)claim:\(digest([place.name, entry.id.name] + dates).hexadecimal)"
+    }
+
+    private func digest(_ texts: [String]) -> [UInt8] {
+        digest(texts.map { Array($0.utf8) })
+    }
+
+    private func digest(_ parts: [[UInt8]]) -> [UInt8] {
+        var code = HMAC<SHA256>(key: naming)
+        for part in parts {
+            withUnsafeBytes(of: UInt64(part.count).littleEndian) { code.update(data: $0) }
+            code.update(data: part)
+        }
+        return Array(code.finalize().prefix(16))
+    }
+
+    /// The identity as bytes, of which the first one is 1 if there is a principal, so an empty id differs from no
+    /// principal.
+    private static func bytes(of principal: Principal?) -> [UInt8] {
+        principal.map { [1] + $0.id.utf8 } ?? [0]
+    }
+
+    // MARK: Values
+
+    func seal(_ entry: CachedEntry, at place: Place) throws -> [UInt8] {
+        let head = EntryHead.encode(entry)
+        var contents = Self.length(of: head.count)
+        contents.reserveCapacity(contents.count + head.count + entry.body.count)
+        contents += head
+        contents += entry.body
+        return try seal(contents, at: place.entries + entry.id.name)
+    }
+
+    /// Opens an entry; `nil` if the value is damaged, of another version, or belongs elsewhere.
+    func entry(_ value: [UInt8], named name: [UInt8], at place: Place) -> CachedEntry? {
+        let text = String(decoding: name, as: UTF8.self)
+        guard let id = UUID(name: text), let contents = open(value, at: place.entries + text),
+            let (head, body) = Self.split(contents)
+        else { return nil }
+        return head.withUnsafeBytes { EntryHead.decode($0, id: id, body: body) }
+    }
+
+    func seal(_ key: CacheKey, at place: String) throws -> [UInt8] {
+        let owner = Self.bytes(of: key.principal)
+        return try seal(Self.length(of: owner.count) + owner + key.url.utf8, at: place)
+    }
+
+    /// Opens a key; `nil` as for an entry.
+    func key(_ value: [UInt8], at place: String) -> CacheKey? {
+        guard let contents = open(value, at: place), let (owner, url) = Self.split(contents), let first = owner.first,
+            let id = String(validating: owner.dropFirst(), as: UTF8.self),
+            let url = String(validating: url, as: UTF8.self)
+        else { return nil }
+        return CacheKey(principal: first == 0 ? nil : Principal(id: id), url: url)
+    }
+
+    private func seal(_ contents: [UInt8], at place: String) throws -> [UInt8] {
+        let box = try AES.GCM.seal(contents, using: sealing, authenticating: [Self.version] + place.utf8)
+        // The nonce has its usual length, so there is a combined form.
+        guard let sealed = box.combined else { throw ValkeyError(.unsupported) }
+        return [Self.version] + sealed
+    }
+
+    private func open(_ value: [UInt8], at place: String) -> Data? {
+        guard value.first == Self.version, let box = try? AES.GCM.SealedBox(combined: value.dropFirst()) else {
+            return nil
+        }
+        return try? AES.GCM.open(box, using: sealing, authenticating: [Self.version] + place.utf8)
+    }
+
+    private static func length(of count: Int) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(clamping: count).littleEndian) { Array($0) }
+    }
+
+    /// Returns the first part of contents, which begin with its length, and the rest.
+    private static func split(_ contents: Data) -> (Data, Data)? {
+        let lengthEnd = contents.startIndex + 4
+        guard contents.count >= 4 else { return nil }
+        let length = contents[..<lengthEnd].reversed().reduce(0) { $0 << 8 | Int($1) }
+        guard length <= contents.count - 4 else { return nil }
+        return (contents[lengthEnd..<lengthEnd + length], contents[(lengthEnd + length)...])
+    }
+}
+
+extension UUID {
+    /// The 32 hexadecimal digits.
+    var name: String {
+        withUnsafeBytes(of: uuid) { $0.hexadecimal }
+    }
+
+    init?(name: String) {
+        guard let bytes = Hexadecimal.bytes(name), bytes.count == 16 else { return nil }
+        self = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    }
+}
+#endif
