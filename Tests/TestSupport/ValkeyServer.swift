@@ -19,7 +19,17 @@ package final class ValkeyServer: Sendable {
     /// A folder for the files of the test, which ends with the server.
     package let folder: URL
     private let arguments: [String]
-    private let process = Mutex<Process?>(nil)
+    private let process = Mutex<Running?>(nil)
+
+    /// The server, and the shell that ends it with this process.
+    private struct Running {
+        let shell: Process
+        let server: Int32
+        /// The input of the shell.
+        let input: FileHandle
+        /// The output of both, which ends with them.
+        let output: FileHandle
+    }
 
     fileprivate init(_ arguments: [String]) throws {
         port = try Self.freePort()
@@ -37,20 +47,25 @@ package final class ValkeyServer: Sendable {
 
     /// Starts the server, and returns when it accepts commands.
     package func start() async throws {
-        let process = Process()
-        process.executableURL = Self.program
-        process.arguments =
+        let shell = Process()
+        shell.executableURL = URL(filePath: "/bin/sh")
+        // The input ends with this process, whatever ends it.
+        shell.arguments = ["-c", #""$0" "$@" 3>&1 >/dev/null 2>&1 & echo $!; read -r _; kill -9 $!"#]
+        shell.arguments? +=
             [
-                "--port", "\(port)", "--bind", "127.0.0.1", "--unixsocket", socket, "--dir", folder.path, "--save", "",
-                "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning", "--enable-debug-command", "local",
+                Self.program?.path ?? "redis-server", "--port", "\(port)", "--bind", "127.0.0.1",
+                "--unixsocket", socket, "--dir", folder.path, "--save", "", "--appendonly", "no", "--daemonize", "no",
+                "--loglevel", "warning", "--enable-debug-command", "local",
             ] + arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        self.process.withLock { $0 = process }
+        let (input, output) = (Pipe(), Pipe())
+        (shell.standardInput, shell.standardOutput) = (input, output)
+        try shell.run()
+        let reader = output.fileHandleForReading
+        let line = String(decoding: reader.availableData, as: UTF8.self)
+        guard let number = Int32(line.dropLast()) else { throw CocoaError(.executableLoad) }
+        let running = Running(shell: shell, server: number, input: input.fileHandleForWriting, output: reader)
+        process.withLock { $0 = running }
         try await eventually("the server on port \(port) accepts commands") {
-            guard process.isRunning else { throw CocoaError(.executableLoad) }
             let reply = try? command("PING")
             // A server with a password is ready too.
             return reply.map { $0.hasPrefix("+") || $0.hasPrefix("-NOAUTH") } ?? false
@@ -59,8 +74,12 @@ package final class ValkeyServer: Sendable {
 
     /// Ends the server without a warning: its clients lose their connections, and it loses its keys.
     package func kill() {
-        signal(SIGKILL)
-        process.withLock { $0.take() }?.waitUntilExit()
+        guard let running = process.withLock({ $0.take() }) else { return }
+        // At once, because the shell may have to wait for a processor.
+        _ = Foundation.kill(running.server, SIGKILL)
+        try? running.input.close()
+        _ = try? running.output.readToEnd()
+        running.shell.waitUntilExit()
     }
 
     /// Ends the server, and starts it again on the same port, without its keys.
@@ -88,8 +107,8 @@ package final class ValkeyServer: Sendable {
 
     private func signal(_ number: Int32) {
         process.withLock { process in
-            guard let process, process.isRunning else { return }
-            _ = Foundation.kill(process.processIdentifier, number)
+            guard let process else { return }
+            _ = Foundation.kill(process.server, number)
         }
     }
 
