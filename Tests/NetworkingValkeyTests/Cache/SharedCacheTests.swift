@@ -328,6 +328,14 @@ struct CacheVaultTests {
         try await read([.bytes(Array((name ?? entry.id.name).utf8)), .bytes(value)])
     }
 
+    @Test func descriptionsContainNoKey() {
+        let key = SymmetricKey(data: Array("a secret of 16 bytes".utf8))
+        let store = ValkeyCacheStore(FakeValkey(on: .continuous, [:]), namespace: "shop", key: key)
+        var dumped = "\(store) \(String(reflecting: store))"
+        dump(store, to: &dumped)
+        #expect(!dumped.contains("secret") && !dumped.contains("sealing"))
+    }
+
     @Test func damagedValuesAreMissing() async throws {
         let value = try vault.seal(entry, at: vault.place(of: key))
         #expect(try await read(value) == [entry])
