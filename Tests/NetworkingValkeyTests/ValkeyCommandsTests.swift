@@ -1,4 +1,5 @@
 #if Valkey
+import NetworkingCore
 import NIOCore
 import NIOSSL
 import TestSupport
@@ -42,6 +43,28 @@ import Testing
         #expect(configuration.timeout == .milliseconds(50) && configuration.connectTimeout == .seconds(1))
         #expect(configuration.maximumPending == 10_000 && configuration.maximumReplySize == 64 << 20)
         #expect("\(configuration.backoff)" == "0.05 seconds to 2.0 seconds, equal jitter")
+    }
+
+    @Test func settingsAreThoseOfTheInitializer() {
+        let configuration = ValkeyConfiguration(
+            tls: .makeClientConfiguration(),
+            user: "app",
+            password: "secret",
+            database: 3,
+            timeout: .seconds(1),
+            connectTimeout: .seconds(2),
+            backoff: .immediate,
+            maximumPending: 4,
+            maximumReplySize: 5
+        )
+        #expect(configuration.tls != nil && configuration.user == "app" && configuration.password == "secret")
+        #expect(configuration.timeout == .seconds(1) && configuration.connectTimeout == .seconds(2))
+        #expect([configuration.database, configuration.maximumPending, configuration.maximumReplySize] == [3, 4, 5])
+        #expect("\(configuration.backoff)" == "\(Backoff.immediate)")
+    }
+
+    @Test func literalsAreValues() {
+        #expect(ValkeyValue(integerLiteral: 7) == .integer(7))
     }
 
     @Test func errorsHaveAKindForEachCode() {

@@ -2,7 +2,7 @@
 public import Crypto
 public import FoundationForNetworking
 public import NetworkingCaching
-import NetworkingCore
+public import NetworkingCore
 
 /// A cache store in Valkey or Redis, which the machines of a service share.
 ///
@@ -326,4 +326,6 @@ public struct ValkeyCacheStore: CacheStore {
         return Hexadecimal.number(digits).map { Int64(bitPattern: $0) }
     }
 }
+
+extension ValkeyCacheStore: RedactedDescription {}
 #endif

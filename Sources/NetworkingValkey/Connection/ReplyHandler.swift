@@ -18,7 +18,10 @@ final class ReplyHandler: ChannelInboundHandler {
     private(set) var isSlow = false
     /// Whether the server has answered a command of the node.
     private(set) var hasAnswered = false
-    private(set) var isClosed = false
+    /// The error with which commands fail after the end of the connection; `nil` while it is open.
+    private var end: ValkeyError?
+
+    var isClosed: Bool { end != nil }
 
     private var context: ChannelHandlerContext?
     private var decoder: RESPDecoder
@@ -46,7 +49,7 @@ final class ReplyHandler: ChannelInboundHandler {
     func write(_ commands: [PendingCommand]) {
         guard let first = commands.first else { return }
         guard let context, !isClosed else {
-            for command in commands { fail(command, with: ValkeyError(.unreachable)) }
+            for command in commands { fail(command, with: end ?? ValkeyError(.unreachable)) }
             return flushReleased()
         }
         var bytes = first.bytes
@@ -63,7 +66,8 @@ final class ReplyHandler: ChannelInboundHandler {
     /// They do not wait for the end of the channel, because a server that hangs does not confirm the end of TLS.
     func close(with error: ValkeyError = ValkeyError(.connectionLost)) {
         guard !isClosed else { return }
-        isClosed = true
+        // A certificate may be refused before the first command.
+        end = ValkeyError(error.kind == .accessDenied ? .accessDenied : .unreachable)
         let commands = pending
         pending.removeAll()
         expired = 0

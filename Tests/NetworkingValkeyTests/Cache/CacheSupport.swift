@@ -26,6 +26,7 @@ extension ValkeyCacheStore {
             key: key,
             entryCostLimit: entryCostLimit,
             countLimit: countLimit,
+            lifetime: .seconds(86_400),
             timeout: .seconds(60)
         )
     }

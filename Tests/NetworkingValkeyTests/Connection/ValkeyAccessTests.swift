@@ -125,7 +125,8 @@ extension Requirement {
             try await withClient(.host(host, port: port), configuration) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } == .accessDenied)
             }
-            // TLS to the port without it.
+            // TLS to the port without it, which may wait for more.
+            configuration.connectTimeout = .seconds(1)
             try await withClient(server.address, configuration) { client async throws in
                 #expect(try await failure { _ = try await client.get("key") } != nil)
             }

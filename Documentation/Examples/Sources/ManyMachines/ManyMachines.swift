@@ -4,7 +4,8 @@ import Foundation
 import Networking
 import NetworkingValkey
 
-/// A machine of a service: it sends orders to a vendor, whose limit and whose session all machines share.
+/// A machine of a service that sends orders to a vendor: all machines share the vendor's limit, the session and the
+/// cached responses.
 struct Machine: Sendable {
     private let network: any NetworkingComponent
     private let valkey: ValkeyClient
@@ -15,28 +16,38 @@ struct Machine: Sendable {
     ///   - vendor: The URL of the vendor's API.
     ///   - socket: The socket of the server that the machines share; in production it is
     ///     `.host("valkey.internal")`, with TLS and a password in its configuration.
-    ///   - key: The key that encrypts the session, which all machines have.
+    ///   - secret: The secret of all machines, with which the server's contents are encrypted.
     /// - Throws: An error if the session cannot be read.
-    init(vendor: URL, socket: String, key: SessionSealingKey) async throws {
+    init(vendor: URL, socket: String, secret: SymmetricKey) async throws {
         // A refresh may take longer than a decision about a request, which has its own limit of 50 milliseconds.
         valkey = ValkeyClient(.unixSocket(socket), configuration: ValkeyConfiguration(timeout: .seconds(1)))
         let limits = ValkeyRateLimit(in: valkey, namespace: "shop")
         // While the server cannot be used, each of the three machines uses its share of the limit.
         let sharing = RateLimiter.Sharing(in: limits, as: "vendor", localShare: 1 / 3)
+        let key = SessionSealingKey(id: "2026-11", secret)
         let sessions = ValkeySessionStorage(valkey, namespace: "shop", keys: [key])
         let tokens = try await TokenStore(for: "shop", sharing: sessions, delegate: Renewal(url: vendor))
         network = URLSession.shared
             .timeout(.seconds(10))
             .rateLimited(by: RateLimiter(50, per: .seconds(1), burst: 5, sharing: sharing))
             .authenticated(with: tokens)
+            .cached(in: ValkeyCacheStore(valkey, namespace: "shop", key: secret, timeout: .seconds(1)))
             .server(baseURL: vendor)
+    }
+
+    /// Returns the exchange rate, which another machine may have fetched.
+    func rate() async throws -> Double? {
+        let request = HTTPRequestData.get("rates").with(\.authenticationMethod, .anonymous)
+        return try await network.request(request, as: [String: Double].self)["EUR"]
     }
 
     /// Sends orders at the same time.
     func send(orders: Int) async throws {
+        let rate = try await rate() ?? 1
         try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
             for number in 1...orders {
-                group.addTask { try await network.data(.post("orders", body: .json(["number": number]))).status }
+                let order = ["number": Double(number), "rate": rate]
+                group.addTask { try await network.data(.post("orders", body: .json(order))).status }
             }
             for try await status in group {
                 expect(status == .created, "the vendor accepts an order")
@@ -69,9 +80,9 @@ enum ManyMachines {
         // The program starts itself for each machine.
         if arguments.count == 3, let vendor = URL(string: arguments[1]) {
             ChildProcess.endWithParent()
-            let secret = ProcessInfo.processInfo.environment["SESSION_SECRET"] ?? ""
-            let key = SessionSealingKey(id: "2026-11", SymmetricKey(data: Data(secret.utf8)))
-            let machine = try await Machine(vendor: vendor, socket: arguments[2], key: key)
+            let secret = ProcessInfo.processInfo.environment["SHARED_SECRET"] ?? ""
+            let key = SymmetricKey(data: Data(secret.utf8))
+            let machine = try await Machine(vendor: vendor, socket: arguments[2], secret: key)
             return try await machine.send(orders: 70)
         }
         guard let program = SharedServer.program else {
@@ -87,18 +98,19 @@ enum ManyMachines {
         }
     }
 
-    /// Signs in, runs three machines, and prints what they have shared.
+    /// Signs in and fetches the rate, runs three machines, and prints what they have shared.
     private static func share(_ service: VendorService, at vendor: URL, _ socket: String) async throws {
         let secret = UUID().uuidString
-        let key = SessionSealingKey(id: "2026-11", SymmetricKey(data: Data(secret.utf8)))
-        try await signIn(socket, key)
+        let key = SymmetricKey(data: Data(secret.utf8))
+        try await signIn(socket, SessionSealingKey(id: "2026-11", key))
+        _ = try await Machine(vendor: vendor, socket: socket, secret: key).rate()
 
         let start = ContinuousClock.now
         let arguments = [vendor.absoluteString, socket]
         let machines = try (1...3)
             .map { _ in
                 // Other users can read the arguments of a process, so the secret is in its environment.
-                try ChildProcess(CommandLine.arguments[0], arguments, environment: ["SESSION_SECRET": secret])
+                try ChildProcess(CommandLine.arguments[0], arguments, environment: ["SHARED_SECRET": secret])
             }
         for machine in machines {
             expect(await machine.exitCode() == 0, "all orders are accepted")
@@ -108,8 +120,10 @@ enum ManyMachines {
         print("Three processes have sent \(service.orders) orders in \(Int(seconds.rounded())) seconds.")
         print("The limit is 50 per second for all; the most within a second were \(service.ordersPerSecond).")
         expect(service.orders == 210 && service.ordersPerSecond <= 60, "the machines share the limit")
-        print("Their session had expired. Refreshes: \(service.refreshes)")
+        print("Their session had expired; one of them has refreshed it. Refreshes: \(service.refreshes)")
         expect(service.refreshes == 1 && !service.isRevoked, "one machine refreshes the session for all")
+        print("Each has used the exchange rate that another process had cached. Fetched: \(service.rates) time")
+        expect(service.rates == 1, "the machines share the cached responses")
     }
 
     /// Stores a session that has expired, as soon as the server has started.
