@@ -73,103 +73,105 @@ enum Outage: String, CaseIterable, Sendable {
     }
 }
 
-/// Requests whose limit or session is in a server that fails.
-@Suite(.tags(.concurrency), .serialized, .requires(.valkey), .timeLimit(.minutes(5)))
-struct OutageTests {
-    /// The times of calls.
-    private final class Times: Sendable {
-        private let times = Mutex<[Duration]>([])
+extension Servers {
+    /// Requests whose limit or session is in a server that fails.
+    @Suite(.tags(.concurrency), .serialized, .requires(.valkey), .timeLimit(.minutes(5)))
+    struct OutageTests {
+        /// The times of calls.
+        private final class Times: Sendable {
+            private let times = Mutex<[Duration]>([])
 
-        /// Runs a call, and adds its time.
-        func measure<Result>(_ call: () async throws -> Result) async rethrows -> Result {
-            let start = ContinuousClock.now
-            defer { times.withLock { $0.append(ContinuousClock.now - start) } }
-            return try await call()
+            /// Runs a call, and adds its time.
+            func measure<Result>(_ call: () async throws -> Result) async rethrows -> Result {
+                let start = ContinuousClock.now
+                defer { times.withLock { $0.append(ContinuousClock.now - start) } }
+                return try await call()
+            }
+
+            /// Checks that calls take no longer than a limit, but for a few when the machine is busy.
+            ///
+            /// While thousands of other tests run, it is 30 times the limit.
+            func check(atMost limit: Duration) {
+                let limit = Outage.seconds == nil ? limit * 30 : limit
+                let times = times.withLock { $0.sorted() }
+                #expect(!times.isEmpty)
+                let late = times.count { $0 > limit }
+                #expect(late <= max(3, times.count / 50), "\(late) of \(times.count), up to \(times.last ?? .zero)")
+            }
         }
 
-        /// Checks that calls take no longer than a limit, but for a few when the machine is busy.
-        ///
-        /// While thousands of other tests run, it is 30 times the limit.
-        func check(atMost limit: Duration) {
-            let limit = Outage.seconds == nil ? limit * 30 : limit
-            let times = times.withLock { $0.sorted() }
-            #expect(!times.isEmpty)
-            let late = times.count { $0 > limit }
-            #expect(late <= max(3, times.count / 50), "\(late) of \(times.count), up to \(times.last ?? .zero)")
+        private func isLocal(_ network: some NetworkingComponent) async throws -> Bool {
+            let events = EventRecorder()
+            _ = try await network.observed(by: events).send(.lawful)
+            return events.events.contains { if case RateLimitEvent.localShare = $0 { true } else { false } }
         }
-    }
 
-    private func isLocal(_ network: some NetworkingComponent) async throws -> Bool {
-        let events = EventRecorder()
-        _ = try await network.observed(by: events).send(.lawful)
-        return events.events.contains { if case RateLimitEvent.localShare = $0 { true } else { false } }
-    }
-
-    /// No request fails, or waits longer than the time limit of the store.
-    @Test(arguments: Outage.allCases) func limitIsLocalDuringAnOutage(outage: Outage) async throws {
-        try await outage.run { client, during in
-            let store = ValkeyRateLimit(in: client, namespace: "test")
-            let sharing = RateLimiter.Sharing(in: store, as: "vendor", localShare: 1)
-            let limiter = RateLimiter(1_000, per: .seconds(1), burst: 10, sharing: sharing)
-            let network = MockTransport { _ in .ok() }.rateLimited(by: limiter)
-            try await eventually("the store decides") { try await !isLocal(network) }
-            let (times, end) = (Times(), ContinuousClock.now + Outage.duration)
-            try await during {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for _ in 0..<4 {
-                        group.addTask {
-                            while ContinuousClock.now < end {
-                                try await times.measure { _ = try await network.send(.lawful) }
+        /// No request fails, or waits longer than the time limit of the store.
+        @Test(arguments: Outage.allCases) func limitIsLocalDuringAnOutage(outage: Outage) async throws {
+            try await outage.run { client, during in
+                let store = ValkeyRateLimit(in: client, namespace: "test")
+                let sharing = RateLimiter.Sharing(in: store, as: "vendor", localShare: 1)
+                let limiter = RateLimiter(1_000, per: .seconds(1), burst: 10, sharing: sharing)
+                let network = MockTransport { _ in .ok() }.rateLimited(by: limiter)
+                try await eventually("the store decides") { try await !isLocal(network) }
+                let (times, end) = (Times(), ContinuousClock.now + Outage.duration)
+                try await during {
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for _ in 0..<4 {
+                            group.addTask {
+                                while ContinuousClock.now < end {
+                                    try await times.measure { _ = try await network.send(.lawful) }
+                                }
                             }
                         }
+                        try await group.waitForAll()
                     }
-                    try await group.waitForAll()
+                    #expect(try await isLocal(network))
                 }
-                #expect(try await isLocal(network))
+                // The rate lets 4 callers wait for 4 milliseconds.
+                times.check(atMost: sharing.timeout + .milliseconds(20))
+                try await eventually("the store decides again") { try await !isLocal(network) }
             }
-            // The rate lets 4 callers wait for 4 milliseconds.
-            times.check(atMost: sharing.timeout + .milliseconds(20))
-            try await eventually("the store decides again") { try await !isLocal(network) }
         }
-    }
 
-    /// A session that has expired is not refreshed without its lock, and one that has not is used.
-    @Test(arguments: Outage.allCases) func noSessionIsRefreshedDuringAnOutage(outage: Outage) async throws {
-        let tokens = RotatingTokens()
-        try await outage.run { client, during in
-            let storage = ValkeySessionStorage(client, namespace: "shop", keys: [.first])
-            try await eventually("the session is stored") { (try? await storage.save(tokens.session())) != nil }
-            func machine(_ session: Session) async -> AnyNetworkingComponent {
-                tokens.stack(
-                    await TokenStore(
-                        session,
-                        sharing: storage,
-                        delegate: tokens.delegate(),
-                        timeout: .seconds(5),
-                        onStorageFailure: { _ in }
+        /// A session that has expired is not refreshed without its lock, and one that has not is used.
+        @Test(arguments: Outage.allCases) func noSessionIsRefreshedDuringAnOutage(outage: Outage) async throws {
+            let tokens = RotatingTokens()
+            try await outage.run { client, during in
+                let storage = ValkeySessionStorage(client, namespace: "shop", keys: [.first])
+                try await eventually("the session is stored") { (try? await storage.save(tokens.session())) != nil }
+                func machine(_ session: Session) async -> AnyNetworkingComponent {
+                    tokens.stack(
+                        await TokenStore(
+                            session,
+                            sharing: storage,
+                            delegate: tokens.delegate(),
+                            timeout: .seconds(5),
+                            onStorageFailure: { _ in }
+                        )
                     )
-                )
-            }
-            let expired = await machine(tokens.session())
-            let valid = await machine(tokens.session(expiring: .now.addingTimeInterval(3_600)))
-            let (failed, used, end) = (Times(), Times(), ContinuousClock.now + Outage.duration)
-            try await during {
-                while ContinuousClock.now < end {
-                    await failed.measure {
-                        let error = await #expect(throws: NetworkingError.self) { try await expired.me() }
-                        #expect(error?.kind == .storage)
-                    }
-                    let status = try await used.measure { try await valid.me().status }
-                    #expect(status == .ok)
                 }
-                #expect(tokens.refreshes == 0)
+                let expired = await machine(tokens.session())
+                let valid = await machine(tokens.session(expiring: .now.addingTimeInterval(3_600)))
+                let (failed, used, end) = (Times(), Times(), ContinuousClock.now + Outage.duration)
+                try await during {
+                    while ContinuousClock.now < end {
+                        await failed.measure {
+                            let error = await #expect(throws: NetworkingError.self) { try await expired.me() }
+                            #expect(error?.kind == .storage)
+                        }
+                        let status = try await used.measure { try await valid.me().status }
+                        #expect(status == .ok)
+                    }
+                    #expect(tokens.refreshes == 0)
+                }
+                // The time limit of the client, or that of the storage for the lock and for the session.
+                failed.check(atMost: .milliseconds(100))
+                used.check(atMost: .milliseconds(20))
+                try await eventually("the session is refreshed") { (try? await expired.me())?.status == .ok }
+                #expect(tokens.refreshes == 1)
+                #expect(!tokens.isRevoked)
             }
-            // The time limit of the client, or that of the storage for the lock and for the session.
-            failed.check(atMost: .milliseconds(100))
-            used.check(atMost: .milliseconds(20))
-            try await eventually("the session is refreshed") { (try? await expired.me())?.status == .ok }
-            #expect(tokens.refreshes == 1)
-            #expect(!tokens.isRevoked)
         }
     }
 }

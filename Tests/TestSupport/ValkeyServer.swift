@@ -172,11 +172,11 @@ package final class ValkeyServer: Sendable {
         }
     }
 
+    // SOCK_STREAM, which is an integer on Apple platforms and a structure on Linux.
+    private static let stream: Int32 = 1
     #if os(Linux)
-    private static let stream = Int32(SOCK_STREAM.rawValue)
     private static let sendFlags = Int32(MSG_NOSIGNAL)
     #else
-    private static let stream = SOCK_STREAM
     private static let sendFlags: Int32 = 0
     #endif
 }

@@ -27,7 +27,7 @@ extension ValkeyCacheStore {
             entryCostLimit: entryCostLimit,
             countLimit: countLimit,
             lifetime: .seconds(86_400),
-            timeout: .seconds(60)
+            timeout: .seconds(200)
         )
     }
 

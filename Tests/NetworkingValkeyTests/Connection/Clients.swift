@@ -5,7 +5,7 @@ import TestSupport
 
 extension ValkeyConfiguration {
     /// Settings with a time limit that a busy machine does not reach.
-    static let patient = ValkeyConfiguration(timeout: .seconds(60), connectTimeout: .seconds(60), backoff: .immediate)
+    static let patient = ValkeyConfiguration(timeout: .seconds(200), connectTimeout: .seconds(200), backoff: .immediate)
 
     /// Settings with another time limit.
     static func timeout(_ timeout: Duration) -> ValkeyConfiguration {
