@@ -138,7 +138,9 @@ extension Servers {
                         }
                         for _ in 0..<15 { #expect(try await group.next() == .queueFull) }
                         server.resume()
-                        for _ in 0..<10 { #expect(try await group.next() == .some(nil)) }
+                        // The first command may still have counted, because those of a read leave together.
+                        let rest = try await group.reduce(into: []) { $0.append($1) }
+                        #expect(rest.count { $0 == nil } >= 9 && rest.count == 10)
                     }
                     // Each reply has made room.
                     for _ in 0..<25 { _ = try await client.get("key") }
@@ -146,33 +148,21 @@ extension Servers {
             }
         }
 
-        /// Prints how many scripts a second one process evaluates, with 200 callers at a time.
-        @Test func throughputIsPrinted() async throws {
-            let limit = ValkeyScript("return {redis.call('INCR', KEYS[1]), tonumber(ARGV[1])}")
-            let (callers, calls) = (200, 50)
+        @Test func scriptsOfManyCallersRunOnceEach() async throws {
+            let increment = ValkeyScript("return {redis.call('INCR', KEYS[1]), tonumber(ARGV[1])}")
             try await withValkeyServer { server in
                 try await withClient(server.address) { client async throws in
-                    _ = try await client.evaluate(limit, keys: ["key"], arguments: [[49]])
-                    let time = try await ContinuousClock()
-                        .measure {
-                            try await withThrowingTaskGroup { group in
-                                for _ in 0..<callers {
-                                    group.addTask {
-                                        for _ in 0..<calls {
-                                            _ = try await client.evaluate(limit, keys: ["key"], arguments: [[49]])
-                                        }
-                                    }
+                    try await withThrowingTaskGroup { group in
+                        for _ in 0..<200 {
+                            group.addTask {
+                                for _ in 0..<20 {
+                                    _ = try await client.evaluate(increment, keys: ["key"], arguments: [[49]])
                                 }
-                                try await group.waitForAll()
                             }
                         }
-                    let alone = try await ContinuousClock()
-                        .measure {
-                            for _ in 0..<200 { _ = try await client.evaluate(limit, keys: ["key"], arguments: [[49]]) }
-                        }
-                    let rate = Double(callers * calls) / (time / .seconds(1))
-                    print("\(Int(rate)) scripts a second, one alone takes \(alone / 200)")
-                    #expect(try server.command("GET", "key") == "$5\r\n10201\r\n")
+                        try await group.waitForAll()
+                    }
+                    #expect(try server.command("GET", "key") == "$4\r\n4000\r\n")
                 }
             }
         }
