@@ -161,6 +161,8 @@ struct SQLiteRateLimitTests {
                         in: SQLiteRateLimit(file: file),
                         as: "vendor",
                         localShare: 0.5,
+                        // No permit is left to be given back after the test.
+                        lead: .zero,
                         timeout: .seconds(5)
                     )
                     return MockTransport { _ in .ok() }
