@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// Processes that share their state through a server.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)), .requires(.valkey))
+    @Suite(.timeLimit(.minutes(5)), .requires(.valkey))
     struct MachineTests {
         /// Starts a process, whose output has a name of its own.
         private func machine(_ arguments: String..., server: ValkeyServer, name: String) throws -> ChildProcess {
