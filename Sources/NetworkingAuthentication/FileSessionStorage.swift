@@ -201,8 +201,8 @@ public enum SessionStorageError: Error, LocalizedError, ErrorWithUserText, Custo
             UserText(
                 key: "session.unusable",
                 description: "The sign-in could not be read or saved.",
-                reason: "The saved sign-in is protected, or there is not enough free space.",
-                suggestion: "Check the free space on this device and try again."
+                reason: "The place where sign-ins are saved is protected, full or cannot be reached.",
+                suggestion: "Check the free space and the connection and try again."
             )
         }
     }
