@@ -92,6 +92,8 @@ struct DeduplicatedKeyTests {
         let network = AnyNetworkingComponent(
             transport.authenticated(with: tokens)
                 .throttled(by: limiter).deduplicated(sharing: inFlight).server(authority: "api.example.com")
+                // The refresh has no time limit that a busy machine exceeds.
+                .environment(\.clock, .manual(ManualClock()))
         )
         place.withLock { $0 = network }
         #expect(try await network.data(HTTPRequestData(path: "me")).status == .ok)

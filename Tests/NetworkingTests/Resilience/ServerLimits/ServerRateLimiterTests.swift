@@ -24,7 +24,7 @@ struct ServerRateLimiterTests {
         .ok(headerFields: [.rateLimit: field] + further)
     }
 
-    /// A transport whose first response closes the limit for a time, and whose later responses report nothing.
+    /// A transport that closes the limit for a time with its first response, and reports nothing in later ones.
     private func closing(for seconds: Int) -> MockTransport {
         let responses = Locked([limited("\"d\";r=0;t=\(seconds)")])
         return MockTransport { _ in responses.withLock { $0.popLast() } ?? .ok() }
