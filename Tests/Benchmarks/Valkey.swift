@@ -33,7 +33,7 @@ enum Valkey {
     }
 
     private static func measure(_ client: ValkeyClient) async throws -> [Row] {
-        let store = ValkeyRateLimit(in: client, namespace: "benchmarks")
+        let store = ValkeyRateLimit(client, namespace: "benchmarks")
         let demand = RateLimitDemand(
             key: "vendor",
             permits: 1,

@@ -11,7 +11,7 @@ extension Loopback {
     /// Processes that share their state through a server.
     @Suite(.timeLimit(.minutes(5)), .requires(.valkey))
     struct MachineTests {
-        /// Starts a process, whose output has a name of its own.
+        /// Starts a process that writes its output to a file with the given name.
         private func machine(_ arguments: String..., server: ValkeyServer, name: String) throws -> ChildProcess {
             try ChildProcess("Machine", ["\(server.port)"] + arguments, output: server.folder.appending(path: name))
         }
@@ -58,6 +58,34 @@ extension Loopback {
                 #expect(moments.count < Int(1.02 * expected) + 10, "\(moments.count) of \(expected)")
                 print("\(moments.count) of \(expected) requests in processes that sent", machines.map(\.lines.count))
                 #expect(machines.allSatisfy { $0.lines.count > 5 })
+            }
+        }
+
+        // MARK: A cache
+
+        /// The number of responses; the long run is `CACHE_ENTRIES=10000 swift test --enable-all-traits --filter
+        /// MachineTests`.
+        private static let entries = ProcessInfo.processInfo.environment["CACHE_ENTRIES"].flatMap { Int($0) } ?? 300
+
+        /// Three processes read what another one has fetched, until one of them writes.
+        @Test func oneProcessFetchesForAll() async throws {
+            try await withValkeyServer { server in
+                func fetched(_ user: String, _ name: String) async throws -> String? {
+                    let process = try machine("read", "\(Self.entries)", user, server: server, name: name)
+                    defer { process.end() }
+                    #expect(await process.status() == 0)
+                    return process.lines.first
+                }
+                #expect(try await fetched("emily", "first") == "fetched \(Self.entries)")
+                try await withThrowingTaskGroup(of: String?.self) { group in
+                    for number in 0..<3 { group.addTask { try await fetched("emily", "\(number)") } }
+                    for try await line in group { #expect(line == "fetched 0") }
+                }
+                #expect(try await fetched("joe", "joe") == "fetched \(Self.entries)")
+                let writer = try machine("write", "emily", server: server, name: "writer")
+                defer { writer.end() }
+                #expect(await writer.status() == 0)
+                #expect(try await fetched("emily", "last") == "fetched 1")
             }
         }
 

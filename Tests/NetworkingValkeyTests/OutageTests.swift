@@ -109,7 +109,7 @@ extension Servers {
         /// No request fails, or waits longer than the time limit of the store.
         @Test(arguments: Outage.allCases) func limitIsLocalDuringAnOutage(outage: Outage) async throws {
             try await outage.run { client, during in
-                let store = ValkeyRateLimit(in: client, namespace: "test")
+                let store = ValkeyRateLimit(client, namespace: "test")
                 let sharing = RateLimiter.Sharing(in: store, as: "vendor", localShare: 1)
                 let limiter = RateLimiter(1_000, per: .seconds(1), burst: 10, sharing: sharing)
                 let network = MockTransport { _ in .ok() }.rateLimited(by: limiter)
@@ -131,6 +131,32 @@ extension Servers {
                 // The rate lets 4 callers wait for 4 milliseconds.
                 times.check(atMost: sharing.timeout + .milliseconds(20))
                 try await eventually("the store decides again") { try await !isLocal(network) }
+            }
+        }
+
+        /// Each request goes to its origin, after the time limits of the commands at most.
+        @Test(arguments: Outage.allCases) func cacheIsAMissDuringAnOutage(outage: Outage) async throws {
+            let origin = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=600"]) }
+            try await outage.run { client, during in
+                let store = ValkeyCacheStore(client, namespace: "test", key: .ofCache)
+                let network = origin.cached(in: ResponseCache(in: store))
+                func isStored() async throws -> Bool {
+                    try await network.data(.lawful.with { $0.target = "/stored" }).isCached
+                }
+                try await eventually("responses are stored") { try await isStored() }
+                let (times, end) = (Times(), ContinuousClock.now + Outage.duration)
+                var number = 0
+                try await during {
+                    while ContinuousClock.now < end {
+                        number += 1
+                        let request = HTTPRequestData.lawful.with { $0.target = "/\(number)" }
+                        let response = try await times.measure { try await network.data(request) }
+                        #expect(response.status == .ok && !response.isCached)
+                    }
+                }
+                // A request that is stored sends five commands.
+                times.check(atMost: .milliseconds(5 * 50 + 20))
+                try await eventually("responses are stored again") { try await isStored() }
             }
         }
 

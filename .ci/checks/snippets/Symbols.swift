@@ -333,7 +333,7 @@ let countingSink = CollectingSink()
 // State that several machines share
 
 let valkey = ValkeyClient(.host("127.0.0.1"))
-let store: any RateLimitStore = ValkeyRateLimit(in: valkey, namespace: "shop")
+let store: any RateLimitStore = ValkeyRateLimit(valkey, namespace: "shop")
 let demand = RateLimitDemand(key: "payments", permits: 1, interval: .milliseconds(10), burst: 10, lead: .zero)
 let stored: RateLimitState? = nil
 let now = Duration.zero

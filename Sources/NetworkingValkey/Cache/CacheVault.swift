@@ -13,15 +13,14 @@ struct CacheVault: Sendable {
     /// The number of parts of a cache, each of which has a slot in a cluster, and an index.
     static let partCount = 256
 
-    private let namespace: String
+    private let namespace: KeyNamespace
     private let sealing: SymmetricKey
     private let naming: SymmetricKey
     /// The key for the digests of credentials, which all processes with the same key have without asking the server.
     let digestKey: CacheDigestKey?
 
     init(namespace: String, _ key: SymmetricKey) {
-        // Another closing brace would end the part that selects the slot.
-        self.namespace = String(namespace.map { "{}".contains($0) ? "_" : $0 })
+        self.namespace = KeyNamespace(namespace)
         func derived(_ purpose: String) -> SymmetricKey {
             HKDF<SHA256>
                 .deriveKey(inputKeyMaterial: key, info: Array("swift-networking \(purpose)".utf8), outputByteCount: 32)
@@ -63,7 +62,7 @@ struct CacheVault: Sendable {
     }
 
     func part(_ number: UInt8) -> String {
-        "{\(namespace):\([number].hexadecimal)}:"
+        namespace.key([number].hexadecimal, "")
     }
 
     func entries(of name: String, in part: String) -> String {

@@ -16,6 +16,9 @@ public import NetworkingCore
 /// response in the background. Entries are encrypted (AES-GCM) with the key; the server sees the namespace, digests
 /// of the URLs and of the principals, and the sizes of the entries.
 ///
+/// Responses to requests with credentials are shared if the credentials name their user, as a `Session` with a `userID`
+/// does. Others, such as `BearerCredentials`, have a random principal in each process.
+///
 /// **If the server cannot be used**, nothing is found and nothing is stored, `cached` reports a `CacheEvent`, and the
 /// request is sent to its origin. Each command takes at most the time limit. A ``ValkeyClient`` sends a server that
 /// does not answer only one command at a time. A removal that has failed is repeated before this machine reads the URL
@@ -57,6 +60,7 @@ public struct ValkeyCacheStore: CacheStore {
     ///     100 bytes for each of them.
     ///   - lifetime: The time after which the server removes entries that were not stored again; seven days by default.
     ///   - timeout: The time limit of each command; 50 milliseconds by default.
+    /// - Precondition: `namespace` is not empty and contains no brace.
     public init(
         _ commands: any ValkeyCommands,
         namespace: String,

@@ -6,7 +6,7 @@ public import NetworkingResilience
 /// Stores the state of rate limits in Valkey or Redis, so that the machines of a service share them.
 ///
 /// ```swift
-/// let store = ValkeyRateLimit(in: valkey, namespace: "shop")
+/// let store = ValkeyRateLimit(valkey, namespace: "shop")
 /// let sharing = RateLimiter.Sharing(in: store, as: "payments", localShare: 1 / 20)   // 20 machines
 /// let limiter = RateLimiter(100, per: .seconds(1), burst: 10, sharing: sharing)
 /// ```
@@ -16,20 +16,16 @@ public import NetworkingResilience
 /// group of the limit, and the server removes it when the limit is as if it had never been used.
 public struct ValkeyRateLimit: RateLimitStore {
     private let commands: any ValkeyCommands
-    private let namespace: String
+    private let namespace: KeyNamespace
 
     /// Creates a store.
     ///
     /// - Parameters:
     ///   - commands: The client of the server.
-    ///   - namespace: The beginning of the keys, which separates them from those of other services.
+    ///   - namespace: The start of all keys, which separates services that use one server.
     /// - Precondition: `namespace` is not empty and contains no brace.
-    public init(in commands: any ValkeyCommands, namespace: String) {
-        precondition(
-            !namespace.isEmpty && !namespace.contains { "{}".contains($0) },
-            "namespace must not be empty and must not contain { or } (is \(namespace))"
-        )
-        (self.commands, self.namespace) = (commands, namespace)
+    public init(_ commands: any ValkeyCommands, namespace: String) {
+        (self.commands, self.namespace) = (commands, KeyNamespace(namespace))
     }
 
     /// Takes permits of a limit, after it has given back permits that were not used.
@@ -53,7 +49,7 @@ public struct ValkeyRateLimit: RateLimitStore {
     /// Returns the key of a limit.
     func key(of demand: RateLimitDemand) -> String {
         let digest = SHA256.hash(data: Array(demand.key.utf8)).prefix(16)
-        return "{\(namespace):\(digest.hexadecimal)}:rate"
+        return namespace.key(digest.hexadecimal, "rate")
     }
 
     /// Returns the argument of the script: seven numbers of eight bytes, which the server reads faster than digits.

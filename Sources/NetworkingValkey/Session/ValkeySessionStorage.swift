@@ -32,7 +32,7 @@ import NetworkingCore
 public struct ValkeySessionStorage: SharedSessionStorage {
     private let server: Server
     private let seal: SessionSeal
-    private let namespace: String
+    private let namespace: KeyNamespace
     private let lifetime: Duration
 
     /// Creates a storage.
@@ -46,6 +46,7 @@ public struct ValkeySessionStorage: SharedSessionStorage {
     ///   - timeout: The time limit for each command; 500 milliseconds by default. A refresh can wait longer than a
     ///     request, and requests with a token that has not expired do not wait. The client may have a shorter limit of
     ///     its own, as a ``ValkeyClient`` has.
+    /// - Precondition: `namespace` is not empty and contains no brace.
     public init(
         _ commands: any ValkeyCommands,
         namespace: String,
@@ -55,8 +56,7 @@ public struct ValkeySessionStorage: SharedSessionStorage {
     ) {
         server = Server(commands: commands, timeout: timeout)
         seal = SessionSeal(keys: keys)
-        // Another closing brace would end the part that selects the slot.
-        self.namespace = String(namespace.map { "{}".contains($0) ? "_" : $0 })
+        self.namespace = KeyNamespace(namespace)
         self.lifetime = max(.milliseconds(1), lifetime)
     }
 
@@ -157,7 +157,7 @@ public struct ValkeySessionStorage: SharedSessionStorage {
     /// Returns a key; both keys of a user are in one slot of a cluster.
     private func key(_ part: Part, of userID: String) -> String {
         let digest = SHA256.hash(data: Array(userID.utf8)).prefix(16).hexadecimal
-        return "{\(namespace):\(digest)}:\(part)"
+        return namespace.key(digest, part.rawValue)
     }
 
     private func value(of userID: String) async throws -> [UInt8]? {

@@ -9,7 +9,7 @@ enum LimitedRequests {
     /// Sends requests until the process ends, and prints the moment of each that reaches the vendor, in seconds.
     static func send(_ valkey: ValkeyClient) async throws {
         let sharing = RateLimiter.Sharing(
-            in: ValkeyRateLimit(in: valkey, namespace: "shop"),
+            in: ValkeyRateLimit(valkey, namespace: "shop"),
             as: "vendor",
             localShare: 1 / 4,
             timeout: .seconds(10)

@@ -6,14 +6,14 @@ import NetworkingValkey
 
 /// A machine of a service that shares its state through a server, for tests that run several and kill some of them.
 ///
-/// Arguments: the port of the server, and `limit`, `session COUNT` or `hang`; see ``LimitedRequests`` and
-/// ``SharedSession``. It also ends with its standard input.
+/// Arguments: the port of the server, and `limit`, `session COUNT`, `hang`, `read COUNT USER` or `write USER`; see
+/// ``LimitedRequests``, ``SharedSession`` and ``CachedResponses``. It also ends with its standard input.
 @main
 enum Machine {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count > 2, let port = Int(arguments[1]) else {
-            fatalError("usage: Machine <port> limit|session <requests>|hang")
+            fatalError("usage: Machine <port> limit|session <requests>|hang|read <pages> <user>|write <user>")
         }
         endWithParent()
         // A busy machine may take seconds for a connection.
@@ -23,6 +23,8 @@ enum Machine {
         )
         switch arguments[2] {
         case "limit": try await LimitedRequests.send(valkey)
+        case "read": try await CachedResponses.read(Int(arguments[3]) ?? 0, as: arguments[4], valkey)
+        case "write": try await CachedResponses.write(as: arguments[3], valkey)
         case "session": try await SharedSession.send(Int(arguments[3]) ?? 0, valkey)
         default: try await SharedSession.send(1, valkey, hangs: true)
         }

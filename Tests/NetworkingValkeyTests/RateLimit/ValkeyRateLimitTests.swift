@@ -42,7 +42,7 @@ extension Servers {
         }
 
         @Test func keyHasAHashTagAndADigest() {
-            let store = ValkeyRateLimit(in: FixedCommands(result: .null), namespace: "shop")
+            let store = ValkeyRateLimit(FixedCommands(result: .null), namespace: "shop")
             let key = store.key(of: demand(1))
             #expect(key.hasPrefix("{shop:") && key.hasSuffix("}:rate"))
             #expect(key.count == "{shop:}:rate".count + 32)
@@ -53,13 +53,13 @@ extension Servers {
             ValkeyValue.null, [], [1], ["x", 1], [1, 2, 3], .error("ERR"), .bytes([]), [.null, .null], .double(1),
         ])
         func otherRepliesAreErrors(result: ValkeyValue) async {
-            let store = ValkeyRateLimit(in: FixedCommands(result: result), namespace: "shop")
+            let store = ValkeyRateLimit(FixedCommands(result: result), namespace: "shop")
             await #expect(throws: ValkeyError.self) { try await store.take(demand(1)) }
         }
 
         @Test(.requires(.valkey)) func serverGrantsTheBurstAndRemovesTheKey() async throws {
             try await withServer { server, client in
-                let store = ValkeyRateLimit(in: client, namespace: "shop")
+                let store = ValkeyRateLimit(client, namespace: "shop")
                 let start = ContinuousClock.now
                 #expect(try await store.take(demand(7)) == RateLimitGrant(permits: 7, wait: .zero))
                 let second = try await store.take(demand(1_000))
@@ -124,7 +124,7 @@ extension Servers {
         )
         func damagedValueIsLimited(numbers: [Double]) async throws {
             try await withServer { _, client in
-                let store = ValkeyRateLimit(in: client, namespace: "shop")
+                let store = ValkeyRateLimit(client, namespace: "shop")
                 let value = numbers.flatMap { number in
                     withUnsafeBytes(of: number.bitPattern.littleEndian) { Array($0) }
                 }

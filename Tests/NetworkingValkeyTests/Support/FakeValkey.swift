@@ -4,7 +4,9 @@ import NetworkingCore
 import NetworkingValkey
 import Synchronization
 
-/// A server in memory, whose time is that of a test's clock, and whose scripts are closures.
+/// A server in memory.
+///
+/// Its time is that of a test's clock, and its scripts are closures.
 final class FakeValkey: ValkeyCommands {
     /// The keys that have not expired.
     struct Keys: Sendable {

@@ -21,7 +21,7 @@ struct Machine: Sendable {
     init(vendor: URL, socket: String, secret: SymmetricKey) async throws {
         // A refresh may take longer than a decision about a request, which has its own limit of 50 milliseconds.
         valkey = ValkeyClient(.unixSocket(socket), configuration: ValkeyConfiguration(timeout: .seconds(1)))
-        let limits = ValkeyRateLimit(in: valkey, namespace: "shop")
+        let limits = ValkeyRateLimit(valkey, namespace: "shop")
         // While the server cannot be used, each of the three machines uses its share of the limit.
         let sharing = RateLimiter.Sharing(in: limits, as: "vendor", localShare: 1 / 3)
         let key = SessionSealingKey(id: "2026-11", secret)
