@@ -64,7 +64,7 @@ struct ErrorTextTests {
             ),
             (
                 SessionStorageError.unusable(reason: "secret.mp4 is a directory."),
-                "The sign-in could not be read or saved.", "Check the free space on this device and try again."
+                "The sign-in could not be read or saved.", "Check the free space and the connection and try again."
             ),
             (
                 OutboxStoreError.fileDamaged(movedTo: nil),
