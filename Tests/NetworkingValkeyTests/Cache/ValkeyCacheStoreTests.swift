@@ -110,11 +110,11 @@ extension Servers {
                     let store = ValkeyCacheStore.patient(client)
                     try await store.store(.sample(), for: .named("a"))
                     let keys = [SymmetricKey.ofCache, SymmetricKey(data: Array(repeating: 2, count: 32))]
-                    for (key, namespace) in zip(keys, ["sho}p", "shop"]) {
+                    for (key, namespace) in zip(keys, ["shop2", "shop"]) {
                         let other = ValkeyCacheStore(client, namespace: namespace, key: key, timeout: .seconds(60))
                         #expect(try await other.texts("a").isEmpty)
                         let digestKeys = (await store.digestKey(), await other.digestKey())
-                        #expect((digestKeys.0 == digestKeys.1) == (namespace == "sho}p"))
+                        #expect((digestKeys.0 == digestKeys.1) == (namespace == "shop2"))
                     }
                     #expect(try await store.texts("a") == ["text"])
                 }

@@ -144,13 +144,6 @@ extension Servers {
             }
         }
 
-        @Test func namespaceDoesNotEndThePartThatSelectsTheSlot() async throws {
-            try await onClock {
-                try await storage("a}b{c").save(session)
-                #expect(sessionKey?.hasPrefix("{a_b_c:") == true)
-            }
-        }
-
         // MARK: The lock
 
         @Test func lockHasOneHolderAndTheSlotOfItsSession() async throws {
