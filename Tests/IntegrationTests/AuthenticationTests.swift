@@ -14,7 +14,7 @@ import NetworkingAsyncHTTPClient
 
 extension Loopback {
     /// `authenticated` over real sockets, with a server that accepts each refresh token once.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct AuthenticationTests {
         private struct Tokens: Codable {
             var accessToken: String

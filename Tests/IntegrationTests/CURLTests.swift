@@ -12,7 +12,7 @@ extension Loopback {
     /// The exported cURL command, run by a shell and a real curl.
     @Suite(
         .requires(.curl),
-        .timeLimit(.minutes(5))
+        .timeLimit(.minutes(20))
     )
     struct CURLTests {
         private static func bodies(_ folder: URL) throws -> [RequestBody?] {

@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// A circuit breaker in front of a server that is another process.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct CircuitBreakerTests {
         private let clock = ManualClock()
         private let transport = AsyncHTTPClientTransport(maximumConnectionsPerHost: 1_000)

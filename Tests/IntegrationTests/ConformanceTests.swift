@@ -17,7 +17,7 @@ import NetworkingAsyncHTTPClient
 
 extension Loopback {
     /// The conformance suite, run over the transports of the package.
-    @Suite(.serialized, .timeLimit(.minutes(5)))
+    @Suite(.serialized, .timeLimit(.minutes(20)))
     struct ConformanceTests {
         #if canImport(FoundationNetworking)
         /// The checks that URLSession on Linux fails, with the reason.

@@ -22,7 +22,7 @@ extension Loopback {
     ///
     /// libcurl takes any bytes on a kept connection for a response (L37), and over
     /// AsyncHTTPClient, bytes that arrive after the next request was written look like its response.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct ConnectionReuseTests {
         /// A response, followed by a second one that no request asked for.
         private static let twoResponses = TestResponse.raw(

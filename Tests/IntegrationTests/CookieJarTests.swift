@@ -16,7 +16,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// `cookies(in:)` over real transports.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct CookieJarTests {
         enum Client: String, CaseIterable, Sendable {
             #if URLSession

@@ -12,7 +12,7 @@ extension Loopback {
     /// Which cookies of its storage the URLSession transport sends and stores on Linux.
     ///
     /// The unit tests in `CookieTests` cover the rules themselves.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct CookieTests {
         private let configuration = URLSessionConfiguration.ephemeral
 

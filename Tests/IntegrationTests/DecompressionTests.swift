@@ -12,7 +12,7 @@ extension Loopback {
     /// Compressed response bodies over URLSession: decoding, progress and limits.
     ///
     /// On Linux the library does not request a content coding, so the configuration does.
-    @Suite(.tags(.memory), .timeLimit(.minutes(5)))
+    @Suite(.tags(.memory), .timeLimit(.minutes(20)))
     struct DecompressionTests {
         private let transport: URLSessionTransport = {
             let configuration = URLSessionConfiguration.ephemeral

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// Servers in processes of their own, of which one dies or hangs.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct EndpointProcessTests {
         private let request = HTTPRequestData(scheme: "http", path: "who")
 

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// `server(endpoints:)` over sockets.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct EndpointTests {
         @Test func threeServersOfWhichOneDies() async throws {
             try await withTestServer { first in

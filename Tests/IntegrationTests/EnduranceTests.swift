@@ -13,7 +13,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// Many requests over URLSession: concurrent, in sequence, and cancelled at random moments.
-    @Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(20)))
     struct EnduranceTests {
         /// On Linux, URLSession crashes when it follows a redirect of a request that has waited for a connection (L9).
         @Test func followsRedirectsOfManyConcurrentRequests() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// Request bodies, parsed by independent implementations in Python.
-    @Suite(.tags(.memory), .serialized, .timeLimit(.minutes(5)))
+    @Suite(.tags(.memory), .serialized, .timeLimit(.minutes(20)))
     struct ForeignParserTests {
         private struct Part: Codable, Equatable {
             var name: String

@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// Malformed and slow responses over URLSession, in addition to the conformance suite of every transport.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct HostileServerTests {
         @Test func keepsEachSetCookieFieldSeparate() async throws {
             try await withTestServer { server in

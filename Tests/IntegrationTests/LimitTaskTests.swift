@@ -15,7 +15,7 @@ import NetworkingAsyncHTTPClient
 
 extension Loopback {
     /// The tasks in which the transports of the package make exchanges with time limits.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct LimitTaskTests {
         /// Notes for each start and head of an exchange whether they happen in the task of the caller.
         private struct TaskObserver: NetworkEventObserver {

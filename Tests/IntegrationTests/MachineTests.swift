@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// Processes that share their state through a server.
-    @Suite(.timeLimit(.minutes(5)), .requires(.valkey))
+    @Suite(.timeLimit(.minutes(20)), .requires(.valkey))
     struct MachineTests {
         /// Starts a process that writes its output to a file with the given name.
         private func machine(_ arguments: String..., server: ValkeyServer, name: String) throws -> ChildProcess {

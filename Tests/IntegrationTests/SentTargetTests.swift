@@ -12,7 +12,7 @@ import Testing
 
 extension Loopback {
     /// The server and the path that transports send, compared with those of the request.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct SentTargetTests {
         enum Client: String, CaseIterable, Sendable {
             case urlSession, asyncHTTPClient

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// A session lock that another process holds.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct SessionLockTests {
         /// A program that takes the lock, prints a number, and holds the lock until it is killed.
         private func holder(of path: String) -> String {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A process with a `ServiceGroup` that the system stops while a request is in flight.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoppedServiceTests {
     @Test func callInFlightCompletesAfterSIGTERM() async throws {
         let gate = Gate()

@@ -10,7 +10,7 @@ import Testing
 
 extension Loopback {
     /// Event streams that occupy the connections to their server.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct StreamConnectionsTests {
         enum Transport: CaseIterable {
             case urlSession, asyncHTTPClient

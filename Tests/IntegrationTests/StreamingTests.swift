@@ -14,7 +14,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// Response bodies that are read while they arrive, over real sockets.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct StreamingTests {
         private let transport = URLSessionTransport(configuration: .ephemeral)
 

@@ -11,7 +11,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// The example of a real server from the testing guide.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct TestServerGuide {
         @Test func sendsRequestsToARealServer() async throws {
             try await withTestServer { server in

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// `traced` over real sockets: the header fields that a server receives.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct TracedTests {
         @Test func everyExchangeIsASpanOfOneTrace() async throws {
             try await withTestServer { server in

@@ -11,7 +11,7 @@ extension Loopback {
     /// The known problems of URLSession on Linux, by their number in `Documentation/Transports.md`.
     ///
     /// Other suites cover the behaviour of all platforms.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct URLSessionOnLinuxTests {
         // MARK: Problems that the library works around
 

@@ -9,7 +9,7 @@ import Testing
 extension Loopback {
     /// The URLSession transport on real sockets, with the shared session and with its own, in addition to the
     /// conformance suite of every transport.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct URLSessionTransportTests {
         enum Kind: String, CaseIterable, CustomTestStringConvertible {
             case sharedSession

@@ -18,7 +18,7 @@ import NetworkingAsyncHTTPClient
 extension Loopback {
     /// Uploads of every kind of request body over real sockets: delivery, progress, retries, cancellation and temporary
     /// files.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct UploadTests {
         private let network = URLSessionTransport(configuration: .ephemeral)
 

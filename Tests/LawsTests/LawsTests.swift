@@ -3,7 +3,7 @@ import NetworkingTesting
 import Testing
 
 /// Every modifier of the package keeps the laws, alone and in a pair with every other modifier.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LawsTests {
     @Test(arguments: LawfulModifier.all)
     func modifierKeepsTheLaws(modifier: LawfulModifier) async throws {

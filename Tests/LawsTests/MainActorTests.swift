@@ -6,7 +6,7 @@ import Testing
 
 /// Calls from an actor run on that actor, because a hop to another executor and back costs more than the rest of a
 /// stack.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MainActorTests {
     @MainActor
     @Test(arguments: LawfulModifier.onTheCallersActor)

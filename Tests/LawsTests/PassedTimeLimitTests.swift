@@ -6,7 +6,7 @@ import Testing
 /// A `deadline` outside of each modifier of the package, over a transport that enforces time limits.
 ///
 /// The waits of the modifiers themselves are tested in `ExchangeLimitTests` and `AuthenticatedLimitTests`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct PassedTimeLimitTests {
     /// The modifiers that a `deadline` outside of them runs in a task of their own.
     ///

@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct InjectedNetworkTests {
     /// Created before a client is provided.
     private static let network: any NetworkingComponent = InjectedNetwork().server(authority: "api.example.com")

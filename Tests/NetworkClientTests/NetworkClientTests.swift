@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct NetworkClientTests {
     @Test func missingClientIsExplainedInTheError() async throws {
         let error = await #expect(throws: NetworkingError.self) { try await AddressAPI().address("203.0.113.7") }

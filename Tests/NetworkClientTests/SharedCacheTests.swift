@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A cache that an app shares between its clients.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SharedCacheTests {
     private let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/users")
     private let cache = ResponseCache()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkingInspector
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CallShelfTests {
     private let inspector = NetworkInspector(keeping: 3)
     private let clock = ManualClock()

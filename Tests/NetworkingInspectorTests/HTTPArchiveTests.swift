@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingInspector
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct HTTPArchiveTests {
     private func archive(_ json: String) throws -> HTTPArchive {
         try HTTPArchive(Data(json.utf8))

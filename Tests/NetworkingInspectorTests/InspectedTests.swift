@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingInspector
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct InspectedTests {
     private let inspector = NetworkInspector()
     private let clock = ManualClock()

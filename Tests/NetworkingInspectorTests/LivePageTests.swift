@@ -9,7 +9,7 @@ import Networking
 @testable import NetworkingInspector
 
 /// The handler of the live page, without a socket.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct LivePageTests {
     private let inspector = NetworkInspector(title: "Shop")
     private let clock = ManualClock()

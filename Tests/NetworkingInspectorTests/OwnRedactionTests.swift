@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingInspector
 
 /// An app's own redaction rules, errors of archives, and connection timings.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct OwnRedactionTests {
     private let redaction = Redaction.standard.addingBodyFields("card")
 

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Signing in with another device (RFC 8628).
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DeviceCodeTests: ProviderSuite {
     let stack = ProviderStack()
 

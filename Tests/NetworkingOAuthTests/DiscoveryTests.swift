@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The metadata of providers (RFC 8414).
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DiscoveryTests {
     private static let metadata = """
         {"issuer": "https://login.example.com/tenant", "authorization_endpoint": "https://login.example.com/authorize",

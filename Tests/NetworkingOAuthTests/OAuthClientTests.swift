@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Signing in, being signed in, and signing out.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct OAuthClientTests: ProviderSuite {
     let stack = ProviderStack()
 

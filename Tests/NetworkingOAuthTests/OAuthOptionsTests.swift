@@ -7,7 +7,7 @@ import NetworkingTesting
 import Testing
 
 /// Options of a client and of a server.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct OAuthOptionsTests {
     private let provider = ScriptedProvider()
     private let clock = ManualClock()

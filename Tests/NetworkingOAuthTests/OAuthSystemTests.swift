@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Predefined systems and user agents.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct OAuthSystemTests {
     private let redirectURI = URL(string: "shop://callback")!
 

@@ -5,7 +5,7 @@ import NetworkingOAuth
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ProofKeyTests {
     /// RFC 7636 appendix B.
     private static let octets: [UInt8] = [

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Clients in several processes that share the session of one user in a file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SharedSessionTests {
     @Test func usesTheSessionThatAnotherProcessRefreshed() async throws {
         let provider = ScriptedProvider()

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Requests to the endpoints of a provider, and their responses.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TokenEndpointTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The renewal of access tokens that expire or are refused.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TokenRenewalTests: ProviderSuite {
     let stack = ProviderStack()
 

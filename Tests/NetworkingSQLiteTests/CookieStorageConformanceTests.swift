@@ -33,7 +33,7 @@ enum CookieStorageKind: CaseIterable {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct CookieStorageConformanceTests {
     private let emily = Principal(id: "emily")
 

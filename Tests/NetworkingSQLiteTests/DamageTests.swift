@@ -11,7 +11,7 @@ import Testing
 @testable import NetworkingSQLite
 
 /// Damaged files of the cache, older files and full disks; ``DatabaseFileTests`` tests the files of all stores.
-@Suite(.tags(.memory), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .stoppedClock, .timeLimit(.minutes(20)))
 struct DamageTests {
     private static let names = (0..<30).map { "\($0)" }
 

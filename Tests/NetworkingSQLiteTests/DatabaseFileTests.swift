@@ -13,7 +13,7 @@ import Testing
 ///
 /// One after the other, because each cache has fifteen open files: Foundation's `Process` reads beyond its buffer in a
 /// process with more than 1,300.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct DatabaseFileTests {
     /// Creates a file with some rows, which no store has open.
     private func fill(_ file: URL, _ kind: DatabaseStoreKind, _ numbers: Range<Int> = 0..<10) async throws {

@@ -10,7 +10,7 @@ import Networking
 @testable import NetworkingSQLite
 
 /// The key for digests of credentials belongs to the file.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct DigestKeyTests {
     private let apiKey = HTTPField.Name("X-API-Key")!
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingSQLite
 
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct EntryHeadTests {
     @Test func rejectsInvalidHeads() {
         let part = CachedEntry.Part(range: 0..<4, length: 9)

@@ -10,7 +10,7 @@ import Networking
 @testable import NetworkingSQLite
 
 /// `cached` and an outbox over an SQLite file that another process has locked, and credentials in such a file.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct LockedCacheFileTests {
     /// The time that a store waits for another process; no test waits that long.
     private let patience = Duration.seconds(250)

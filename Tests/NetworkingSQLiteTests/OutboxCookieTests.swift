@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// An outbox over a stack with cookies, on each kind of store on disk.
-@Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(20)))
 struct OutboxCookieTests {
     private func order(_ number: Int, authority: String = "localhost") -> HTTPRequestData {
         HTTPRequestData(

@@ -11,7 +11,7 @@ import Testing
 import NetworkingSQLite
 #endif
 
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct OutboxStoreConformanceTests {
     private let order = HTTPRequestData.order
 

@@ -13,7 +13,7 @@ import Networking
 /// Removals by one process that uses the file, and fetches in progress in another.
 ///
 /// Two stores represent the two processes: they share nothing but the file.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct SQLiteCacheStoreChangesTests {
     private let url = HTTPRequestData.lawful.absoluteString ?? ""
 
@@ -288,7 +288,7 @@ struct SQLiteCacheStoreChangesTests {
     }
 
     /// Each attempt to empty the log would wait for the reader as long as a write waits for another process.
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(20)))
     func writesDoNotWaitForALongReader() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")

@@ -13,7 +13,7 @@ import Glibc
 #endif
 
 /// The threads on which the store reads and writes.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct SQLiteCacheStoreIsolationTests {
     @Test func readsAHitOffTheCallersActor() async throws {
         try await withTemporaryDirectory { directory in

@@ -10,7 +10,7 @@ import Testing
 
 @testable import NetworkingSQLite
 
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct SQLiteCacheStoreTests {
     @Test func readsStoredEntriesInANewStore() async throws {
         try await withTemporaryDirectory { directory in

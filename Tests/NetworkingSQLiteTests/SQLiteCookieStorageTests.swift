@@ -12,7 +12,7 @@ import Testing
 /// The rows of the principals.
 ///
 /// ``CookieStorageConformanceTests`` and ``DatabaseFileTests`` test everything else.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SQLiteCookieStorageTests {
     private func cookie(_ name: String) -> Cookie {
         Cookie(name: name, value: "1", domain: "a.example", expires: .now.addingTimeInterval(60), created: .now)

@@ -12,7 +12,7 @@ import Testing
 /// Damaged rows and files.
 ///
 /// ``OutboxStoreConformanceTests`` and ``DatabaseFileTests`` test everything else.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SQLiteOutboxStoreTests {
     private func order(_ text: String = "tea") -> HTTPRequestData {
         HTTPRequestData(method: .post, scheme: "http", authority: "localhost", path: "/orders", body: .json([text]))

@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetworkingSQLite
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SQLiteRateLimitTests {
     /// A date under the test's control.
     private final class Dates: Sendable {

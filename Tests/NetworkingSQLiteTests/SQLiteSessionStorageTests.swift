@@ -11,7 +11,7 @@ import Testing
 /// The sessions of the users, and stores of several processes that share them.
 ///
 /// ``DatabaseFileTests`` tests damage and full disks. `SharedSessionStorageTests` tests the file of the lock.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SQLiteSessionStorageTests {
     private func session(_ user: String?, _ number: Int = 0, expiring date: Date? = nil) -> Session {
         Session(

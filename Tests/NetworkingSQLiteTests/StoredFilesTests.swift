@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Files in `Tests/Stored`, which an earlier version of the library wrote.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoredFilesTests {
     private let folder = Repository.root.appending(path: "Tests/Stored")
 

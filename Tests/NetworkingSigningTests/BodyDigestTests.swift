@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct BodyDigestTests {
     private struct Mistake: Error {}
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DigestTests {
     private let host = "cameras.example"
     private let signer = DigestSigner(user: "emily", password: "secret-1")

@@ -7,7 +7,7 @@ import NetworkingSigning
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HMACSignerTests {
     private let transport = MockTransport { _ in .ok() }
     private let key = SymmetricKey(data: Data("Jefe".utf8))

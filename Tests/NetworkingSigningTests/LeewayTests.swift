@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 /// The accepted difference between clocks, and the time before expiry at which credentials are renewed.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LeewayTests {
     // MARK: Message signatures
 

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SignedTests {
     private let transport = MockTransport { _ in .ok() }
     private let signer = NumberingSigner()

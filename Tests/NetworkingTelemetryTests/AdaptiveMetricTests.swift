@@ -10,7 +10,7 @@ import Testing
 import Tracing
 
 /// The metrics of the parts that adapt to servers, and of refused requests.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AdaptiveMetricTests {
     private static let adaptive: Set<TelemetryMetric> = [
         .rejections, .circuitChanges, .concurrencyLimit, .serverLimits, .endpointChanges, .hedges, .wonHedges,

@@ -10,7 +10,7 @@ import Testing
 import Tracing
 
 /// Counters for events of caches and token stores.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CountedEventTests {
     private let metrics = TestMetrics()
 

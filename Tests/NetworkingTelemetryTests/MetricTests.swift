@@ -11,7 +11,7 @@ import Tracing
 
 import Networking
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct MetricTests {
     private let metrics = TestMetrics()
     private let clock = ManualClock()

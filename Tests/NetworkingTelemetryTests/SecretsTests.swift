@@ -13,7 +13,7 @@ import Tracing
 import Networking
 
 /// Sends secrets in every part of a request and response through a whole stack, with all logging and recording enabled.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SecretsTests {
     private let tracer = W3CTracer()
     private let metrics = TestMetrics()

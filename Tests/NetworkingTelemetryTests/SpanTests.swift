@@ -11,7 +11,7 @@ import Networking
 @testable import NetworkingObservability
 @testable import NetworkingTelemetry
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SpanTests {
     private static let valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

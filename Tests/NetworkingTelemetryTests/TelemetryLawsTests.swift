@@ -5,7 +5,7 @@ import NetworkingTelemetry
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct TelemetryLawsTests {
     @Test func telemetryKeepsTheLaws() async throws {
         let wrap: @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent = { upstream in

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Connections that break before the server sends anything.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ConnectionEffectTests {
     /// Connects and returns whether the server resets the connection.
     ///

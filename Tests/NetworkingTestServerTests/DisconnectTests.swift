@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Disconnects at each stage of an exchange and in each way.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DisconnectTests {
     private static let upload = "POST /upload HTTP/1.1\r\nContent-Length: 10\r\n\r\n"
     private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 10\r\n\r\n"

@@ -3,7 +3,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct GateTests {
     @Test func openingResumesEveryWaiter() async throws {
         let gate = Gate()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Informational responses, the 100 response to an expectation, and trailers.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct InformationalTests {
     private static let expectingHead = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
     private static let continueResponse = "HTTP/1.1 100 Continue\r\n\r\n"

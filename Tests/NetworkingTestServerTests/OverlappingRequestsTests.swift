@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Overlapping requests when a response controls how its request is received.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct OverlappingRequestsTests {
     private static let expectingHead = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
     private static let continueResponse = "HTTP/1.1 100 Continue\r\n\r\n"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Throttled responses and throttled reading, on a clock that does not wait.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct PaceTests {
     /// Returns the bytes of a response as text, and the durations that the server slept.
     private func play(

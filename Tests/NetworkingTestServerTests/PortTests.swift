@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Fixed ports, and servers that restart on their port.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct PortTests {
     @Test func errorNamesThePortInUse() async throws {
         try await withTestServer { server in

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Responses in bytes that the test chooses.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RawResponseTests {
     private func play(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
         var response = TestResponse.raw()

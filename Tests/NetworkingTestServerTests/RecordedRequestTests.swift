@@ -5,7 +5,7 @@ import NetworkingTestServer
 import Testing
 import TestSupport
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RecordedRequestTests {
     @Test func recordsTheRequestAsSent() async throws {
         let request = """

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The properties of a recorded request, and its checks.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RequestChecksTests {
     private struct User: Decodable, Equatable {
         var id: Int

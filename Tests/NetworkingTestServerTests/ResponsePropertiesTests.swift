@@ -5,7 +5,7 @@ import Testing
 @testable import NetworkingTestServer
 
 /// The properties of responses and of a server's errors.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ResponsePropertiesTests {
     @Test func responseExposesItsPacing() {
         let plain = TestResponse.text("page")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Overlapping stops and restarts of one server.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RestartTests {
     /// Runs a server with a handler that waits for a gate.
     ///

@@ -6,7 +6,7 @@ import Testing
 import TestSupport
 
 /// Responses that start before the body of their request has arrived.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RouteAtHeadTests {
     private static let chunkedHead = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 

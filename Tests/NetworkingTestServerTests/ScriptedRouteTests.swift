@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Routes with a limited number of uses, and the routes, queue and dispatcher around them.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ScriptedRouteTests {
     /// Sends requests in turn and returns the bodies of the responses.
     private func bodies(of server: TestServer, to paths: String...) async throws -> [String] {

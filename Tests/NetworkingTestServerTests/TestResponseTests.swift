@@ -5,7 +5,7 @@ import NetworkingTestServer
 import Testing
 import TestSupport
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TestResponseTests {
     static let responses: [(TestResponse, String)] = [
         (.ok, "200 OK\r\nContent-Length: 0\r\n\r\n"),

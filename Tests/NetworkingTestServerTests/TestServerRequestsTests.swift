@@ -4,7 +4,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TestServerRequestsTests {
     @Test func waitsUntilRequestsHaveArrived() async throws {
         try await withTestServer { server in

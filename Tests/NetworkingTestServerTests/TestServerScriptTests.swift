@@ -4,7 +4,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TestServerScriptTests {
     @Test(
         arguments: [

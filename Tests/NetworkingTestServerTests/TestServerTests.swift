@@ -4,7 +4,7 @@ import NetworkingTestServer
 import Testing
 import TestSupport
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TestServerTests {
     @Test func acceptsConnectionsOnceStarted() async throws {
         let server = try await TestServer.start()

@@ -7,7 +7,7 @@ import Testing
 /// Checks of the requests that arrived.
 ///
 /// Each check must fail when it should.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct VerificationTests {
     /// Returns the description of a failed check.
     ///

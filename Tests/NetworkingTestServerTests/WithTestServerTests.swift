@@ -3,7 +3,7 @@ import NetworkingTestServer
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct WithTestServerTests {
     @Test func stopsWhenTheBodyReturns() async throws {
         let server = try await withTestServer { $0 }

@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingTesting
 
 /// Modifiers that break exactly one law each.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CheckLawsTests {
     @Test func acceptsAModifierThatKeepsTheLaws() async throws {
         try await checkLaws(of: Passing())

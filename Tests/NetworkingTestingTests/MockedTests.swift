@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct MockedTests {
     private struct Failure: Error {}
 
@@ -202,7 +202,7 @@ extension HTTPRequestData {
 }
 
 /// The function that verifies the mocks at its end.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct WithMockTransportTests {
     private struct Failure: Error {}
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Helpers that only this package's own suites use.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct OwnSuitesTests {
     private struct Broken: Error {}
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Labels, IDs and random values that a test can predict.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct PredictabilityTests {
     @Test func numbersRequestsFromOneInAScope() async throws {
         try await withIncrementingIDs {

@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RequestRecorderTests {
     private struct Failure: Error {}
 

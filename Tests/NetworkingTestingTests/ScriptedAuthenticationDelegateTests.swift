@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ScriptedAuthenticationDelegateTests {
     private struct Refused: Error {}
 

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// The `localizedDescription` of a test's error contains all of its details.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct TestErrorTextTests {
     @Test func missingCassetteErrorHasItsReason() async throws {
         try await withTemporaryDirectory { directory in

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Helpers shared by the test targets.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct TestSupportTests {
     // MARK: Waiting
 

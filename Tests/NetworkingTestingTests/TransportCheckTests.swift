@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The checks run against transports with one defect each.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TransportCheckTests {
     enum Defect: String, CaseIterable {
         case dropsBodies, dropsFields, changesMethods, returnsEmptyResponses, appendsBytes, renamesErrors, dropsSinks

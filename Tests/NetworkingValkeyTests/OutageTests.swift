@@ -75,7 +75,7 @@ enum Outage: String, CaseIterable, Sendable {
 
 extension Servers {
     /// Requests whose limit or session is in a server that fails.
-    @Suite(.tags(.concurrency), .serialized, .requires(.valkey), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .serialized, .requires(.valkey), .timeLimit(.minutes(20)))
     struct OutageTests {
         /// The times of calls.
         private final class Times: Sendable {

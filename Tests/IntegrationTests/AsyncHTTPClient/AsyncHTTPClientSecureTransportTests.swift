@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// TLS exchanges that only AsyncHTTPClient supports: concurrent request and response bodies, and invalid responses.
-    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
     struct AsyncHTTPClientSecureTransportTests {
         /// The response arrives while the body is being sent, and each side waits for the other.
         @Test(arguments: ["h2", "http/1.1"])
@@ -86,7 +86,7 @@ extension Loopback {
         }
 
         /// The server responds after the head, stops reading and keeps the stream open.
-        @Test(.timeLimit(.minutes(5)), arguments: ["h2", "http/1.1"])
+        @Test(.timeLimit(.minutes(20)), arguments: ["h2", "http/1.1"])
         func refusedUploadEndsAndIsReleased(version: String) async throws {
             final class Token: Sendable {
                 let isReleased = Gate()

@@ -13,7 +13,7 @@ import Testing
 
 extension Loopback {
     /// Behaviour specific to AsyncHTTPClient, in addition to the conformance suite of every transport.
-    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
     struct AsyncHTTPClientTransportTests {
         private let transport = AsyncHTTPClientTransport()
 
@@ -251,7 +251,7 @@ extension Loopback {
         ///
         /// The response arrives, and the body is released.
         @Test(
-            .timeLimit(.minutes(5)),
+            .timeLimit(.minutes(20)),
             arguments: [33 << 10, 256 << 10, 4 << 20],
             [TestResponse.RawStep.close, .stall, .reset]
         )

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// Bodies in content and transfer codings over AsyncHTTPClient: decoded and checked, or refused.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct ContentCodingTests {
         private let transport = AsyncHTTPClientTransport()
 

@@ -11,7 +11,7 @@ import TestSupport
 
 extension Loopback {
     /// Exchanges on event loops that an app provides.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct EventLoopTests {
         /// Counts the ticks of event loops.
         private final class Work: NIOEventLoopMetricsDelegate {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The limit of silence of AsyncHTTPClient, with the watch of the core that `timeout` uses too.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ExchangeProgressTests {
     private let clock = ManualClock()
     private let journal = Journal()

@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// Heads that NIO's decoder reads differently from other clients.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct HeadRepairTests {
         /// Heads as they arrive and as the decoder receives them.
         private static let texts: [(String, String)] =

@@ -10,7 +10,7 @@ import Testing
 
 extension Loopback {
     /// The oldest version of TLS that a transport accepts.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct MinimumTLSTests {
         /// Trusts the tests' authority in a configuration that sets no other value of TLS.
         private func trusting(_ configuration: HTTPClient.Configuration) throws -> HTTPClient.Configuration {

@@ -11,7 +11,7 @@ import Testing
 
 extension Loopback {
     /// An app changes its transport by changing one line.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct OneLineSwitchTests {
         private enum Tenant: NetworkEnvironmentKey {
             static let defaultValue = ""

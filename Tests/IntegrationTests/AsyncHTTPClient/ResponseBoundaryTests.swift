@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The guards of a connection around NIO's decoder, tested without a socket.
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct ResponseBoundaryTests {
     /// A response on the wire to a request with a method.
     struct WireResponse: Sendable, CustomTestStringConvertible {

@@ -12,7 +12,7 @@ extension Loopback {
     /// Servers that send surplus bytes after a response.
     ///
     /// None of them may reach the next request of the connection.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct ResponsePoisoningTests {
         private static let poison = "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: "
 

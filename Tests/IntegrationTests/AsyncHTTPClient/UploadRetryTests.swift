@@ -10,7 +10,7 @@ import Testing
 
 extension Loopback {
     /// Uploads that are repeated while the first attempt still reads its body.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct UploadRetryTests {
         /// The readers of a body, in the order in which they start and end.
         private final class Readers: Sendable {

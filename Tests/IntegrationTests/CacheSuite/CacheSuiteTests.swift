@@ -23,7 +23,7 @@ import NetworkingValkey
 #endif
 
 /// The public cache tests, with an origin in process and over sockets, on a clock that the tests control.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CacheSuiteTests {
     /// An origin in process.
     ///
@@ -99,7 +99,7 @@ struct CacheSuiteTests {
 
 #if TestServer && URLSession
 extension Loopback {
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct CacheSuiteTests {
         private static func overSockets(
             _ name: String,

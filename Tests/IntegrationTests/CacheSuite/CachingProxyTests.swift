@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// The caching proxy for the client of the public cache tests.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct CachingProxyTests {
         private let client = URLSessionTransport(configuration: .ephemeral)
 

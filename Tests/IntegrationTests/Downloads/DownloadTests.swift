@@ -10,7 +10,7 @@ import Testing
 
 extension Loopback {
     /// Downloads over real sockets, from servers that lose connections or send wrong metadata.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct DownloadTests {
         private static let served = ServedFile(byteCount: 3_000_000)
         /// A shorter file, so that a test notices leftover bytes of the longer one.

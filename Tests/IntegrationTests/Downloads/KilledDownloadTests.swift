@@ -13,7 +13,7 @@ import Crypto
 
 extension Loopback {
     /// Downloads in separate processes: killed at random moments, with a full disk, and with their memory measured.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct KilledDownloadTests {
         // MARK: Kills
 

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Archives as other programs read them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ArchiveTests {
     // MARK: The schema
 

@@ -6,7 +6,7 @@ import Testing
 
 extension Loopback {
     /// The error that an app can show when the port of its live page is in use.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct LivePageErrorTests {
         @Test func errorNamesThePortInUse() async throws {
             try await NetworkInspector()

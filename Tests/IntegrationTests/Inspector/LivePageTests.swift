@@ -12,7 +12,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// The live page over real sockets, in a real browser.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct LivePageTests {
         private let inspector = NetworkInspector(title: "Live")
 

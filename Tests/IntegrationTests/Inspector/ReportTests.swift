@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// The report in a real browser.
-    @Suite(.requires(.browser), .timeLimit(.minutes(5)))
+    @Suite(.requires(.browser), .timeLimit(.minutes(20)))
     struct ReportTests {
         // MARK: The browser itself
 

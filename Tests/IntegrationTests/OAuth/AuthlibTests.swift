@@ -12,7 +12,7 @@ extension Loopback {
     @Suite(
         .requires(.authlib),
         .authlib,
-        .timeLimit(.minutes(5))
+        .timeLimit(.minutes(20))
     )
     struct AuthlibTests {
         private let url: URL

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// The page for a redirect of another sign-in, and the agent that opens the system's browser.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct LoopbackTextsTests {
         private static func client() -> OAuthClient {
             let server = OAuthServer(

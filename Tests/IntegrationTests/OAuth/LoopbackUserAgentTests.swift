@@ -9,7 +9,7 @@ import Testing
 
 extension Loopback {
     /// The receiver of OAuth redirects over real sockets.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct LoopbackUserAgentTests {
         @Test func redirectCompletesTheSignIn() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1", "token_type": "Bearer"]) }

@@ -12,7 +12,7 @@ extension Loopback {
     @Suite(
         .requires(.oidcProvider),
         .oidcProviderMock,
-        .timeLimit(.minutes(5))
+        .timeLimit(.minutes(20))
     )
     struct ProviderTests {
         private let url: URL

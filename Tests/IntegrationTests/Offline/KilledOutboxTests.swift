@@ -11,7 +11,7 @@ import NetworkingSQLite
 #endif
 
 /// Processes that fill and empty an outbox and are killed at any moment.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct KilledOutboxTests {
     enum StoreKind: String, CaseIterable {
         case file

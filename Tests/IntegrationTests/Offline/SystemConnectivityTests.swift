@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SystemConnectivityTests {
     @Test func reportsAStatusAndStopsWithItsLastReference() async {
         // In a process of its own, because other tests open netlink sockets too.

@@ -8,7 +8,7 @@ import Testing
 ///
 /// Each test ends a process. The tests run one at a time, because waiting for a process needs the executor, which
 /// thousands of other tests keep busy.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct TestKitPreconditionTests {
     @Test func simulations() async {
         let workers = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -7,7 +7,7 @@ import Testing
 ///
 /// Each test ends a process. The tests run one at a time, because waiting for a process needs the executor, which
 /// thousands of other tests keep busy.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct TestServerPreconditionTests {
     @Test func connectionsAreCountedFromOne() async {
         await #expect(processExitsWith: .failure) {

@@ -4,7 +4,7 @@ import NetworkingAsyncHTTPClient
 import Testing
 
 /// Invalid settings of transports stop the program at the line that sets them.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct TransportPreconditionTests {
     @Test func maximumConnectionsPerHostMustBePositive() async {
         let results = [

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Processes of one machine that share a rate limit through a file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RateLimitProcessTests {
     @Test func killedProcessesLeaveTheRateToTheOthers() async throws {
         try await withTemporaryDirectory { directory in

@@ -12,7 +12,7 @@ extension Loopback {
     @Suite(
         .requires(.httpbin),
         .httpBin,
-        .timeLimit(.minutes(5))
+        .timeLimit(.minutes(20))
     )
     struct DigestHTTPBinTests {
         private let recorder = RequestRecorder()

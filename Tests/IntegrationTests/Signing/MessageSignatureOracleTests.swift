@@ -9,7 +9,7 @@ import Testing
 
 /// Message signatures verified against an independent implementation, in both directions.
 @Suite(
-    .timeLimit(.minutes(5)),
+    .timeLimit(.minutes(20)),
     .requires(.messageSignatures)
 )
 struct MessageSignatureOracleTests {

@@ -14,7 +14,7 @@ import Testing
 
 extension Loopback {
     /// The clients of users and of hosts with pins or identities, and AsyncHTTPClient's configuration under a trust.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct ClientPoolTests {
         static let pins = HostPins(
             "*.example.com",

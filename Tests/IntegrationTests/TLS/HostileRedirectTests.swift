@@ -13,7 +13,7 @@ extension Loopback {
     /// Two servers that try to obtain the cookies and the credentials of another host, over TLS with pins.
     ///
     /// The names are resolved to 127.0.0.1, because neither that address nor `localhost` has a domain for cookies.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct HostileRedirectTests {
         static let versions = TestServer.TLS.ApplicationProtocol.allCases
         static let shop = "www.shop.example"

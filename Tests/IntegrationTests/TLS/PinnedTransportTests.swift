@@ -12,7 +12,7 @@ import Testing
 
 extension Loopback {
     /// ``ServerTrust`` over AsyncHTTPClient, with real handshakes.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct PinnedTransportTests {
         static let versions = TestServer.TLS.ApplicationProtocol.allCases
         static let unknownPin: CertificatePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -12,7 +12,7 @@ import Testing
 
 extension Loopback {
     /// The scripted server with TLS, over HTTP/2 and HTTP/1.1.
-    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
     struct SecureTestServerTests {
         @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
         func servesRoutesOverTheNegotiatedProtocol(version: TestServer.TLS.ApplicationProtocol) async throws {

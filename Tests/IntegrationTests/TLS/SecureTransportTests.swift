@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// Every transport over TLS, in HTTP/2 and HTTP/1.1.
-    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
     struct SecureTransportTests {
         static let versions = ["h2", "http/1.1"]
 
@@ -64,7 +64,7 @@ extension Loopback {
         /// The server sends the response head after the request head.
         ///
         /// It ends the response after the request body.
-        @Test(.timeLimit(.minutes(5)), arguments: SecureClient.allCases, versions)
+        @Test(.timeLimit(.minutes(20)), arguments: SecureClient.allCases, versions)
         func responseThatBeginsBeforeTheRequestEndsIsReadToItsEnd(client: SecureClient, version: String) async throws {
             try await client.run(speaking: [version]) { network, _ in
                 let body = RequestBody.data(Data(count: 1_000_000))

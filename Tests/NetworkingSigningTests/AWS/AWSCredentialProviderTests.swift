@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AWSCredentialProviderTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_440_938_160))
 

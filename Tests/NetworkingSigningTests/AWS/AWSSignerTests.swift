@@ -8,7 +8,7 @@ import Testing
 import Networking
 @testable import NetworkingSigning
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AWSSignerTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_440_938_160))
     private let credentials = AWSCredentials(

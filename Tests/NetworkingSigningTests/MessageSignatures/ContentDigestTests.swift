@@ -6,7 +6,7 @@ import NetworkingSigning
 import Testing
 import TestSupport
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ContentDigestTests {
     private static let hello = Data("{\"hello\": \"world\"}\n".utf8)
     private static let sha256 = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"

@@ -6,7 +6,7 @@ import NetworkingSigning
 import Testing
 
 /// The line that each component adds to the signature base (RFC 9421 section 2).
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MessageComponentTests {
     /// Returns the line of a component, read from a signature that equals its signature base.
     private func line(_ component: MessageComponent, of request: HTTPRequestData) async throws -> String {

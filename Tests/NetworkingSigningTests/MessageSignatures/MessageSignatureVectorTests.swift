@@ -7,7 +7,7 @@ import NetworkingSigning
 import Testing
 
 /// The examples of RFC 9421.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MessageSignatureVectorTests {
     private static let date = MessageComponent.field(.date)
     private static let contentLength = MessageComponent.field(.contentLength)

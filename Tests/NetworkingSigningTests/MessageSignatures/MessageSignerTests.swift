@@ -8,7 +8,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MessageSignerTests {
     private let key = SymmetricKey(data: Data("not to be seen by anybody at all".utf8))
 

@@ -8,7 +8,7 @@ import NetworkingTesting
 import Testing
 
 /// Requests and responses that must not be trusted.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MessageVerifierTests {
     private let verifier = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method, .path, .contentDigest])
     private let signer = MessageSigner(Vectors.secret, keyID: "app-1", lifetime: .seconds(60), namesAlgorithm: true)

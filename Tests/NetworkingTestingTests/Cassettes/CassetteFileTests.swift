@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The cassette file, and errors for damaged or missing files.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteFileTests {
     // MARK: Format
 

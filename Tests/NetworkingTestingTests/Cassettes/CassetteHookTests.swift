@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The hooks of a cassette, and the laws of modifiers.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteHookTests {
     @Test func afterCaptureChangesTheRecordingAndNotTheResponse() async throws {
         let options = Cassette.Options.with { options in

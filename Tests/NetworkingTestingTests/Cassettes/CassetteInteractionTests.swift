@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// The properties of an interaction that a hook can read and set.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CassetteInteractionTests {
     @Test func hookReplacesTheResponse() async throws {
         let options = Cassette.Options.with { options in

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Matching of requests, and the errors for requests without a match.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteMatcherTests {
     /// Returns the difference between a request and a recorded one as the error reports it, or `nil` if they match.
     private func difference(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Files, errors and descriptions contain no secret, and redacted requests still match.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteSecretsTests {
     private static let secret = "s3cr3t"
 

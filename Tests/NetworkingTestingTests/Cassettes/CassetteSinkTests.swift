@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Bodies that go to sinks when they are recorded and when they are replayed.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteSinkTests {
     /// A transport that delivers a body in chunks.
     private struct Chunks: NetworkingTransport {

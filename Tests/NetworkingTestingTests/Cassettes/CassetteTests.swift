@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Recording and replay in each mode.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteTests {
     // MARK: Round trips
 

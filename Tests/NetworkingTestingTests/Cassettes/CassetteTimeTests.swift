@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The age of interactions, the duration of replays, and cancelled callers.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CassetteTimeTests {
     /// Records the warnings of a logger.
     private final class Warnings: Sendable {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The effect of each fault on a request, alone and under modifiers that handle it.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct FaultInjectedTests {
     private struct Broken: Error {}
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The selection of faults and requests, and the report for a failed test.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct FaultInjectorTests {
     private static let faults: [Fault] = [
         .error(.connectionLost, rate: 0.05),

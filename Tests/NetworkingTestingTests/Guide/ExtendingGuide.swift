@@ -351,7 +351,7 @@ final class SmallStore: CacheStore {
     }
 }
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ExtendingGuide {
     @Test func keepsTheLaws() async throws {
         try await checkLaws(of: LanguageSet(language: "nl"))

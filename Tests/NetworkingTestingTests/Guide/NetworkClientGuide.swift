@@ -36,7 +36,7 @@ struct User: Codable, Equatable {
     let name: String
 }
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct NetworkClientGuide {
     @Test func showsTheUser() async throws {
         let transport = MockTransport()

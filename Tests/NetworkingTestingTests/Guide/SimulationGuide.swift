@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SimulationGuide {
     @Test func limitsKeepTheGoodputInAnOverload() async throws {
         // 8 workers with 100 ms each: at most 80 requests per second.

@@ -32,7 +32,7 @@ struct Item: Codable, Sendable, Equatable {
     let name: String
 }
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TestingGuide {
     @Test func getsAnItem() async throws {
         let transport = MockTransport()

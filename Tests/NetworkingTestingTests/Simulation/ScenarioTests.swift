@@ -4,7 +4,7 @@ import Testing
 @testable import Scenarios
 
 /// The scenarios of `Documentation/Simulation.md`, with fewer calls.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ScenarioTests {
     @Test(arguments: Scenario.all, [1, 2] as [UInt64])
     func figuresConfirmTheConclusion(of scenario: Scenario, seed: UInt64) async throws {

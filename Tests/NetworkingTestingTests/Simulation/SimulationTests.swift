@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingTesting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SimulationTests {
     private let server = SimulatedServer(workers: 10, serviceTime: .constant(.milliseconds(10)))
 

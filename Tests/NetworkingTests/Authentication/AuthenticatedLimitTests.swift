@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A time limit outside of `authenticated`, over a transport that enforces it.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AuthenticatedLimitTests {
     private let clock = ManualClock()
     private let journal = Journal()

@@ -6,7 +6,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AuthenticatedTests {
     private let server = TokenServer()
     private let transport: MockTransport

@@ -11,7 +11,7 @@ import Testing
 /// Token servers with truncated responses, outages or overload.
 ///
 /// None of these failures signs the user out.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AuthenticationFailureTests {
     private struct Renewing: AuthenticationDelegate {
         func refresh(

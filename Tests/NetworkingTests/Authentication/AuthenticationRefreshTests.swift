@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingAuthentication
 
 /// Refreshes that take long, are frequent, or share limiters with the requests that wait for them.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AuthenticationRefreshTests {
     private let server = TokenServer()
     private let transport: MockTransport

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Credentials do not return on a hop that another server has chosen.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CredentialsAfterRedirectTests {
     /// A transport that redirects along a list of URLs, one after the other.
     private func transport(redirectingTo locations: [String]) -> MockTransport {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkingAuthentication
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct JobQueueTests {
     private let queue = JobQueue()
     private let journal = Journal()

@@ -8,7 +8,7 @@ import Testing
 /// Login responses with values that no server should send.
 ///
 /// Each decodes to a usable session or fails with an error.
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct MalformedSessionTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000))
 

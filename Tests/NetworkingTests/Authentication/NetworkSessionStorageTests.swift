@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A storage of sessions behind a network that an app has written, with the default of the protocol.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct NetworkSessionStorageTests {
     /// Sessions in memory, with one lock that has a lease.
     private final class NetworkSessions: SharedSessionStorage {

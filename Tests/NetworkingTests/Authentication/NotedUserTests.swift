@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The user that a request notes when its work begins, for parts of the library and of other packages.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct NotedUserTests {
     private final class Store: Sendable {}
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Refreshes without a response, delegates that outlive their refresh, and delegates that implement nothing.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RefreshFailureTests {
     private let server = TokenServer()
     private let transport: MockTransport

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The time limit of a token store for refreshes.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RefreshTimeoutTests {
     private let clock = ManualClock()
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Work that began for Alice is sent for Alice or not at all, wherever it waits and however it is sent again.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RightUserTests {
     @Test(arguments: Work.all, SignInChange.allCases)
     func workIsSentForTheUserForWhomItBegan(work: Work, change: SignInChange) async throws {

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// Sessions decoded from login responses and from storage.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SessionCodingTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000))
     /// A token with an `exp` one hour after the start of the clock.

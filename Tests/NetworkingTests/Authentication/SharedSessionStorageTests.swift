@@ -9,7 +9,7 @@ import Testing
 /// Stores of several processes that share the files of their sessions.
 ///
 /// Each store has its own storage object, so its lock excludes the other stores as in another process.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SharedSessionStorageTests {
     private let server = TokenServer()
     private let transport: MockTransport

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCaching
 
 /// Details of ages, conditions and removals, and hostile header fields.
-@Suite(.stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.stoppedClock, .timeLimit(.minutes(20)))
 struct CacheDetailTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCaching
 
 /// Credentials in URLs, as a store receives them.
-@Suite(.stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.stoppedClock, .timeLimit(.minutes(20)))
 struct CacheSealTests {
     /// A store that records the text of everything that it receives.
     private final class Recording: CacheStore {

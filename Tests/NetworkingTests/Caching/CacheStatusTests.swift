@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// The cache status of a response reports how the cache handled its request.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CacheStatusTests {
     private let clock = ManualClock()
 

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// Connection-specific fields are not stored (RFC 9111, section 3.1).
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CachedConnectionFieldTests {
     private let clock = ManualClock()
 

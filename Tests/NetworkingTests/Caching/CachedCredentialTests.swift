@@ -10,7 +10,7 @@ import Testing
 /// No user gets a response that was fetched with another user's credentials.
 ///
 /// The cache stores no credential.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct CachedCredentialTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

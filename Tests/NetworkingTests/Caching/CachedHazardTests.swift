@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCaching
 
 /// Situations in which a careless cache would return the wrong response.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct CachedHazardTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

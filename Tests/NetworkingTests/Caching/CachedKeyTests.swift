@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A stored response is used only for requests that every part further in would send in the same way.
-@Suite(.stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.stoppedClock, .timeLimit(.minutes(20)))
 struct CachedKeyTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingCaching
 
 /// Revalidation that continues in the background after the caller has received its response.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CachedRevalidationTests {
     private let clock = ManualClock()
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Bodies that pass through the cache to a sink.
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct CachedSinkTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore(entryCostLimit: 1_000)

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct CachedTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCaching
 
 /// Stores that take long or never return.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SlowCacheStoreTests {
     enum Method { case key, number, read, write }
 

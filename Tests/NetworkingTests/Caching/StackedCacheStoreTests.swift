@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingCaching
 
-@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .stoppedClock, .timeLimit(.minutes(20)))
 struct StackedCacheStoreTests {
     /// A store that counts its reads and can block them.
     private final class Slow: CacheStore {

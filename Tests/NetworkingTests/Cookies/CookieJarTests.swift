@@ -342,7 +342,7 @@ struct CookieJarTests {
     }
 
     /// The test would deadlock if the jar called the closure of the app under its lock.
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(20)))
     func closureForPublicSuffixesMayUseTheJar() throws {
         final class Link: Sendable {
             let jar = Mutex<CookieJar?>(nil)

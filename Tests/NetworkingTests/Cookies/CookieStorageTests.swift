@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingCookies
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CookieStorageTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "cookies-\(UUID())")
 

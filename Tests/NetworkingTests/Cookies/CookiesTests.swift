@@ -10,7 +10,7 @@ import Testing
 @testable import NetworkingCore
 
 /// `cookies(in:)` in a stack.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CookiesTests {
     private let jar = CookieJar()
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Mock responses that arrive in chunks, end early, are held, or never arrive.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MockChunksTests {
     private struct Failure: Error {}
 

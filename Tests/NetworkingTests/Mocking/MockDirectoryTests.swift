@@ -4,7 +4,7 @@ import NetworkingTesting
 import Testing
 
 /// Mock responses from files.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MockDirectoryTests {
     /// A backend with some files, and the directory that contains their directory.
     private struct Backend {

@@ -4,7 +4,7 @@ import NetworkingTesting
 import Testing
 
 /// Suites with thousands of tests use mocks, so the mocks must be fast.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MockSpeedTests {
     // The bounds are far above the time of a debug build beside other suites. They fail if the time grows with the
     // number of requests or stubs. .ci/checks/release-app has the bound of a release build.

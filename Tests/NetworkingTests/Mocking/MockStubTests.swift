@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The selection of a response for a request, and the error messages if no response matches.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct MockStubTests {
     private let transport = MockTransport()
 

@@ -8,7 +8,7 @@ import Testing
 /// One list of names applies to logs, redirects, plain http, the server of the stack and caches.
 ///
 /// Each of them is tested with each name.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CredentialFieldTests {
     private static let names = [
         "Authorization", "Proxy-Authorization", "Cookie", "X-API-Key", "Private-Token", "X-Access-Token",

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// Events that another package declares.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CustomEventTests {
     private enum CompressionEvent: NetworkEvent {
         case compressed(from: Int, to: Int)

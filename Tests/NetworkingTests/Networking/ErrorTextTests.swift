@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingTransfers
 
 /// The `localizedDescription` of errors other than ``NetworkingError``.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ErrorTextTests {
     private let secret = "/home/emily/secret.mp4"
 

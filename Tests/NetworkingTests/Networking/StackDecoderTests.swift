@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Every kind of call decodes with the decoder of the stack.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StackDecoderTests {
     private struct Person: Codable, Equatable, Sendable {
         var firstName: String

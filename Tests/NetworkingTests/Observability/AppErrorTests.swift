@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Errors of the app that `checkedStatusCode(as:)` throws in place of a response.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct AppErrorTests {
     private struct Problem: Error, Decodable {
         let message: String

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingResilience
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ObservedTests {
     @Test func listenerReceivesEventsFromUpstreamOnly() async throws {
         let (outer, inner) = (EventRecorder(), EventRecorder())

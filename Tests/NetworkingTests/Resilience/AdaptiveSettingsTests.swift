@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The settings and the texts of the parts that adapt, as an app writes and reads them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct AdaptiveSettingsTests {
     @Test func eachSettingOfAPolicyCounts() async throws {
         let clock = ManualClock()

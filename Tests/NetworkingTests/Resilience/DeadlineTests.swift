@@ -3,7 +3,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DeadlineTests {
     private let clock = ManualClock()
     private let transport = MockTransport { _ in .never }

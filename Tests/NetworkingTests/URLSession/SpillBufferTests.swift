@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingCore
 @testable import NetworkingURLSession
 
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct SpillBufferTests {
     /// Returns the next bytes, from memory or from a file.
     private func next(of buffer: SpillBuffer) async throws -> Data {
@@ -94,7 +94,7 @@ struct SpillBufferTests {
     }
 
     /// The callers share a queue, so each of them waits only for its turn.
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(20)))
     func callerWaitsForOneTurnOnly() {
         let disk = DispatchQueue(label: "disk")
         disk.suspend()
@@ -121,7 +121,7 @@ struct SpillBufferTests {
     }
 }
 
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct TemporaryFileTests {
     /// The system deletes a file without a name even if the process is killed.
     @Test func temporaryFileHasNoName() throws {

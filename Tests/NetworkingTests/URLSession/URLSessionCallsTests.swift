@@ -12,7 +12,7 @@ import Networking
 /// Calls into URLSession, which block on Linux while its queue is busy.
 ///
 /// In these tests, the queue is suspended.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct URLSessionCallsTests {
     private let queue = DispatchQueue(label: "URLSessionCallsTests")
     private let session = URLSession.forExchanges(.ephemeral)

@@ -13,7 +13,7 @@ import NetworkingTesting
 import FoundationNetworking
 #endif
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct URLSessionReportTests {
     @Test func callReturnsAfterItsLastProgressReportAlsoWhenTheResponseCameFirst() async throws {
         let isOpen = DispatchSemaphore(value: 0)

@@ -13,7 +13,7 @@ import FoundationNetworking
 #endif
 
 /// Bodies that arrive faster than their sink processes them.
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct URLSessionSpillTests {
     private static let chunk = Data((0..<700_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
 

@@ -8,7 +8,7 @@ import Testing
 import Networking
 @testable import NetworkingURLSession
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct UploadStreamTests {
     /// Reads all bytes in chunks of a maximum length, like URLSession.
     private func read(_ stream: UploadStream, upTo length: Int = 65_536) -> Data? {

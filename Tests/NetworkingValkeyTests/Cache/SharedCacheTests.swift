@@ -12,7 +12,7 @@ import Testing
 
 extension Servers {
     /// The caches of several machines over one server.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)), .requires(.valkey))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)), .requires(.valkey))
     struct SharedCacheTests {
         @Test(.stoppedClock) func writeOnOneMachineInvalidatesForAll() async throws {
             try await withTwoStores { _, mine, other in
@@ -164,7 +164,7 @@ extension Servers {
 
 extension Servers {
     /// The cache while its server is gone, slow, full or mad: no request fails because of it.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct CacheOutageTests {
         private let events = EventRecorder()
         private let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
@@ -318,7 +318,7 @@ extension Servers {
 
 extension Servers {
     /// Values that are damaged, moved, or of another version.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct CacheVaultTests {
         private let vault = CacheVault(namespace: "shop", .ofCache)
         private let entry = CachedEntry.sample("a body of some length")

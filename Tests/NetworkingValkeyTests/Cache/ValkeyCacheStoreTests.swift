@@ -12,7 +12,7 @@ import Testing
 
 extension Servers {
     /// The store in a real server, with two clients as two machines.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)), .requires(.valkey))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)), .requires(.valkey))
     struct ValkeyCacheStoreTests {
         // MARK: Entries
 

@@ -18,7 +18,7 @@ extension Requirement {
 
 extension Servers {
     /// How the client reaches a server: users, TLS, sockets, and servers without RESP3.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5))) struct ValkeyAccessTests {
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20))) struct ValkeyAccessTests {
         @Test(.requires(.valkey)) func userAndPasswordAreSent() async throws {
             try await withValkeyServer { server in
                 try server.command("ACL", "SETUSER", "app", "on", ">correct horse", "~app:*", "+get", "+set", "+hello")

@@ -7,7 +7,7 @@ import Testing
 
 extension Servers {
     /// The client over a real server.
-    @Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(5))) struct ValkeyClientTests {
+    @Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(20))) struct ValkeyClientTests {
         private static let echo = ValkeyScript("return ARGV[1]")
 
         // MARK: Commands

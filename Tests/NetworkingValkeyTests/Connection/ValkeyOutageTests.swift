@@ -8,7 +8,7 @@ import Testing
 
 extension Servers {
     /// The client while its server is gone, slow, full or mad.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5))) struct ValkeyOutageTests {
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20))) struct ValkeyOutageTests {
         @Test(.requires(.valkey)) func killedServerFailsCommandsUntilItIsBack() async throws {
             var configuration = ValkeyConfiguration.patient
             configuration.backoff = .constant(.milliseconds(20))

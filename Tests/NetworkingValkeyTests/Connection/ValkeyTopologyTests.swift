@@ -6,7 +6,7 @@ import Testing
 
 extension Servers {
     /// The client of a primary with replicas, and of a cluster.
-    @Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(5))) struct ValkeyTopologyTests {
+    @Suite(.requires(.valkey), .tags(.concurrency), .timeLimit(.minutes(20))) struct ValkeyTopologyTests {
         // MARK: Replicas
 
         @Test func writesFollowThePrimary() async throws {

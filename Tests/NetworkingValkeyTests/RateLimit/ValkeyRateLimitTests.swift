@@ -20,7 +20,7 @@ private struct FixedCommands: ValkeyCommands {
 }
 
 extension Servers {
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct ValkeyRateLimitTests {
         private func demand(
             _ permits: Int,

@@ -9,7 +9,7 @@ import Testing
 
 extension Servers {
     /// The sessions in a real server, which runs the scripts and measures the leases.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)), .requires(.valkey))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)), .requires(.valkey))
     struct SessionServerTests {
         private let tokens = RotatingTokens()
         private let failures = Journal()

@@ -9,7 +9,7 @@ import Testing
 
 extension Servers {
     /// Stores of several machines that share the sessions of one server, each with its own storage object.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
     struct SharedRefreshTests {
         private let clock = ManualClock()
         private let server = RotatingTokens()

@@ -8,7 +8,7 @@ import Testing
 
 extension Servers {
     /// The values and the locks of sessions, in a server whose time is that of the test.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(20)))
     struct ValkeySessionStorageTests {
         private let clock = ManualClock()
         private let valkey: FakeValkey

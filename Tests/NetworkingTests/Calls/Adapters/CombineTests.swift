@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// `publisher()`; the state machine behind it is tested on every platform by `DemandedElementsTests`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CombineTests {
     private struct Broken: Error {}
 

@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkingCalls
 
 /// The part of `publisher()` that does not need Combine.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DemandedElementsTests {
     private struct Broken: Error {}
 

@@ -6,7 +6,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct StreamCallbackTests {
     private struct Token: Codable, Equatable, Sendable {
         var text: String

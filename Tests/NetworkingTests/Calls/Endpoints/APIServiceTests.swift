@@ -15,7 +15,7 @@ private struct GetUser: Endpoint {
     var path: RequestPath { "user" }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct APIServiceTests {
     private let transport = MockTransport { _ in .json(text: #"{"user_name": "Emily"}"#) }
     private let baseURL: URL

@@ -23,7 +23,7 @@ private struct AnyUser: Endpoint {
 }
 
 /// The calls of endpoints with closures, chains and transfers.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct EndpointStylesTests {
     private let queue = DispatchQueue(label: "EndpointStylesTests")
     private let transport = MockTransport { _ in .json(User()) }

@@ -86,7 +86,7 @@ private struct FreshNews: Endpoint {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct EndpointTests {
     private let transport = MockTransport { _ in .json(User()) }
 

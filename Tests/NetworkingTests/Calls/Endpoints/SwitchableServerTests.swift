@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SwitchableServerTests {
     private let transport = MockTransport { _ in .ok() }
     private let server: SwitchableServer

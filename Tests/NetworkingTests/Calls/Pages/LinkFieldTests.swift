@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingCalls
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LinkFieldTests {
     private func fields(_ values: [String]) throws -> HTTPFields {
         let name = try #require(HTTPField.Name("Link"))

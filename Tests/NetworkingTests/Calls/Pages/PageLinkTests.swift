@@ -14,7 +14,7 @@ extension RequestOptionKey {
 }
 
 /// Pages that are connected by `Link` header fields.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct PageLinkTests {
     private let transport = MockTransport()
 

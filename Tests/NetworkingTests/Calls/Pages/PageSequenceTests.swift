@@ -39,7 +39,7 @@ private struct UntypedItems: Endpoint {
     var path: RequestPath { "items" }
 }
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct PageSequenceTests {
     private let transport = MockTransport(cursors)
     private let cursor = PageRule<Page>.cursor(query: "after") { $0.next }

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct WhenOfflineTests {
     private let clock = ManualClock()
     private let connectivity = ManualConnectivity(.offline)

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingConnectivity
 
 /// What an outbox makes of an attempt: the errors of the stack, the delays of the policy, and a server that is switched.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct OutboxOutcomeTests {
     private let clock = ManualClock()
     private let connectivity = ManualConnectivity()

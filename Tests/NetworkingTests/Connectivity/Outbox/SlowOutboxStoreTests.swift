@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Stores of an outbox and of cookies that never return, and outboxes that share a store.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SlowOutboxStoreTests {
     /// A store in which each call waits for the gate, without regard to cancellation.
     private struct Hung: OutboxStore, CookieStorage {

@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkingConnectivity
 
 /// Kernel messages about interfaces and routes, and the resulting connectivity status.
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct NetlinkTests {
     // MARK: Messages
 

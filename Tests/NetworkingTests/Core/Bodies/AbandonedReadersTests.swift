@@ -5,7 +5,7 @@ import Testing
 @testable import NetworkingCore
 
 /// The next exchange with a body waits for the readers that earlier ones have abandoned.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct AbandonedReadersTests {
     private let readers = AbandonedReaders()
 

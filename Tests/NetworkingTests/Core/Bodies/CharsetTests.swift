@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Bodies decoded as `String`, with charsets that are unknown, wrong or violated.
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct CharsetTests {
     private func text(_ bytes: [UInt8], charset: String?) async throws -> String {
         let type = charset.map { "text/plain; charset=\($0)" }

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct FileBodyTests {
     @Test(arguments: [0, 1, 131_072, 131_073, 300_000])
     func readsTheFileInChunks(size: Int) async throws {

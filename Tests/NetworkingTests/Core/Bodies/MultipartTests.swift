@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MultipartTests {
     private func text(_ body: RequestBody) async throws -> String {
         String(decoding: try await body.collect(), as: UTF8.self)

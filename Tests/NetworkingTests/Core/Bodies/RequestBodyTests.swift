@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RequestBodyTests {
     @Test func holdsBytes() {
         let body = RequestBody.data(Data([1, 2, 3]))

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// The decoding of response bodies for typed requests and `as:`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct BodyDecodingTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Requests as JSON, without credentials.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoredRequestTests {
     private let request = HTTPRequestData(
         method: .post,

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct BeginTests {
     private func request(_ sink: any ResponseSink) -> HTTPRequestData {
         var request = HTTPRequestData(authority: "example.com")

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ModifiedTests {
     @Test func outermostModifierGetsTheRequestFirstAndTheResponseLast() async throws {
         let journal = Journal()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RequestCheckTests {
     /// Sends a request and checks that it is rejected before it reaches a transport.
     private func refusal(of request: HTTPRequestData) async throws -> NetworkingError {

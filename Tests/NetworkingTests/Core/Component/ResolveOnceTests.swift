@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A stack rewrites the request of a call once, whichever method the app calls.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ResolveOnceTests {
     struct Verb: Sendable, CustomTestStringConvertible {
         let name: String

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A request that code of the app receives from within a stack, and sends itself, begins a new call.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SideRequestTests {
     /// The code that receives the request.
     enum Side: CaseIterable {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Waiting, resuming and cancelling in every order.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SuspensionTests {
     private struct Failure: Error {}
 

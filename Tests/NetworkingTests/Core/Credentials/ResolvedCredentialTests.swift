@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Credentials that a modifier of the app sets in `resolve`, for a user that no principal names.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ResolvedCredentialTests {
     enum Credential: CaseIterable {
         case field, unmarkedField, cookie, fieldOfTheApp, queryItem, unmarkedQueryItem, queryItemOfTheApp

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AlarmHeapTests {
     private let clock: ManualClock
     private let heap: AlarmHeap

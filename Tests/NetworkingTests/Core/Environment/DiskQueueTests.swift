@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Work of a slow disk, and callers that do not wait for it.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DiskQueueTests {
     private let disk = DispatchSemaphore(value: 0)
     private let journal = Journal()

@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkingCore
 
 /// A limit that ends early while many tasks set and cancel its alarms.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ExchangeLimitHammerTests {
     private let journal = Journal()
     private let limit = ExchangeLimit(endingUntil: .unlimited, on: .immediate(), isOnSystemClock: false) { nil }

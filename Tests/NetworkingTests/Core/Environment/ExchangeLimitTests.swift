@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Time limits that a transport enforces itself, and parts of another package that take part in them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ExchangeLimitTests {
     private struct ClientTimeout: Error {}
 

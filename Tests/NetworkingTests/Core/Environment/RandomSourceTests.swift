@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RandomSourceTests {
     /// The reference outputs of SplitMix64.
     @Test(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SecureRandomBlockTests {
     @Test func concurrentDrawsGetDifferentBytes() async {
         let block = SecureRandomBlock()

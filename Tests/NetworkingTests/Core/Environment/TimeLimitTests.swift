@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TimeLimitTests {
     private struct TimeIsUp: Error {
         let underlying: (any Error)?

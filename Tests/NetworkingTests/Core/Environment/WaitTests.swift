@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Each wait of the library, ended in each way.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct WaitTests {
     enum End: String, CaseIterable, CustomTestStringConvertible {
         case cancelled, limit, both, resumed

@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingCore
 
 /// The reasons of errors for bodies that cannot be decoded.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DecodingFaultTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")
 

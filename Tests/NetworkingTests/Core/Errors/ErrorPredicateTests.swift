@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// Properties that apps use to distinguish errors.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ErrorPredicateTests {
     private let request = HTTPRequestData(authority: "example.com", path: "users/42")
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Parts of a stack that decide by a response which a part further in has replaced by an error of the app.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ErrorResponseTests {
     private struct Problem: Error, Decodable {
         let code: Int

@@ -3,7 +3,7 @@ import Testing
 @testable import NetworkingCore
 
 /// The search for the value at a coding path.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JSONPathSearchTests {
     private struct Key: CodingKey, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
         let stringValue: String

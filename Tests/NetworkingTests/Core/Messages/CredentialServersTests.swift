@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Stacks with several servers: each credential is sent to the server next to the modifier that adds it.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CredentialServersTests {
     private let transport = MockTransport { _ in .ok() }
     private let tokens = TokenStore(BearerCredentials(token: "secret"))

@@ -5,7 +5,7 @@ import NetworkingCore
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HTTPFieldsLinesTests {
     @Test(arguments: [
         ([], nil), (["a"], "a"), (["a", "a"], "a"), (["a, a"], "a"), (["a, a", "a"], "a"), (["a", "b"], nil),

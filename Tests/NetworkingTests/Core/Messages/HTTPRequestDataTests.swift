@@ -3,7 +3,7 @@ import HTTPTypes
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HTTPRequestDataTests {
     @Test func unsetPartsAreNil() {
         let request = HTTPRequestData()

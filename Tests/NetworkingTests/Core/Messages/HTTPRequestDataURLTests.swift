@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HTTPRequestDataURLTests {
     // MARK: Path
 

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HTTPResponseDataTests {
     private let request = HTTPRequestData(scheme: "https", authority: "example.com", path: "a?token=hunter2")
 

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HeaderFieldsTests {
     @Test func namesAreNotCaseSensitive() throws {
         var fields = HeaderFields()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct NetworkEventTests {
     @Test func exchangeReportsItsEvents() async throws {
         let log = EventLog()

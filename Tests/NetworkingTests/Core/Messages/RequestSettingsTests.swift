@@ -3,7 +3,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RequestSettingsTests {
     @Test func hasItsDefaults() {
         let request = HTTPRequestData()

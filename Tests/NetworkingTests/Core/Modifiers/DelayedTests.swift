@@ -4,7 +4,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DelayedTests {
     private let clock = ManualClock()
 

@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct EnvironmentValueTests {
     @Test func valueAppliesToUpstreamComponents() async throws {
         let network = MockTransport { _ in .text("\(NetworkEnvironment.current.random.next())") }

@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct NumberedTests {
     @Test func countsFromOneInTheOrderOfSending() async throws {
         let transport = MockTransport { _ in .ok() }

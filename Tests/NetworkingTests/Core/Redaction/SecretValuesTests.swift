@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct SecretValuesTests {
     private func redacted(_ text: String, _ values: String...) -> String {
         var secrets = SecretValues()

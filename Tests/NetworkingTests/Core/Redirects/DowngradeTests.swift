@@ -4,7 +4,7 @@ import NetworkingTesting
 import Testing
 
 /// Redirects from https to http, which a policy has to allow.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DowngradeTests {
     private func arrivals(_ policy: RedirectPolicy) async throws -> [String?] {
         let transport = MockTransport([.redirect(to: "http://laws.example/plain", status: .found), .ok()])

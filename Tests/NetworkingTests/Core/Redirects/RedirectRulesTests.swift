@@ -5,7 +5,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RedirectRulesTests {
     private let request = HTTPRequestData(authority: "example.com", path: "a/b")
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Log lines of work that several callers share.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SharedWorkLoggerTests {
     private let log = LogRecorder()
     private let network = MockTransport { _ in

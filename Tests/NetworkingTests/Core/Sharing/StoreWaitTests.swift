@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingTransfers
 
 /// Every wait for a store, a file or a lock, each with a store that never returns.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct StoreWaitTests {
     /// A store of each kind in which each call waits for the gate, without regard to cancellation.
     private final class Hung: CacheStore, OutboxStore, CookieStorage, SessionStorage, SharedSessionStorage {

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DeliveryTests {
     private func request(_ sink: (any ResponseSink)? = nil) -> HTTPRequestData {
         var request = HTTPRequestData(authority: "example.com")

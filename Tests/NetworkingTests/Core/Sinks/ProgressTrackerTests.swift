@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCore
 @testable import NetworkingTransfers
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ProgressTrackerTests {
     private func received(_ count: Int64, of expected: Int64?) -> TransferProgress {
         TransferProgress(received: BytesReceived(count: count, expected: expected))

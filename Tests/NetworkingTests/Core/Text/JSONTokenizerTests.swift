@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkingCore
 @testable import NetworkingMocking
 
-@Suite(.tags(.memory), .timeLimit(.minutes(5))) struct JSONTokenizerTests {
+@Suite(.tags(.memory), .timeLimit(.minutes(20))) struct JSONTokenizerTests {
     /// Returns the tokens up to the end or the first fault, and whether the end was reached.
     private func tokens(_ source: [UInt8]) -> (tokens: [JSONTokenizer.Token], isWhole: Bool) {
         var tokenizer = JSONTokenizer(source)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingCore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct BodyCodingsTests {
     @Test(arguments: [
         (nil, []), ("", []), (" , ,", []), ("identity", []), ("gzip", ["gzip"]), ("X-GZip , identity", ["gzip"]),

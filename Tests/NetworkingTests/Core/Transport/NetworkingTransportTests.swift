@@ -4,7 +4,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct NetworkingTransportTests {
     @Test func exchangeReportsItsEventsInOrder() async throws {
         let events = EventRecorder()

@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct UnimplementedTransportTests {
     @Test func everyRequestFailsWithTheMissingStack() async {
         let network = UnimplementedTransport("the network of Profiles").logged(using: .silent)

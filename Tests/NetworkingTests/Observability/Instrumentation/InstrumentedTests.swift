@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingObservability
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct InstrumentedTests {
     private let instrument = SessionInstrument()
     private let clock = ManualClock()

@@ -4,7 +4,7 @@ import NetworkingTesting
 import Testing
 
 /// Named percentiles and connection metrics.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct PercentileTests {
     /// Returns `true` if a duration is at most 2 % above the expected one.
     private func isAt(_ milliseconds: Int, _ duration: Duration) -> Bool {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingObservability
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LogDestinationTests {
     private final class Records: LogDestination {
         let logLevel: Logger.Level

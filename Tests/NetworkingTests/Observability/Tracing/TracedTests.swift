@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetworkingCaching
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TracedTests {
     private static let valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     private static let traceParent = HTTPField.Name("traceparent")!

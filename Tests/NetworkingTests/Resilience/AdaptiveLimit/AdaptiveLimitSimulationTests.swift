@@ -9,7 +9,7 @@ import Testing
 /// A response takes 10 ms as long as no more requests are in flight than the capacity, and longer in proportion to their
 /// number beyond it (processor sharing). The times vary by 15 %. A response is good if it takes at most three times as
 /// long as without load. Requests always wait, so as many are in flight as the limit allows.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct AdaptiveLimitSimulationTests {
     /// A limit as the model sees it.
     private protocol LoadLimit {

@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The limit of a server, and the requests that wait for it.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AdaptiveLimitTests {
     private let clock = ManualClock()
     private let limiter = AdaptiveLimiter()

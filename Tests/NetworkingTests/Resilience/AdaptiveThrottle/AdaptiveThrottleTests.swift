@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// A share of the requests to a server that fails is refused.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct AdaptiveThrottleTests {
     private let clock = ManualClock()
     private let throttle = AdaptiveThrottle()

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The number of circuits, and many tasks at once.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CircuitBreakerBoundsTests {
     private func keys(of breaker: CircuitBreaker) -> [String] {
         breaker.circuits.withTable { table, _ in table.keys }

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The time for which a circuit is open, and the probes after it.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CircuitBreakerProbeTests {
     /// Starts a request that waits for its response.
     private func start(

@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Calls that take too long, also those that have not ended.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CircuitBreakerSlowCallTests {
     private let policy = CircuitBreaker.Policy(slowCalls: .init(after: .seconds(2)))
 

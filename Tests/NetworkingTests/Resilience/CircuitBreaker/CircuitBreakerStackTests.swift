@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The breaker together with other modifiers, in several stacks, and by hand.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CircuitBreakerStackTests {
     // MARK: Retries
 

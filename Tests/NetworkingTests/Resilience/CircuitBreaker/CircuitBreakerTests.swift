@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The rules by which a circuit opens, and the results that count.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CircuitBreakerTests {
     // MARK: Opening
 

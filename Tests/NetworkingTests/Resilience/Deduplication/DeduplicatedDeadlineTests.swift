@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Tests for the deadlines of callers that share an exchange.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DeduplicatedDeadlineTests {
     private let clock = ManualClock()
     private let inFlightRequests = InFlightRequests()

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Requests share an exchange only if every part further in would send them in the same way.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DeduplicatedKeyTests {
     private let inFlight = InFlightRequests()
     private let held = HeldResponse()

@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The order of progress reports to their handlers.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TransferReportsTests {
     private func received(_ count: Int64) -> TransferProgress {
         TransferProgress(received: BytesReceived(count: count, expected: nil))

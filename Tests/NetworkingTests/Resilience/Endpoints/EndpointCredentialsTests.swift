@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The stack knows one server: its credentials go to the endpoints and nowhere else, and its responses have one URL.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct EndpointCredentialsTests {
     /// New endpoints for each stack: a test that runs beside this one would decide which of them is preferred.
     private static var endpoints: ServerEndpoints {

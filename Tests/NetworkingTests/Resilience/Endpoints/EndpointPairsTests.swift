@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The failures that count for an endpoint, the clocks of stacks that share endpoints, and cookies.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct EndpointPairsTests {
     private let clock = ManualClock()
     private let endpoints = ServerEndpoints("api.example", endpoints: ["a.example", "b.example", "c.example"])

@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// `server(endpoints:)` in a stack.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ServerEndpointsTests {
     private let clock = ManualClock()
     private let endpoints = ServerEndpoints("api.example", endpoints: ["a.example", "b.example", "c.example"])

@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The time after which `hedged` sends a request again.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HedgedDelayTests {
     private func window(
         tail: Double = 0.05,

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// `hedged` beside the other parts of a stack.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct HedgedPairsTests {
     private let clock = ManualClock()
     private let events = EventRecorder()

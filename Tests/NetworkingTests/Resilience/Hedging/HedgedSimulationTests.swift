@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The load and the latencies of many calls in virtual time, from a seed.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HedgedSimulationTests {
     private struct Figures {
         var calls = 0

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCore
 @testable import NetworkingResilience
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct HedgedTests {
     private let clock = ManualClock()
     private let events = EventRecorder()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The limits on retries in a policy and in the environment.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RetryLimitsTests {
     /// Returns the number of requests and the reason for refusing another one, if a server requests one pause.
     private func attempts(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingResilience
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct AdaptiveRateLimiterTests {
     private let clock = ManualClock()
     private let limiter = AdaptiveRateLimiter()

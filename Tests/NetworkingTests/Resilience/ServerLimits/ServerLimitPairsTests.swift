@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Limits of the server beside the other parts of a stack, and on clocks that jump.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ServerLimitPairsTests {
     private let clock = ManualClock()
     private let limiter = ServerRateLimiter()

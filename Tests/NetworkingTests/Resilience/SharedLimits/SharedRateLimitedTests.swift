@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// `rateLimited` with a store, in simulated time.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SharedRateLimitedTests {
     private let transport = MockTransport { _ in .ok() }
     // The clock of the store differs from that of the processes.

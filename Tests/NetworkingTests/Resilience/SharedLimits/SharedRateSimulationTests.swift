@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Several processes with one limit, in simulated time.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SharedRateSimulationTests {
     /// The moments at which requests reach the upstream of all processes, and the waits of the requests.
     private final class Arrivals: Sendable {

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct StandardTests {
     private let clock = ManualClock()
     private let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/items")

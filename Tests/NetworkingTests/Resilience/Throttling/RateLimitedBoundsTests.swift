@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The bounds of waits in a rate limiter, and the keys that the limiter stores.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RateLimitedBoundsTests {
     private let clock = ManualClock()
 

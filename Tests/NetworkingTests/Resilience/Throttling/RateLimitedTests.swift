@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetworkingResilience
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RateLimitedTests {
     private let clock = ManualClock()
     private let transport = MockTransport { _ in .ok() }

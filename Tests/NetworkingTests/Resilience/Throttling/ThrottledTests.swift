@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingResilience
 
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ThrottledTests {
     private let clock = ManualClock()
     private let transport = CountedTransport()

@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Stacks that contain the same limiter twice.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ThrottledTwiceTests {
     private let transport = MockTransport { _ in .ok() }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// The queues of waiting callers in limiters.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct WaitQueueTests {
     /// A host without requests is forgotten before a cancelled caller has left its queue.
     @Test func lateCancellationRemovesNoOtherCallerOfItsHost() throws {

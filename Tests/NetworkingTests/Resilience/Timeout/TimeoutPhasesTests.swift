@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests the limits of `timeout` for connecting, the head and idle time with the events of a scripted transport.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct TimeoutPhasesTests {
     private let clock = ManualClock()
     private let arrivals = Arrivals()

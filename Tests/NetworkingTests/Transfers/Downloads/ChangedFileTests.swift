@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// Tests for a partial file when the server has another file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ChangedFileTests {
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
     private let bytes = Data((0..<100).map { UInt8($0) })

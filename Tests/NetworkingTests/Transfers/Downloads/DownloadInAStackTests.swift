@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests for a partial file when another modifier or another download intervenes.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DownloadInAStackTests {
     private static let film = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(path: "film")

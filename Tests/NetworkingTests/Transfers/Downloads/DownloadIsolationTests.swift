@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The isolation in which a download reads and writes files.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DownloadIsolationTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)

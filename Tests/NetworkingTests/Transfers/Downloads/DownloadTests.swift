@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingCore
 
 /// Downloads to a file from a server that follows the RFC, over connections that fail.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)

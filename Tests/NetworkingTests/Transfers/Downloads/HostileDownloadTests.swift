@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingTransfers
 
 /// Servers that send inconsistent responses, files that change, and disks with errors.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct HostileDownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private static let changed = Data((0..<80).map { UInt8(200 - $0) })

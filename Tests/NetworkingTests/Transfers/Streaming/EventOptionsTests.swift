@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// The options of an event stream.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct EventOptionsTests {
     private struct Token: Decodable, Sendable, Equatable {
         let wordCount: Int

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The time limit and the server of an event stream, over all of its connections.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct EventReconnectionTests {
     private let clock = ManualClock()
 

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct EventStreamTests {
     /// Returns all events and the error at the end.
     private func read(

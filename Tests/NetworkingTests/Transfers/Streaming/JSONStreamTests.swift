@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct JSONStreamTests {
     /// Any JSON, for comparisons.
     private enum JSON: Decodable, Sendable, Equatable {

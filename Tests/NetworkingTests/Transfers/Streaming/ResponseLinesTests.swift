@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@Suite(.tags(.memory), .timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(20)))
 struct ResponseLinesTests {
     private func lines(_ chunks: [Data], maximumLineBytes: Int = 1 << 20) async throws -> [String] {
         var lines: [String] = []

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Handles of downloads: pausing, resuming, cancelling and joint progress.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct DownloadTransferTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
