@@ -486,6 +486,7 @@ struct SharedSessionStorageTests {
             request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
         }
         let response = try await network.authenticated(with: store).server(authority: "api.example.com")
+            .environment(\.clock, .manual(clock))
             .data(HTTPRequestData(path: "me"))
         #expect(response.status == .ok)
         #expect(storage.journal.entries == ["locked"])
