@@ -264,9 +264,10 @@ struct EndpointCredentialsTests {
 
     @Test func requestOfAnotherStackIsSentToAnEndpointAgain() async throws {
         let transport = MockTransport { _ in .ok() }
-        let network = transport.server(endpoints: Self.endpoints)
+        let endpoints = Self.endpoints
+        let network = transport.server(endpoints: endpoints)
             .authenticated(with: BearerCredentials(token: "secret"))
-        let resolved = MockTransport().server(endpoints: Self.endpoints).resolved(request)
+        let resolved = MockTransport().server(endpoints: endpoints).resolved(request)
         try await network.data(resolved)
         let response = try await network.data(request)
         try await network.data(response.sentRequest)
