@@ -10,10 +10,17 @@ import Testing
         #expect(slots[0] == slots[1])
     }
 
-    @Test func namespaceThatEndsThePartThatSelectsTheSlotIsRefused() async {
-        await #expect(processExitsWith: .failure) { _ = KeyNamespace("a}b") }
-        await #expect(processExitsWith: .failure) { _ = KeyNamespace("a{b") }
-        await #expect(processExitsWith: .failure) { _ = KeyNamespace("") }
+    @Test func namespaceThatEndsThePartThatSelectsTheSlotIsRefused() async throws {
+        // An exit test captures nothing, so each namespace has its own.
+        let results = await [
+            #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = KeyNamespace("a}b") },
+            #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = KeyNamespace("a{b") },
+            #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = KeyNamespace("") },
+        ]
+        for result in results {
+            let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+            #expect(text.contains("namespace must not be empty"))
+        }
     }
 }
 #endif
