@@ -208,7 +208,12 @@ let tests: [Module] = [
         products: http,
         traits: ["Inspector": ["FlyingFox"]]
     ),
-    Module("NetworkingOAuthTests", uses: testing + ["NetworkingOAuth"], products: http + ["Logging"]),
+    Module(
+        "NetworkingOAuthTests",
+        uses: testing + ["NetworkingOAuth"],
+        products: http + ["Logging"],
+        traits: ["Crypto": ["Crypto"]]
+    ),
     Module(
         "NetworkingSigningTests",
         uses: testing + [foundation, "NetworkingSigning"],

@@ -176,8 +176,10 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         }
     }
 
-    private func sendHop(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
-    {
+    private func sendHop(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         guard wants(request) else { return try await upstream.send(request) }
         guard scope.admits(request) else {
             try scope.withhold("\(method.rawValue) credentials are", from: request)

@@ -148,8 +148,8 @@ public struct Session: AuthenticatingCredentials, Hashable {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "The access token is bound to a key, and this stack sends no proofs of the key. Send the request "
-                    + "with authenticated(oauth:) and a system whose dpop is not disabled."
+                reason: "The access token is bound to a key, and this stack sends no proofs of the key. Send the "
+                    + "request with authenticated(oauth:) and a system whose dpop is not disabled."
             )
         }
         request.setCredential("Bearer \(accessToken)", for: .authorization)

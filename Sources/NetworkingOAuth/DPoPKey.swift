@@ -2,7 +2,7 @@
 import Crypto
 public import FoundationForNetworking
 import HTTPTypes
-import NetworkingAuthentication
+public import NetworkingAuthentication
 public import NetworkingCore
 
 /// A private key to which a provider binds the tokens of a session: DPoP with ES256 (RFC 9449).
@@ -51,7 +51,8 @@ public struct DPoPKey: Sendable {
         self.key = key
         let point = key.publicKey.rawRepresentation
         members = [
-            "crv": "P-256", "kty": "EC", "x": Base64URL.encode(point.prefix(32)), "y": Base64URL.encode(point.suffix(32)),
+            "crv": "P-256", "kty": "EC",
+            "x": Base64URL.encode(point.prefix(32)), "y": Base64URL.encode(point.suffix(32)),
         ]
         let json = JSONWebKey.json(of: members)
         header = Base64URL.encode(#"{"alg":"ES256","jwk":\#(json),"typ":"dpop+jwt"}"#.utf8)
@@ -154,6 +155,7 @@ package enum JSONWebKey {
     /// Returns the thumbprint of a key: the SHA-256 of its required members, in base64url (RFC 7638).
     ///
     /// - Parameter members: The required members of its type. Neither names nor values need escapes in JSON.
+    /// - Returns: The thumbprint.
     package static func thumbprint(of members: [String: String]) -> String {
         Base64URL.encode(SHA256.hash(data: Data(json(of: members).utf8)))
     }

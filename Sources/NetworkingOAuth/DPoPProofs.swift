@@ -40,7 +40,7 @@ final class DPoPProofs: Sendable {
     /// The last key is kept, because creating it from its representation takes as long as a signature.
     ///
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/signInRequired`` if the stored key was damaged.
-    func key(of session: Session) throws -> DPoPKey? {
+    func key(of session: Session) throws(OAuthError) -> DPoPKey? {
         guard let bound = session.boundKey else { return nil }
         if let key = state.withLock({ $0.key }), key.rawRepresentation == bound.representation { return key }
         guard let key = session.dpopKey else {
@@ -82,7 +82,13 @@ struct DPoPPresenter: CredentialPresenter {
     }
 
     func apply(_ session: Session, to request: inout HTTPRequestData) throws {
-        if let key = try proofs.key(of: session) {
+        let key: DPoPKey?
+        do {
+            key = try proofs.key(of: session)
+        } catch {
+            throw NetworkingError(.unauthorized, request: request, underlying: error, reason: error.reason)
+        }
+        if let key {
             try proofs.present(session, with: key, on: &request)
         } else {
             try session.apply(to: &request)
@@ -104,9 +110,11 @@ extension HTTPResponseData {
     /// The nonce for the next proof; `nil` if the response has none, or one with characters or a length that no server
     /// needs (RFC 9449 section 8.1).
     var dpopNonce: String? {
+        let isAllowed = { (byte: UInt8) in
+            (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        }
         guard let nonce = headerFields[singleton: .dpopNonce], !nonce.isEmpty,
-            nonce.utf8.count <= DPoPProofs.maximumNonce,
-            nonce.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
+            nonce.utf8.count <= DPoPProofs.maximumNonce, nonce.utf8.allSatisfy(isAllowed)
         else { return nil }
         return nonce
     }

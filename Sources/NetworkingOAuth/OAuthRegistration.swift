@@ -150,7 +150,7 @@ extension OAuthServer {
                     + "client ID."
             )
         }
-        var request = HTTPRequestData(method: .post, url: registrationEndpoint, body: try .json(app))
+        var request = HTTPRequestData(method: .post, url: registrationEndpoint, body: .json(app))
         request.headerFields[.accept] = "application/json"
         if let accessToken {
             request.setCredential("Bearer \(accessToken)", for: .authorization)

@@ -56,8 +56,10 @@ extension OAuthServer {
         throw failure
     }
 
-    /// Returns the metadata locations: RFC 8414 section 3.1 inserts the well-known path before the issuer's path,
-    /// OpenID Connect Discovery 1.0 section 4 appends it. Section 5 of the RFC permits to insert that of OpenID, too.
+    /// Returns the locations of the metadata, in the order in which they are tried.
+    ///
+    /// RFC 8414 section 3.1 inserts the well-known path before the issuer's path, and OpenID Connect Discovery 1.0
+    /// section 4 appends its own. Some providers insert that one, too (RFC 8414 section 5).
     private static func wellKnownPlaces(of issuer: URL) -> [URL] {
         guard var components = URLComponents(url: issuer, resolvingAgainstBaseURL: true) else { return [] }
         let path =

@@ -54,7 +54,7 @@ public struct OAuthSystem: Sendable {
     /// system.prepareRequest = { original in
     ///     var request = original.request
     ///     let fields = original.fields.map { ($0.name, $0.value ?? "") }
-    ///     request.body = try .json(Dictionary(fields) { first, _ in first })
+    ///     request.body = .json(Dictionary(fields) { first, _ in first })
     ///     return request
     /// }
     /// ```

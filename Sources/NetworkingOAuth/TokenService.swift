@@ -172,6 +172,7 @@ final class TokenService: Sendable {
     ///   - scopes: The scopes to request instead of those of the system; `nil` for those.
     ///   - network: Sends the requests.
     /// - Returns: The session, with a key of its own if its tokens are bound to one.
+    /// - Throws: ``OAuthError``; `NetworkingError` if the provider cannot be reached; errors of the user agent.
     func session(
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem] = [],
@@ -241,6 +242,8 @@ final class TokenService: Sendable {
 
     /// Whether the provider has permanently ended a session.
     func isDead(_ session: Session) -> Bool {
+        // Its tokens are of no use without their key.
+        if session.isBoundToKey, session.dpopKey == nil { return true }
         guard let token = session.refreshToken else { return false }
         return state.withLock { $0.deadToken == token }
     }
