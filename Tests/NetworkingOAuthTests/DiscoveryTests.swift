@@ -182,7 +182,8 @@ struct DiscoveryTests {
     @Test func readsTheEndpointsAndAlgorithmsOfLaterStandards() async throws {
         let metadata = Self.metadata.replacing(
             #""scopes_supported": ["openid"]"#,
-            with: #""registration_endpoint": "https://login.example.com/apps", "dpop_signing_alg_values_supported": ["ES256"]"#
+            with: #""registration_endpoint": "https://login.example.com/apps","#
+                + #""dpop_signing_alg_values_supported": ["ES256"]"#
         )
         let (server, _) = try await discover([.text(metadata)])
         #expect(server.registrationEndpoint?.absoluteString == "https://login.example.com/apps")
