@@ -247,6 +247,17 @@ extension LawfulModifier {
             let session = Networking.Session(accessToken: "token", refreshToken: "refresh")
             return $0.authenticated(oauth: OAuthClient(system, session: session), at: authorities)
         },
+        LawfulModifier("authenticated(oauth:)", "DPoP") {
+            var system = OAuthSystem(
+                server: OAuthServer(
+                    tokenEndpoint: URL(string: "https://id.example/token")!
+                ),
+                clientID: "shop"
+            )
+            system.dpop = .required
+            let session = Networking.Session(accessToken: "token", refreshToken: "refresh").bound(to: DPoPKey())
+            return $0.authenticated(oauth: OAuthClient(system, session: session), at: authorities)
+        },
         LawfulModifier("signed(with:)", "HMAC") {
             let signer = HMACSigner(
                 keyID: "shop",

@@ -150,7 +150,7 @@ struct OwnSystemTests {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         var system = Self.system()
         system.prepareRequest = { original in
-            HTTPRequestData(method: .put, url: URL(string: "http://login.example.com/token")!, body: original.request.body)
+            HTTPRequestData(method: .put, url: URL(string: "http://login.example.com/t")!, body: original.request.body)
         }
         var (client, network) = account(system, over: transport)
         let error = await #expect(throws: OAuthError.self) {

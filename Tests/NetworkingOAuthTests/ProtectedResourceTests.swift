@@ -225,7 +225,8 @@ struct ProtectedResourceTests {
         #expect(try await network.data(HTTPRequestData(method: .post, path: "mcp")).data == Data("hello".utf8))
         provider.expireTokens()
         #expect(try await network.data(HTTPRequestData(method: .post, path: "mcp")).status == .ok)
-        #expect(provider.get(\.forms).map { $0["resource"] } == Array(repeating: "https://mcp.example.com/mcp", count: 2))
+        let identifier = "https://mcp.example.com/mcp"
+        #expect(provider.get(\.forms).map { $0["resource"] } == [identifier, identifier])
         // Another sign-in may ask for more.
         let wider = ScriptedAgent { authorization in
             let items = URLComponents(url: authorization.url, resolvingAgainstBaseURL: true)?.queryItems ?? []

@@ -91,7 +91,9 @@ struct RegistrationTests {
 
     @Test func refusalHasItsCodeAndNoSecret() async {
         let response = ScriptedProvider.refusal("invalid_redirect_uri", "initial-token is not enough")
-        let error = await #expect(throws: OAuthError.self) { try await register(response, accessToken: "initial-token") }
+        let error = await #expect(throws: OAuthError.self) {
+            try await register(response, accessToken: "initial-token")
+        }
         #expect(error?.kind == .registration)
         #expect(error?.code == "invalid_redirect_uri")
         #expect(error?.statusCode == 400)
