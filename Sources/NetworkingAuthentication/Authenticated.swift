@@ -368,7 +368,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
                     ),
                     .notOutside(
                         .hedging,
-                        "is outside hedged, so both requests have one proof, which a server accepts once. Put it inside."
+                        "is outside hedged, so both requests have one proof, which a server accepts once. Put it "
+                            + "inside."
                     ),
                 ]
         )

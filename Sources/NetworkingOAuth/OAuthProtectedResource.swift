@@ -62,7 +62,7 @@ public struct OAuthProtectedResource: Sendable, Hashable {
                 throw OAuthError(
                     .discovery,
                     "The resource names a URL of its metadata that is not https, or is on this machine or in a private "
-                        + "network, so it was not loaded. Report this to the resource."
+                        + "network, so it was not loaded. Report this to its operator."
                 )
             }
             places = [place]
@@ -98,8 +98,8 @@ public struct OAuthProtectedResource: Sendable, Hashable {
     ///     `true` by default. Pass `false` for a grant without a page.
     ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The provider's endpoints.
-    /// - Throws: The error of the last provider (``OAuthServer/discovered(from:over:)``), and ``OAuthError`` of the kind
-    ///   ``OAuthError/Kind/discovery`` if that does not support PKCE.
+    /// - Throws: The error of the last provider (``OAuthServer/discovered(from:over:)``), and ``OAuthError`` of the
+    ///   kind ``OAuthError/Kind/discovery`` if that provider does not support PKCE.
     public func authorizationServer(
         requiringProofKeys requiresProofKeys: Bool = true,
         over network: some NetworkingComponent
