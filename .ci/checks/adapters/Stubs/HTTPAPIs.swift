@@ -25,7 +25,8 @@ public protocol HTTPClient<RequestOptions>: Sendable, ~Copyable, ~Escapable {
     ) async throws -> Return
 }
 
-extension HTTPClient where Self: ~Copyable & ~Escapable, Writer: ~Copyable, Reader: ~Copyable {
+// Swift 6.4 also suppresses the conformances of the associated types here, which Swift 6.3 cannot express.
+extension HTTPClient where Self: ~Copyable & ~Escapable {
     public mutating func perform<Return: ~Copyable>(
         request: HTTPRequest,
         body: consuming HTTPClientRequestBody<Writer>? = nil,
