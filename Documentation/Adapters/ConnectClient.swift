@@ -18,6 +18,7 @@ struct StackHTTPClient: HTTPClientInterface {
         self.network = AnyNetworkingComponent(network)
     }
 
+    @discardableResult
     func unary(
         request: Connect.HTTPRequest<Data?>,
         onMetrics: @escaping @Sendable (HTTPMetrics) -> Void,

@@ -42,11 +42,13 @@ public struct OpenAPIChunks: AsyncSequence, Sendable {
         case response(ResponseStream)
     }
 
+    private init(source: Source, byteCount: Int64?, isReplayable: Bool) {
+        (self.source, self.byteCount, self.isReplayable) = (source, byteCount, isReplayable)
+    }
+
     /// Creates the chunks of a request body.
     init(of body: RequestBody) {
-        source = .body(body)
-        byteCount = body.length
-        isReplayable = body.isReplayable
+        self.init(source: .body(body), byteCount: body.length, isReplayable: body.isReplayable)
     }
 
     /// Creates the chunks of the body of a response.
@@ -55,13 +57,11 @@ public struct OpenAPIChunks: AsyncSequence, Sendable {
     ///   - response: The response; its body is in memory or in the stream.
     ///   - stream: The stream; `nil` if the body is in memory.
     init(of response: HTTPResponseData, _ stream: ResponseStream?) {
-        if let stream {
-            source = .response(stream)
-            byteCount = response.statedBodyLength
-            isReplayable = false
-        } else {
+        guard let stream else {
             self.init(of: .data(response.data))
+            return
         }
+        self.init(source: .response(stream), byteCount: response.statedBodyLength, isReplayable: false)
     }
 
     /// Starts to read.

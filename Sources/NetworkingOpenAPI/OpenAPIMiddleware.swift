@@ -33,7 +33,7 @@ import NetworkingCalls
 /// that is cancelled waits for the exchange that others share with it.
 public struct OpenAPIMiddleware<Body: OpenAPIBody>: Sendable {
     /// The rest of the client: the further middlewares and the transport.
-    public typealias Next = @Sendable (HTTPRequest, Body?, URL) async throws -> (HTTPResponse, Body?)
+    public typealias Next = @concurrent @Sendable (HTTPRequest, Body?, URL) async throws -> (HTTPResponse, Body?)
 
     private let network: any NetworkingComponent
 

@@ -62,7 +62,7 @@ public struct OpenAPITransport<Body: OpenAPIBody>: Sendable {
 extension NetworkingComponent {
     /// Sends a request and returns the response and its body, in the types of a generated client.
     func openAPIResponse<Body: OpenAPIBody>(to request: HTTPRequestData) async throws -> (HTTPResponse, Body?) {
-        let (response, stream) = try await response(of: request, streaming: .successful)
+        let (response, stream) = try await self.response(of: request, streaming: .successful)
         guard !response.isBodyless else {
             // Releasing the stream before its end would cancel the exchange.
             var chunks = stream?.makeAsyncIterator()

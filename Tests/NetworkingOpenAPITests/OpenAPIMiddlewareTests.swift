@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Logging
 import Networking
 import NetworkingOpenAPI
 import NetworkingTesting
@@ -145,7 +146,7 @@ struct OpenAPIMiddlewareTests {
     @Test func otherErrorsPassThroughUnchanged() async {
         struct Broken: Error {}
         await #expect(throws: Broken.self) {
-            try await Middleware { $0.retry(max: 1) }
+            try await Middleware { $0.retry() }
                 .intercept(get, body: nil, baseURL: url, operationID: "getUsers", next: Rest([.failure(Broken())]).next)
         }
     }

@@ -54,7 +54,7 @@ private struct Client: Sendable {
         switch response.status.code {
         case 200:
             let body = try #require(body)
-            return .ok(try JSONDecoder().decode(User.self, from: Data(collecting: body, upTo: 1 << 20)))
+            return .ok(try JSONDecoder().decode(User.self, from: await Data(collecting: body, upTo: 1 << 20)))
         case 404: return .notFound
         default: return .undocumented(statusCode: response.status.code)
         }

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    private func seekable(_ text: String, length: Int64?, offsets: Mutex<[Int64]>? = nil) -> Body {
+    private func seekable(_ text: String, length: Int64?) -> Body {
         .seekable(knownLength: length) { offset, writer in
             var writer = writer
             var first = UniqueArray(copying: text.utf8.dropFirst(Int(offset)).prefix(2))
