@@ -75,8 +75,9 @@ final class CallsOfNext<Body: OpenAPIBody>: ExchangeOfNext {
             throw NetworkingError(
                 .rejected,
                 request: request,
-                reason: "The operation of the generated client has ended, so nothing more is sent for it. Place a "
-                    + "modifier that sends later or for other operations in the stack of the transport."
+                reason:
+                    "The operation of the generated client has ended, so nothing more is sent for it. Place a modifier "
+                    + "that sends later or for other operations in the stack of the transport."
             )
         }
         let (head, baseURL) = operation.head(for: request)
@@ -97,7 +98,8 @@ final class CallsOfNext<Body: OpenAPIBody>: ExchangeOfNext {
             throw NetworkingError(
                 .bodyNotReplayable,
                 request: request,
-                reason: "A modifier sent the request of the operation again, but its body can be read only once. Create "
+                reason:
+                    "A modifier sent the request of the operation again, but its body can be read only once. Create "
                     + "the body with the iteration behavior .multiple."
             )
         }

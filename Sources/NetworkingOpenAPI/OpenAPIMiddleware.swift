@@ -1,22 +1,14 @@
 public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingCore
 import NetworkingCalls
+public import NetworkingCore
 
 /// A `ClientMiddleware` of a client that swift-openapi-generator has generated, made of any modifiers.
 ///
 /// Use it for a client that keeps another transport. With ``OpenAPITransport``, the modifiers belong to the stack of
 /// the transport. The file `Documentation/Adapters/OpenAPIRuntime.swift`, which an app copies, names it
 /// `StackMiddleware` and declares the conformance to `ClientMiddleware`:
-///
-/// <!-- snippet: fragment the app declares the conformance -->
-/// ```swift
-/// let client = Client(
-///     serverURL: try Servers.Server1.url(),
-///     transport: URLSessionTransport(),
-///     middlewares: [StackMiddleware { $0.authenticated(with: tokens).retry().logged() }]
-/// )
-/// ```
+/// `Client(serverURL: url, transport: transport, middlewares: [StackMiddleware { $0.retry().logged() }])`.
 ///
 /// - The modifiers are built once. Their state is shared by all operations.
 /// - The stack ends in the rest of the client: the further middlewares and its transport. They receive the request as

@@ -1,18 +1,13 @@
 public import FoundationForNetworking
 public import HTTPTypes
-public import NetworkingCore
 import NetworkingCalls
+public import NetworkingCore
 import NetworkingTransfers
 
 /// A `ClientTransport` of a client that swift-openapi-generator has generated, over any stack.
 ///
 /// The file `Documentation/Adapters/OpenAPIRuntime.swift`, which an app copies, names it `StackTransport` and declares
-/// the conformance to `ClientTransport`:
-///
-/// <!-- snippet: fragment the app declares the conformance -->
-/// ```swift
-/// let client = Client(serverURL: try Servers.Server1.url(), transport: StackTransport(over: network))
-/// ```
+/// the conformance to `ClientTransport`: `Client(serverURL: url, transport: StackTransport(over: network))`.
 ///
 /// - The identifier of the operation is the ``HTTPRequestData/route`` of the request, which names it in metrics, traces
 ///   and logs.
@@ -41,8 +36,8 @@ public struct OpenAPITransport<Body: OpenAPIBody>: Sendable {
     ///   - body: The body, if there is one.
     ///   - baseURL: The server and the prefix of the path.
     ///   - operationID: The identifier of the operation in the OpenAPI document.
-    /// - Returns: The response as soon as its head has arrived, and its body; `nil` for a response without one: to HEAD,
-    ///   and with status 204 or 304.
+    /// - Returns: The response as soon as its head has arrived, and its body; `nil` for a response to HEAD and for one
+    ///   with status 204 or 304.
     /// - Throws: The errors of the stack, for no status. Their kind is ``NetworkingError/Kind/unencodableBody`` if the
     ///   body cannot be read or does not have its stated length, and ``NetworkingError/Kind/bodyNotReplayable`` if the
     ///   stack reads it twice although it can be read once.
@@ -95,8 +90,9 @@ extension HTTPRequestData {
             throw NetworkingError(
                 .unencodableBody,
                 request: self,
-                reason: "The body of the operation states a negative length (\(length ?? 0)). State the correct length, "
-                    + "or none."
+                reason:
+                    "The body of the operation states a negative length (\(length ?? 0)). State the correct length, or "
+                    + "none."
             )
         }
         let contentType = headerFields[.contentType] ?? "application/octet-stream"

@@ -230,7 +230,7 @@ struct OpenAPIMiddlewareTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    /// `next` must not be used after the operation. The losers of a hedge still run when the winner returns.
+    /// The losers of a hedge still run when the winner returns.
     @Test func operationWaitsForTheCallsThatItHasStarted() async throws {
         let running = Mutex(0)
         let middleware = Middleware { upstream in

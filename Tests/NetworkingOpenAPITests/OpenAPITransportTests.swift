@@ -90,7 +90,10 @@ struct OpenAPITransportTests {
         #expect(error?.kind == .tooLarge)
     }
 
-    @Test(arguments: [(.head, .ok), (.get, .noContent), (.get, .notModified)] as [(HTTPRequest.Method, HTTPResponse.Status)])
+    @Test(
+        arguments: [(.head, .ok), (.get, .noContent), (.get, .notModified)]
+            as [(HTTPRequest.Method, HTTPResponse.Status)]
+    )
     func responseWithoutABodyHasNone(method: HTTPRequest.Method, status: HTTPResponse.Status) async throws {
         let transport = MockTransport { _ in .status(status) }
         let (head, body) = try await send(method, over: transport)
@@ -102,7 +105,8 @@ struct OpenAPITransportTests {
     @Test(
         arguments: [
             ([.contentLength: "5"], 5), ([.contentLength: "5", .contentEncoding: "gzip"], nil), ([:], nil),
-            ([.contentLength: "-5"], nil), ([.contentLength: "99999999999999999999"], nil), ([.contentLength: "5, 5"], nil),
+            ([.contentLength: "-5"], nil), ([.contentLength: "99999999999999999999"], nil),
+            ([.contentLength: "5, 5"], nil),
         ] as [(HTTPFields, Int64?)]
     )
     func lengthOfAResponseIsThatOfItsHead(fields: HTTPFields, expected: Int64?) async throws {

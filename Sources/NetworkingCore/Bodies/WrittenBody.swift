@@ -5,9 +5,9 @@ extension RequestBody {
     ///
     /// ```swift
     /// request.body = .written(contentType: "text/csv") { writer in
-    ///     try await writer.write(Data("id,name\n".utf8))
-    ///     for user in users {
-    ///         try await writer.write(Data("\(user.id),\(user.name)\n".utf8))
+    ///     try await writer.write(Data("number,square\n".utf8))
+    ///     for number in 1...1_000_000 {
+    ///         try await writer.write(Data("\(number),\(number * number)\n".utf8))
     ///     }
     /// }
     /// ```

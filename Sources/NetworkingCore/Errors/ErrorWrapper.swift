@@ -19,7 +19,7 @@ public protocol ErrorWrapper: Error {
 
 extension Error {
     /// The innermost error of wrappers, or the error itself.
-    package var unwrapped: any Error {
+    var unwrapped: any Error {
         var error: any Error = self
         // A wrapper that is an object may contain itself.
         for _ in 0..<16 {

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 // The declarations of AsyncStreaming (swift-async-algorithms) and of the containers of swift-collections that the adapter
 // and its tests use, in the form that they have for Swift 6.4. Swift 6.3 has no containers that are not copied, so a
 // container here is a simple one, and what drains it is no value with a lifetime.

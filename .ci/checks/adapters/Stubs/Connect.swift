@@ -1,6 +1,9 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 // The declarations of connect-swift 1 that the adapter and its tests use, with the same signatures.
 
 public import Foundation
+
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
 #endif

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 // The declarations of HTTPAPIs (apple/swift-http-api-proposal) that the adapter and its tests use, in the form of July
 // 2026, with the signatures of the proposal.
 

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 // The declarations of swift-openapi-runtime 1.8 that the adapter, its tests and a generated client use, with the same
 // signatures. `UniversalClient` wraps errors as the original does, and a body that can be read once traps if it is read
 // again, as that of the first versions does.
@@ -160,7 +162,10 @@ public struct ClientError: Error {
         }
         let transport = transport
         let (request, body) = try await wrapping("Unknown") { try serializer(input) }
-        var next: @Sendable (HTTPRequest, HTTPBody?, URL) async throws -> (HTTPResponse, HTTPBody?) = { request, body, url in
+        var next: @Sendable (HTTPRequest, HTTPBody?, URL) async throws -> (HTTPResponse, HTTPBody?) = {
+            request,
+            body,
+            url in
             try await wrapping("Transport threw an error.") {
                 try await transport.send(request, body: body, baseURL: url, operationID: operationID)
             }

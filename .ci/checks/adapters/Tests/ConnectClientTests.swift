@@ -27,7 +27,11 @@ import Testing
         over network: some NetworkingComponent
     ) async -> Connect.HTTPResponse {
         await withCheckedContinuation { continuation in
-            StackHTTPClient(over: network).unary(request: request) { _ in } onResponse: { continuation.resume(returning: $0) }
+            StackHTTPClient(over: network)
+                .unary(request: request) { _ in
+                } onResponse: {
+                    continuation.resume(returning: $0)
+                }
         }
     }
 
@@ -46,12 +50,17 @@ import Testing
     }
 
     @Test func failureStatusIsAResponse() async {
-        let response = await unary(request(), over: MockTransport { _ in .status(.serviceUnavailable) }.checkedStatusCode())
+        let response = await unary(
+            request(),
+            over: MockTransport { _ in .status(.serviceUnavailable) }.checkedStatusCode()
+        )
         #expect(response.code == .unavailable)
         #expect(response.error == nil)
     }
 
-    @Test(arguments: [(NetworkingError.Kind.offline, Code.unavailable), (.timeout, .deadlineExceeded), (.tls, .unknown)])
+    @Test(arguments: [
+        (NetworkingError.Kind.offline, Code.unavailable), (.timeout, .deadlineExceeded), (.tls, .unknown),
+    ])
     func errorOfTheStackHasACode(kind: NetworkingError.Kind, code: Code) async {
         let response = await unary(request(), over: MockTransport { _ in .failure(kind) })
         #expect(response.code == code)
@@ -67,10 +76,11 @@ import Testing
 
     @Test func cancelledCallHasTheCodeOfACancellation() async {
         let response: Connect.HTTPResponse = await withCheckedContinuation { continuation in
-            let call = StackHTTPClient(over: MockTransport([.chunks([.hang])])).unary(request: request()) { _ in
-            } onResponse: {
-                continuation.resume(returning: $0)
-            }
+            let call = StackHTTPClient(over: MockTransport([.chunks([.hang])]))
+                .unary(request: request()) { _ in
+                } onResponse: {
+                    continuation.resume(returning: $0)
+                }
             call.cancel()
         }
         #expect(response.code == .canceled)
@@ -84,19 +94,22 @@ import Testing
         }
 
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
-        let transport = MockTransport([.chunks(["one", "two"], headerFields: [.contentType: "application/connect+json"])])
-        let stream = StackHTTPClient(over: transport).stream(
-            request: request(nil),
-            responseCallbacks: ResponseCallbacks { headers in
-                continuation.yield(.headers(headers["content-type"]?.first))
-            } receiveResponseData: { data in
-                continuation.yield(.data(String(decoding: data, as: UTF8.self)))
-            } receiveResponseMetrics: { _ in
-            } receiveClose: { code, _, _ in
-                continuation.yield(.close(code))
-                continuation.finish()
-            }
-        )
+        let transport = MockTransport([
+            .chunks(["one", "two"], headerFields: [.contentType: "application/connect+json"])
+        ])
+        let stream = StackHTTPClient(over: transport)
+            .stream(
+                request: request(nil),
+                responseCallbacks: ResponseCallbacks { headers in
+                    continuation.yield(.headers(headers["content-type"]?.first))
+                } receiveResponseData: { data in
+                    continuation.yield(.data(String(decoding: data, as: UTF8.self)))
+                } receiveResponseMetrics: { _ in
+                } receiveClose: { code, _, _ in
+                    continuation.yield(.close(code))
+                    continuation.finish()
+                }
+            )
         stream.sendData(Data("a".utf8))
         stream.sendData(Data("b".utf8))
         stream.sendClose()
