@@ -129,7 +129,7 @@ extension StackClient {
         }
     }
 
-    /// Reads the body of a response as it arrives. A stack has no trailers.
+    /// Reads the body of a response as it arrives, without trailers.
     struct Reader: AsyncReader, ~Copyable {
         typealias ReadElement = UInt8
         typealias ReadFailure = any Error

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation, AvoidRetroactiveConformances
+
 // Copy this file into the target that has the generated client. It needs the products OpenAPIRuntime of
 // swift-openapi-runtime and NetworkingOpenAPI of swift-networking.
 
