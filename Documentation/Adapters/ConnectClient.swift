@@ -38,7 +38,7 @@ struct StackHTTPClient: HTTPClientInterface {
         request: Connect.HTTPRequest<Data?>,
         responseCallbacks: ResponseCallbacks
     ) -> RequestCallbacks<Data> {
-        // Connect does not wait for a write, so what the server has not accepted yet is in memory.
+        // Connect does not wait for a write, so messages that the server has not accepted are in memory.
         let (chunks, writer) = AsyncStream.makeStream(of: Data.self)
         if let first = request.message {
             writer.yield(first)
