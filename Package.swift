@@ -104,6 +104,8 @@ let extras: [Module] = [
         products: http,
         traits: ["Crypto": ["Crypto"]]
     ),
+    // It knows generated clients by a protocol, because not every app that uses it has swift-openapi-runtime.
+    Module("NetworkingOpenAPI", uses: base + ["NetworkingCalls", "NetworkingTransfers"], products: http),
     Module(
         "NetworkingSigning",
         uses: base + ["NetworkingAuthentication"],
@@ -214,6 +216,7 @@ let tests: [Module] = [
         products: http + ["Logging"],
         traits: ["Crypto": ["Crypto"]]
     ),
+    Module("NetworkingOpenAPITests", uses: testing + [foundation, "NetworkingOpenAPI"], products: http + ["Logging"]),
     Module(
         "NetworkingSigningTests",
         uses: testing + [foundation, "NetworkingSigning"],

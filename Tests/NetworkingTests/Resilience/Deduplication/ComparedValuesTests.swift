@@ -42,6 +42,7 @@ struct ComparedValuesTests {
         ),
         "authenticationMethod": (.sending, { $0.authenticationMethod = .anonymous }),
         "cacheMode": (.sending, { $0.cacheMode = .reload }),
+        "callsOfNext": (.none, nil),
         "client": (.responses, nil),
         "clockReading": (.none, nil),
         "connectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
