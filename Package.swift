@@ -33,6 +33,7 @@ let core = "NetworkingCore"
 let base = [foundation, core]
 let platform = [cLibrary, foundation, core]
 let http = ["HTTPTypes"]
+let crypto = ["Crypto": ["Crypto"]]
 
 /// The modules that Networking re-exports.
 let features: [Module] = [
@@ -54,7 +55,7 @@ let features: [Module] = [
         products: http + ["DequeModule", "HeapModule"],
         traits: ["ServiceLifecycle": ["ServiceLifecycle"]]
     ),
-    Module("NetworkingTransfers", uses: platform, products: http, traits: ["Crypto": ["Crypto"]]),
+    Module("NetworkingTransfers", uses: platform, products: http, traits: crypto),
     Module("NetworkingTrust", uses: platform),
     Module("NetworkingURLSession", uses: platform + ["NetworkingCookies", "NetworkingTrust"], products: http),
 ]
@@ -102,7 +103,7 @@ let extras: [Module] = [
         "NetworkingOAuth",
         uses: platform + ["NetworkingAuthentication", "NetworkingLoopback", "NetworkingResilience"],
         products: http,
-        traits: ["Crypto": ["Crypto"]]
+        traits: crypto
     ),
     // It knows generated clients by a protocol, because not every app that uses it has swift-openapi-runtime.
     Module("NetworkingOpenAPI", uses: base + ["NetworkingCalls", "NetworkingTransfers"], products: http),
@@ -210,12 +211,7 @@ let tests: [Module] = [
         products: http,
         traits: ["Inspector": ["FlyingFox"]]
     ),
-    Module(
-        "NetworkingOAuthTests",
-        uses: testing + ["NetworkingOAuth"],
-        products: http + ["Logging"],
-        traits: ["Crypto": ["Crypto"]]
-    ),
+    Module("NetworkingOAuthTests", uses: testing + ["NetworkingOAuth"], products: http + ["Logging"], traits: crypto),
     Module("NetworkingOpenAPITests", uses: testing + [foundation, "NetworkingOpenAPI"], products: http + ["Logging"]),
     Module(
         "NetworkingSigningTests",
