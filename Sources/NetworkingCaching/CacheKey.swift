@@ -35,13 +35,14 @@ public struct CacheKey: Sendable, Hashable {
 
 extension CacheKey {
     /// The scheme, host and port.
-    var origin: Substring {
+    public var origin: String {
         let bytes = url.utf8
         let slash = UInt8(ascii: "/")
         guard let first = bytes.firstIndex(of: slash),
             let host = bytes[first...].dropFirst(2).first.map({ _ in bytes.index(first, offsetBy: 2) })
-        else { return url[...] }
-        return url[..<(bytes[host...].firstIndex { $0 == slash || $0 == UInt8(ascii: "?") } ?? url.endIndex)]
+        else { return url }
+        let end = bytes[host...].firstIndex { $0 == slash || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        return String(url[..<(end ?? url.endIndex)])
     }
 }
 

@@ -19,6 +19,10 @@ extension NetworkingComponent {
     /// validated in the background. A successful request with an unsafe method, such as POST, removes the stored
     /// responses of its URL, for every user. ``HTTPRequestData/cacheMode`` replaces these rules for one request.
     ///
+    /// If the response to such a request has the field `Cache-Group-Invalidation`, the user's responses with one of the
+    /// groups in `Cache-Groups` are removed, too (RFC 9875). A response with `No-Vary-Search` also answers requests for
+    /// URLs with other parameters, as that field declares (draft-ietf-httpbis-no-vary-search).
+    ///
     /// Place it outside `deduplicated`, `retry` and `authenticated`, so that no request gets a response that was
     /// fetched for another principal. A request with its own `Authorization` field bypasses the cache, unless the cache
     /// is shared.
@@ -80,16 +84,18 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         let mode = request.cacheMode
         let entries = try await exchange.lookUp(reads: mode.reads)
         let now = NetworkEnvironment.current.clock.date
-        switch cache.rules.decide(about: request, exchange.credentials, entries: entries, mode: mode, now: now) {
+        let exact = cache.rules.decide(about: request, exchange.credentials, entries: entries, mode: mode, now: now)
+        let other = try await exchange.equivalent(to: exact, now: now)
+        switch other?.decision ?? exact {
         case .serve(let entry, let age, let isStale):
             if isStale {
-                exchange.revalidate(entries, chosen: entry, over: upstream)
+                exchange.revalidate(other?.entries ?? entries, chosen: entry, from: other?.source, over: upstream)
             }
-            return try await exchange.respond(with: entry, age: age, isStale ? .stale : .fresh)
+            return try await (other?.source ?? exchange).respond(with: entry, age: age, isStale ? .stale : .fresh)
         case .unsatisfiable:
             return exchange.unsatisfiable()
         case .validate(let candidates, let chosen):
-            return try await exchange.validate(candidates, chosen: chosen, over: upstream)
+            return try await exchange.validate(candidates, chosen: chosen, from: other?.source, over: upstream)
         case .forward(let reason):
             request.emit(mode.reads || mode.writes ? CacheEvent.missed : CacheEvent.bypassed(.request))
             return try await exchange.forward(reason, entries, over: upstream)
@@ -116,14 +122,16 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             var exchange = cache.exchange(of: request, key)
             let entries = try await exchange.lookUp(reads: true)
             let now = NetworkEnvironment.current.clock.date
-            if case .serve(let entry, let age, _) = cache.rules.decide(
+            let exact = cache.rules.decide(
                 about: request,
                 exchange.credentials,
                 entries: entries,
                 mode: .onlyIfCached,
                 now: now
-            ) {
-                return try await exchange.respond(with: entry, age: age, .offline)
+            )
+            let other = try await exchange.equivalent(to: exact, now: now)
+            if case .serve(let entry, let age, _) = other?.decision ?? exact {
+                return try await (other?.source ?? exchange).respond(with: entry, age: age, .offline)
             }
         }
         try Task.checkCancellation()

@@ -120,14 +120,36 @@ struct CachedExchange: Sendable {
     }
 
     /// Asks the server whether entries are still valid.
+    ///
+    /// - Parameters:
+    ///   - candidates: The entries.
+    ///   - chosen: The entry for the response; `nil` if the server has to select one.
+    ///   - source: The exchange with the key of the entries, if they are stored for an equivalent URL. The request goes
+    ///     to its own URL. A confirmed entry is updated where it is stored; a new response is stored for its own URL.
+    ///   - upstream: The component that sends the request.
+    /// - Returns: The response.
     func validate(
         _ candidates: [CachedEntry],
         chosen: CachedEntry?,
+        from source: CachedExchange? = nil,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        guard let source else { return try await validate(candidates, chosen: chosen, place: nil, over: upstream) }
+        return try await source.fetching(after: candidates) { fetch in
+            try await validate(candidates, chosen: chosen, place: (source, fetch), over: upstream)
+        }
+    }
+
+    private func validate(
+        _ candidates: [CachedEntry],
+        chosen: CachedEntry?,
+        place: (exchange: CachedExchange, fetch: Fetch)?,
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         // If the caller sends its own condition, it expects the server's response to that.
         let asksItself = !request.isConditional && request.headerFields[.range] == nil
-        let confirmed: HTTPResponseData? = try await fetching(after: candidates) { fetch in
+        let confirmed: HTTPResponseData? = try await fetching(after: place == nil ? candidates : []) { fetch in
+            let (owner, ownFetch) = place ?? (self, fetch)
             let (sent, tee) = copying(asksItself ? conditional(candidates, chosen) : request, withholding: chosen)
             let outcome = try await upstream.outcome(of: sent)
             let now = fetch.clock.date
@@ -135,11 +157,11 @@ struct CachedExchange: Sendable {
                 rules.mayStandIn(chosen, for: request, unreachable: isUnreachable, at: now)
             {
                 let status = try? outcome.get().status
-                return try await respond(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
+                return try await owner.respond(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
             }
             let response = try outcome.get()
             guard asksItself, response.status == .notModified else {
-                return await kept(response, .stale, tee, candidates, fetch)
+                return await kept(response, .stale, tee, place == nil ? candidates : [], fetch)
             }
             // A caller without a condition must never receive a 304, even if it matches no entry.
             guard response.principal == nil || response.principal == key.principal, response.redirects.isEmpty,
@@ -147,11 +169,11 @@ struct CachedExchange: Sendable {
                     .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
             else { return nil }
             request.emit(CacheEvent.revalidated)
-            let refusal = await update(entry, confirmedBy: response, fetch)
+            let refusal = await owner.update(entry, confirmedBy: response, ownFetch)
             if let refusal {
                 request.emit(CacheEvent.bypassed(refusal))
             }
-            return try await respond(
+            return try await owner.respond(
                 with: entry,
                 age: rules.age(of: entry, at: now) ?? 0,
                 .revalidated,
@@ -160,11 +182,16 @@ struct CachedExchange: Sendable {
             )
         }
         if let confirmed { return confirmed }
-        return try await forward(.stale, candidates, over: upstream)
+        return try await forward(.stale, place == nil ? candidates : [], over: upstream)
     }
 
     /// Asks the server in the background whether entries are still valid.
-    func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
+    func revalidate(
+        _ entries: [CachedEntry],
+        chosen: CachedEntry,
+        from source: CachedExchange? = nil,
+        over upstream: some NetworkingComponent
+    ) {
         var request = request.inBackground
         // The caller already has its response, and the validation concerns the complete stored entry.
         request.sink = nil
@@ -173,9 +200,10 @@ struct CachedExchange: Sendable {
         }
         request.progressHandler = nil
         let exchange = with(request)
-        cache.revalidate(key) {
-            guard await cache.claimsRevalidation(of: chosen, exchange) else { return }
-            _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
+        let own = source?.with(request)
+        cache.revalidate((own ?? exchange).key) {
+            guard await cache.claimsRevalidation(of: chosen, own ?? exchange) else { return }
+            _ = try await exchange.validate(entries, chosen: chosen, from: own, over: upstream)
         }
     }
 
@@ -490,7 +518,7 @@ struct CachedExchange: Sendable {
         let isLate = rivals.contains {
             $0.requestDate > fetch.sent && $0.responseDate <= now && $0.facts.date >= entry.facts.date
         }
-        guard !isLate, cache.invalidation.isCurrent(fetch.beginning, key.url) else { return .outdated }
+        guard !isLate, cache.invalidation.isCurrent(fetch.beginning, key, entry) else { return .outdated }
         let others = replacesMatching ? rivals.filter { $0.id != entry.id } : []
         guard entry.cost <= cache.store.entryCostLimit else {
             for id in [entry.id] + others.map(\.id) {
@@ -505,9 +533,12 @@ struct CachedExchange: Sendable {
             await cache.remove(old.id, self)
         }
         // An entry that was removed during this write must not reappear.
-        guard cache.invalidation.isCurrent(fetch.beginning, key.url) else {
+        guard cache.invalidation.isCurrent(fetch.beginning, key, entry) else {
             await cache.remove(entry.id, self)
             return .outdated
+        }
+        if entry.facts.search != nil {
+            await cache.index(entry, self)
         }
         return nil
     }
