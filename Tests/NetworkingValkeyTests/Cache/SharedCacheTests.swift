@@ -318,7 +318,7 @@ extension Servers {
 
 extension Servers {
     /// Values that are damaged, moved, or of another version.
-    @Suite(.timeLimit(.minutes(1)))
+    @Suite(.timeLimit(.minutes(5)))
     struct CacheVaultTests {
         private let vault = CacheVault(namespace: "shop", .ofCache)
         private let entry = CachedEntry.sample("a body of some length")

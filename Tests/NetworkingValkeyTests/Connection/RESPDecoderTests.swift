@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetworkingValkey
 
-@Suite(.timeLimit(.minutes(1))) struct RESPDecoderTests {
+@Suite(.timeLimit(.minutes(5))) struct RESPDecoderTests {
     private typealias Message = RESPDecoder.Message
 
     /// What a decoder makes of fragments: the messages, and whether an error ended them.
