@@ -149,7 +149,8 @@ final class DPoPProvider: Sendable {
         let expected: [String: String?] = ["htm": request.method.rawValue, "htu": url?.string, "ath": hash]
         let isTyped = proof.field("typ") == "dpop+jwt" && proof.field("alg") == "ES256"
         let isNew = state.proofs.insert(identifier).inserted && !identifier.isEmpty
-        guard found == expected, isTyped, isNew, proof.isSigned, proof.date == clock.date else {
+        let now = Date(timeIntervalSince1970: clock.date.timeIntervalSince1970.rounded(.down))
+        guard found == expected, isTyped, isNew, proof.isSigned, proof.date == now else {
             state.complaints.append("\(found), typed: \(isTyped), new: \(isNew), signed: \(proof.isSigned)")
             return .failure(Refusal(code: "invalid_dpop_proof"))
         }
