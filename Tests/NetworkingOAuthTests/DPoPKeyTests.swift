@@ -50,9 +50,9 @@ struct DPoPKeyTests {
     @Test func hashOfTheAccessTokenMatchesRFC9449() async throws {
         let request = HTTPRequestData(method: .get, url: URL(string: "https://resource.example.org/protectedresource")!)
         let proof = try await proof(for: request, accessToken: "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU")
-        #expect(proof.claims["ath"] as? String == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
-        #expect(proof.claims["htu"] as? String == "https://resource.example.org/protectedresource")
-        #expect(proof.claims["htm"] as? String == "GET")
+        #expect(proof.claim("ath") == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
+        #expect(proof.claim("htu") == "https://resource.example.org/protectedresource")
+        #expect(proof.claim("htm") == "GET")
         #expect(proof.claims["iat"] as? Int == 1_562_262_616)
     }
 
@@ -60,16 +60,16 @@ struct DPoPKeyTests {
         let key = DPoPKey()
         let request = HTTPRequestData(method: .post, url: URL(string: "https://login.example.com/token")!)
         let proof = try await proof(for: request, by: key, nonce: "n-1")
-        #expect(proof.header["typ"] as? String == "dpop+jwt")
-        #expect(proof.header["alg"] as? String == "ES256")
+        #expect(proof.field("typ") == "dpop+jwt")
+        #expect(proof.field("alg") == "ES256")
         #expect(Set(proof.header.keys) == ["typ", "alg", "jwk"])
         #expect(proof.isSigned)
         #expect(proof.thumbprint == key.thumbprint)
         #expect(Set(proof.claims.keys) == ["htm", "htu", "iat", "jti", "nonce"])
-        #expect(proof.claims["htm"] as? String == "POST")
-        #expect(proof.claims["nonce"] as? String == "n-1")
+        #expect(proof.claim("htm") == "POST")
+        #expect(proof.claim("nonce") == "n-1")
         let other = try await self.proof(for: request, by: key)
-        #expect(other.claims["jti"] as? String != proof.claims["jti"] as? String)
+        #expect(other.claim("jti") != proof.claim("jti"))
     }
 
     @Test(arguments: [
@@ -80,7 +80,7 @@ struct DPoPKeyTests {
     ])
     func proofNamesTheURLWithoutQuery(url: String, target: String) async throws {
         let proof = try await proof(for: HTTPRequestData(method: .get, url: URL(string: url)!))
-        #expect(proof.claims["htu"] as? String == target)
+        #expect(proof.claim("htu") == target)
     }
 
     @Test func relativeRequestHasNoProof() async {

@@ -37,6 +37,21 @@ struct Proof {
         let members = #"{"crv":"P-256","kty":"EC","x":"\#(jwk["x"] ?? "")","y":"\#(jwk["y"] ?? "")"}"#
         thumbprint = Base64URL.encode(SHA256.hash(data: Data(members.utf8)))
     }
+
+    /// A text in the header.
+    func field(_ name: String) -> String? {
+        header[name] as? String
+    }
+
+    /// A text in the claims.
+    func claim(_ name: String) -> String? {
+        claims[name] as? String
+    }
+
+    /// The time at which the proof was made, in whole seconds.
+    var date: Date? {
+        (claims["iat"] as? Int).map { Date(timeIntervalSince1970: Double($0)) }
+    }
 }
 
 /// A provider and an API that check proofs as real ones do (RFC 9449 section 4.3).
@@ -112,7 +127,7 @@ final class DPoPProvider: Sendable {
                 var response = isToken ? token(request, &state) : resource(request, &state)
                 let host = request.authority ?? ""
                 if let nonce = state.nextNonce ?? state.nonces[host] {
-                    response.headerFields[HTTPField.Name("DPoP-Nonce")!] = nonce
+                    response = response.headerFields([HTTPField.Name("DPoP-Nonce")!: nonce])
                     if state.nonces[host] != nil { state.nonces[host] = nonce }
                 }
                 return response
@@ -127,20 +142,19 @@ final class DPoPProvider: Sendable {
         }
         var url = URLComponents(url: request.url!, resolvingAgainstBaseURL: true)
         url?.query = nil
-        let identifier = proof.claims["jti"] as? String ?? ""
+        let identifier = proof.claim("jti") ?? ""
         let hash = token.map { Base64URL.encode(SHA256.hash(data: Data($0.utf8))) }
-        let checks: [(String, Bool)] = [
-            ("typ", proof.header["typ"] as? String == "dpop+jwt"), ("alg", proof.header["alg"] as? String == "ES256"),
-            ("signature", proof.isSigned), ("htm", proof.claims["htm"] as? String == request.method.rawValue),
-            ("htu", proof.claims["htu"] as? String == url?.string), ("jti", !identifier.isEmpty),
-            ("iat", proof.claims["iat"] as? Int == Int(clock.date.timeIntervalSince1970)),
-            ("replay", state.proofs.insert(identifier).inserted), ("ath", proof.claims["ath"] as? String == hash),
-        ]
-        for (name, isGood) in checks where !isGood {
-            state.complaints.append(name)
+        var found: [String: String?] = [:]
+        for name in ["htm", "htu", "ath"] { found[name] = proof.claim(name) }
+        let expected: [String: String?] = ["htm": request.method.rawValue, "htu": url?.string, "ath": hash]
+        let isTyped = proof.field("typ") == "dpop+jwt" && proof.field("alg") == "ES256"
+        let isNew = state.proofs.insert(identifier).inserted && !identifier.isEmpty
+        let now = Date(timeIntervalSince1970: clock.date.timeIntervalSince1970.rounded(.down))
+        guard found == expected, isTyped, isNew, proof.isSigned, proof.date == now else {
+            state.complaints.append("\(found), typed: \(isTyped), new: \(isNew), signed: \(proof.isSigned)")
             return .failure(Refusal(code: "invalid_dpop_proof"))
         }
-        if let nonce = state.nonces[request.authority ?? ""], proof.claims["nonce"] as? String != nonce {
+        if let nonce = state.nonces[request.authority ?? ""], proof.claim("nonce") != nonce {
             return .failure(Refusal(code: "use_dpop_nonce"))
         }
         return .success(proof.thumbprint)

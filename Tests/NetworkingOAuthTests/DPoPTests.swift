@@ -43,7 +43,7 @@ struct DPoPTests {
         let proofs = transport.proofs.compactMap(\.self)
         #expect(proofs.count == 4)
         #expect(proofs.allSatisfy { $0.thumbprint == key.thumbprint })
-        #expect(Set(proofs.compactMap { $0.claims["jti"] as? String }).count == 4)
+        #expect(Set(proofs.compactMap { $0.claim("jti") }).count == 4)
         #expect(provider.get(\.complaints).isEmpty)
     }
 
@@ -61,9 +61,9 @@ struct DPoPTests {
 
     @Test func diagnosticsReportProofsThatAreRepeated() {
         let wrong = transport.retry().authenticated(oauth: client).server(authority: "api.example.com")
-        #expect(wrong.diagnostics().contains { "\($0)".contains("outside retry") })
+        #expect(wrong.diagnostics.contains { "\($0)".contains("outside retry") })
         let right = transport.authenticated(oauth: client).retry().server(authority: "api.example.com")
-        #expect(!right.diagnostics().contains { "\($0)".contains("proof") })
+        #expect(!right.diagnostics.contains { "\($0)".contains("proof") })
     }
 
     // MARK: Nonces
@@ -72,18 +72,16 @@ struct DPoPTests {
         provider.set(\.nonces, ["login.example.com": "n-1"])
         try await network.oauth(client).signIn(with: provider.user)
         #expect(transport.destinations == ["login.example.com/token", "login.example.com/token"])
-        #expect(transport.proofs.map { $0?.claims["nonce"] as? String } == [nil, "n-1"])
+        #expect(transport.proofs.map { $0?.claim("nonce") } == [nil, "n-1"])
         // The nonce is used for the next token request, and not for the API.
         provider.expireTokens()
         #expect(try await get().status == .ok)
-        #expect(transport.proofs.dropFirst(2).map { $0?.claims["nonce"] as? String } == [nil, "n-1", nil])
+        #expect(transport.proofs.dropFirst(2).map { $0?.claim("nonce") } == [nil, "n-1", nil])
     }
 
     @Test func tokenRequestIsRepeatedOnce() async throws {
-        let transport = MockTransport { request in
-            var response = ScriptedProvider.refusal("use_dpop_nonce")
-            response.headerFields[HTTPField.Name("DPoP-Nonce")!] = "again"
-            return response
+        let transport = MockTransport { _ in
+            ScriptedProvider.refusal("use_dpop_nonce").headerFields([HTTPField.Name("DPoP-Nonce")!: "again"])
         }
         let account = provider.network(client, over: transport).oauth(client)
         let error = await #expect(throws: OAuthError.self) { try await account.signIn(with: provider.user) }
@@ -103,7 +101,7 @@ struct DPoPTests {
         }
         #expect(count == 6)
         #expect(
-            transport.proofs.dropFirst().map { $0?.claims["nonce"] as? String } == [nil, "n-1", "n-1", "n-2", "n-3"]
+            transport.proofs.dropFirst().map { $0?.claim("nonce") } == [nil, "n-1", "n-1", "n-2", "n-3"]
         )
         // The token has not been refreshed.
         #expect(transport.destinations.count { $0 == "login.example.com/token" } == 1)
@@ -302,7 +300,7 @@ struct DPoPTests {
         #expect(response.status == .ok)
         #expect(response.data == Data("hello".utf8))
         #expect(response.redirects.count == 1)
-        #expect(transport.proofs[2]?.claims["htu"] as? String == "https://api.example.com/archive")
+        #expect(transport.proofs[2]?.claim("htu") == "https://api.example.com/archive")
         #expect(provider.get(\.complaints).isEmpty)
     }
 

@@ -181,8 +181,8 @@ struct OwnSystemTests {
         let (client, network) = account(system, over: transport)
         try await network.oauth(client).signIn(with: .clientCredentials)
         let proof = try #require(transport.proofs[0])
-        #expect(proof.claims["htu"] as? String == "https://login.example.com/t")
-        #expect(proof.claims["htm"] as? String == "PUT")
+        #expect(proof.claim("htu") == "https://login.example.com/t")
+        #expect(proof.claim("htm") == "PUT")
     }
 
     @Test func descriptionsRedactTheFields() async throws {
