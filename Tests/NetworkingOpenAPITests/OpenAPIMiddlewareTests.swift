@@ -161,7 +161,7 @@ struct OpenAPIMiddlewareTests {
     }
 
     @Test func secondNextWithABodyThatCanBeReadOnceIsAnError() async {
-        let rest = Rest(.ok, .ok)
+        let rest = Rest(.serviceUnavailable, .ok)
         let body = ClientBody(["Emily"], isReplayable: false)
         let middleware = Middleware { upstream in
             upstream.modified { request, upstream in

@@ -171,7 +171,7 @@ private struct Client: Sendable {
     @Test func secondNextWithABodyThatCanBeReadOnceIsAnError() async throws {
         let client = Client(
             serverURL: server,
-            transport: StackTransport(over: MockTransport { _ in .ok() }),
+            transport: StackTransport(over: MockTransport([.status(.serviceUnavailable), .ok()])),
             middlewares: [
                 StackMiddleware { upstream in
                     upstream.modified { request, upstream in
