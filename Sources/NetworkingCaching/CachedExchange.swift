@@ -21,7 +21,7 @@ struct CachedExchange: Sendable {
     /// request would find an entry under that key, and no removal would match it.
     var hasStore = true
 
-    private var rules: CacheRules {
+    var rules: CacheRules {
         cache.rules
     }
 
