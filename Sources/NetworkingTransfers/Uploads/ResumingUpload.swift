@@ -136,7 +136,11 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
                 isInterrupted = false
             }
             let highest = machine.highest
-            let exchange = try await send(step, machine, &call)
+            let (exchange, interim) = try await send(step, machine, call)
+            if let interim {
+                call.place = interim.place
+                machine.place(under: interim.limits, at: environment.clock.date)
+            }
             let next: UploadMachine.Next
             switch exchange {
             case .lost: next = machine.lose(step)
@@ -151,6 +155,7 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
                 )
                 if hadPlace, !machine.hasPlace {
                     original.emit(UploadEvent.restarted)
+                    isInterrupted = false
                 }
             }
             if machine.highest > highest {
@@ -164,10 +169,13 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
             }
             switch next {
             case .send(let following):
-                if case .append(_, _, true) = step, case .response(let response, _) = exchange { earlier = response }
                 step = following
             case .retry(let following):
-                if case .append(_, _, true) = step, case .response(let response, _) = exchange { earlier = response }
+                if case .append(_, _, true) = step, case .response(let response, _) = exchange,
+                    response.status.isSuccess
+                {
+                    earlier = response
+                }
                 failures += 1
                 isInterrupted = true
                 guard failures <= options.maximumRetries else { throw error(of: exchange) }
@@ -235,8 +243,7 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         meter.update(
             sent: call.source.length,
             of: call.source.length,
-            received: result.isLost
-                ? BytesReceived() : BytesReceived(count: result.response.body.count, expected: result.response.body.count)
+            received: BytesReceived(count: result.response.body.count, expected: result.response.body.count)
         )
         if let error { throw error }
         // The responses of tus and the state of an upload have statuses that the caller does not know.
@@ -252,8 +259,8 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     private func send(
         _ step: UploadMachine.Step,
         _ machine: UploadMachine,
-        _ call: inout Call
-    ) async throws -> Exchange {
+        _ call: Call
+    ) async throws -> (Exchange, InterimPlace.Found?) {
         var request = try await request(for: step, machine, call)
         let interim = step == .whole ? InterimPlace() : nil
         if let interim {
@@ -276,10 +283,7 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
                 throw error
             }
         }
-        if let place = interim?.place {
-            call.place = place.place
-        }
-        return exchange
+        return (exchange, interim?.place)
     }
 
     private func request(
@@ -440,12 +444,13 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     /// ASCII.
     private static func disposition(_ name: String) -> String {
         let plain = String(
-            String.UnicodeScalarView(
-                name.unicodeScalars.map { $0.isASCII && $0.value >= 32 && $0 != "\"" && $0 != "\\" && $0 != "\u{7F}" ? $0 : "_" }
-            )
+            String.UnicodeScalarView(name.unicodeScalars.map { isPlain($0) ? $0 : "_" })
         )
-        return "inline; filename=\"\(plain)\""
-            + (plain == name ? "" : "; filename*=UTF-8''\(escaped(name))")
+        return "inline; filename=\"\(plain)\"" + (plain == name ? "" : "; filename*=UTF-8''\(escaped(name))")
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        32..<127 ~= scalar.value && scalar != "\"" && scalar != "\\"
     }
 
     /// Returns the text with all bytes escaped that are not letters, digits, hyphens, dots or underscores.

@@ -263,8 +263,8 @@ struct UploadMachine {
             return .fail(
                 Fault(
                     kind: .invalidResponse,
-                    reason: "The server has \(offset) of \(reply.length ?? length) bytes of the upload, but the body has "
-                        + "\(length). Discard the state of the upload to start over.",
+                    reason: "The server has \(offset) of \(reply.length ?? length) bytes of the upload, but the body "
+                        + "has \(length). The upload was cancelled.",
                     cancels: true
                 )
             )

@@ -57,8 +57,8 @@ struct UploadSource: Sendable {
                 modification: snapshot.modification,
                 digest: Self.digest(start, end)
             )
-        } catch let fault as FileFault {
-            throw RequestBody.Failure(fault)
+        } catch {
+            throw RequestBody.Failure(error)
         }
     }
 
