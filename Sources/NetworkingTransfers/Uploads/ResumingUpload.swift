@@ -642,7 +642,7 @@ private final class InterimPlace: NetworkEventObserver {
 
 extension UserText {
     /// The texts for a file that has changed during its upload.
-    fileprivate static let changedUpload = UserText(
+    static let changedUpload = UserText(
         key: "upload.changed",
         description: "The file was changed during its upload.",
         reason: "Part of an earlier version of the file was uploaded already.",

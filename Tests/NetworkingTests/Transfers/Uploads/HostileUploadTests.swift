@@ -205,10 +205,4 @@ struct HostileUploadTests {
     func suggestedNameIsNoStateFile(name: String) {
         #expect(FileName.safe(name) == "\(name)_")
     }
-
-    @Test func textsAreInTheCatalogue() throws {
-        let texts = try StringCatalogue().english(of: ["upload"])
-        #expect(texts["upload.changed.description"] == "The file was changed during its upload.")
-        #expect(texts.count == 3)
-    }
 }
