@@ -20,9 +20,8 @@ struct IncomingBody: Sendable {
 
     /// Returns the next chunk, or `nil` at the end of the body.
     ///
-    /// - Parameter limit: The maximum number of bytes, greater than zero. Later bytes stay unread, so they block the
-    ///   client.
-    /// - Throws: `CancellationError` if the client disconnects within the body.
+    /// The limit is greater than zero. Bytes beyond it stay unread, so they block the client. If the client disconnects
+    /// within the body, the call throws `CancellationError`.
     mutating func next(upTo limit: Int) async throws -> Data? {
         guard !isComplete else { return nil }
         guard inbox != nil else {
@@ -44,7 +43,9 @@ struct IncomingBody: Sendable {
         }
     }
 
-    /// Sends an informational response. Nothing is sent for a request without a socket.
+    /// Sends an informational response.
+    ///
+    /// Nothing is sent for a request without a socket.
     func send(_ response: TestResponse.Informational) async throws {
         try await inbox?.socket.write(response.chunk.data)
     }

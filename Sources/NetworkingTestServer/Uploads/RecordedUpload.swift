@@ -3,7 +3,9 @@ public import FoundationForNetworking
 
 /// An upload as a ``TestServer`` has received it.
 public struct RecordedUpload: Sendable, Hashable {
-    /// The number of the upload, which is the last segment of its path. The first one is 1.
+    /// The number of the upload, which is the last segment of its path.
+    ///
+    /// The first one is 1.
     public var number: Int
 
     /// The protocol; `nil` for an ordinary request.
@@ -39,7 +41,9 @@ public struct RecordedUpload: Sendable, Hashable {
     /// `nil` in builds without the trait `Crypto`.
     public var sha256: String?
 
-    /// The metadata of tus, decoded. Empty with the draft.
+    /// The metadata of tus, decoded.
+    ///
+    /// Empty with the draft.
     public var metadata: [String: Data]
 
     /// The file with the stored bytes; `nil` without ``TestUploads/Options/directory``.

@@ -82,8 +82,9 @@ extension TestUploads {
             Fault(kind: .status(status, fields, moment.checked))
         }
 
-        /// Receives the body slowly, with a pause on the server's clock after each number of bytes. A request without a
-        /// body gets its response after one pause.
+        /// Receives the body slowly, with a pause on the server's clock after each number of bytes.
+        ///
+        /// A request without a body gets its response after one pause.
         ///
         /// - Parameters:
         ///   - byteCount: The number of bytes between two pauses.

@@ -67,15 +67,19 @@ extension TestUploads {
         /// The maximum length of a representation, in bytes; `nil` for no limit.
         public var maximumSize: Int64?
 
-        /// The minimum length of a representation, in bytes; `nil` for no limit. Only the draft has it.
+        /// The minimum length of a representation, in bytes; `nil` for no limit.
+        ///
+        /// Only the draft has it.
         public var minimumSize: Int64?
 
-        /// The maximum number of bytes in one request; `nil` for no limit. Only the draft has it.
+        /// The maximum number of bytes in one request; `nil` for no limit.
+        ///
+        /// Only the draft has it.
         public var maximumAppendSize: Int64?
 
-        /// The minimum number of bytes in one request; `nil` for no limit. Only the draft has it.
+        /// The minimum number of bytes in one request; `nil` for no limit.
         ///
-        /// It applies neither to the last request of an upload nor to an empty request that creates one.
+        /// Only the draft has it. It applies neither to the last request of an upload nor to an empty request that creates one.
         public var minimumAppendSize: Int64?
 
         /// The time from the creation of an upload until it expires, on the server's clock; `nil` for no limit.
@@ -106,9 +110,9 @@ extension TestUploads {
 }
 
 extension TestUploads.Limits {
-    /// The value of `Upload-Limit`, or `nil` without a limit.
+    /// Returns the value of `Upload-Limit`, or `nil` without a limit.
     ///
-    /// - Parameter remaining: The time until the upload expires.
+    /// The remaining time is that until the upload expires.
     func field(remaining: Duration?) -> String? {
         let members: [(String, Int64?)] = [
             ("max-size", maximumSize), ("min-size", minimumSize), ("max-append-size", maximumAppendSize),

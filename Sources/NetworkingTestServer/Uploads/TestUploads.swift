@@ -23,7 +23,9 @@ public final class TestUploads: Sendable {
     /// A closure that returns the response of the resource that has received a whole representation.
     public typealias Completion = @Sendable (RecordedUpload) -> TestResponse
 
-    /// The maximum number of uploads. Another one gets `503`.
+    /// The maximum number of uploads.
+    ///
+    /// Another one gets `503`.
     static let maximumCount = 1_000
 
     let options: Options

@@ -26,7 +26,7 @@ extension UploadExchange {
         fields[UploadField.complete] = "?0"
         fields[UploadField.offset] = String(upload.record.offset)
         fields[UploadField.reprDigest] = upload.digestField
-        return .status(.created, headerFields: fields)
+        return TestResponse(status: .created, headerFields: fields)
     }
 
     /// Returns the state of an upload (section 4.3).
@@ -40,7 +40,7 @@ extension UploadExchange {
         fields[UploadField.length] = record.length.map { String($0) }
         fields[UploadField.limit] = limits(of: upload)
         fields[UploadField.reprDigest] = upload.digestField
-        return .status(.noContent, headerFields: fields)
+        return TestResponse(status: .noContent, headerFields: fields)
     }
 
     /// Appends the body to an upload (section 4.4).
@@ -85,7 +85,7 @@ extension UploadExchange {
         ]
         fields[UploadField.limit] = limits(of: upload)
         fields[UploadField.reprDigest] = upload.digestField
-        return .status(.noContent, headerFields: fields)
+        return TestResponse(status: .noContent, headerFields: fields)
     }
 
     private func receiveOrdinaryRequest(_ body: inout IncomingBody) async throws(UploadRefusal) -> TestResponse {

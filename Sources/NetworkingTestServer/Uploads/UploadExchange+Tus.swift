@@ -10,14 +10,14 @@ extension UploadExchange {
 
     func checkTusVersion() throws(UploadRefusal) {
         guard request.headerFields[UploadField.tusResumable] == "1.0.0" else {
-            throw .response(.status(.preconditionFailed, headerFields: [UploadField.tusVersion: "1.0.0"]))
+            throw .response(TestResponse(status: .preconditionFailed, headerFields: [UploadField.tusVersion: "1.0.0"]))
         }
     }
 
     /// Creates an upload, with its first bytes if the request has a body.
     func createTus(_ body: inout IncomingBody) async throws(UploadRefusal) -> TestResponse {
         guard request.method == .post else {
-            throw .response(.status(.methodNotAllowed, headerFields: [UploadField.allow: "OPTIONS, POST"]))
+            throw .response(TestResponse(status: .methodNotAllowed, headerFields: [UploadField.allow: "OPTIONS, POST"]))
         }
         guard let length = request.digits(UploadField.length) else {
             throw .text("Upload-Length is missing or no number.", .badRequest)
@@ -34,7 +34,7 @@ extension UploadExchange {
         var fields: HTTPFields = [.location: location(of: upload)]
         if hasBody { fields[UploadField.offset] = String(upload.record.offset) }
         fields[UploadField.expires] = expires(upload)
-        return .status(.created, headerFields: fields)
+        return TestResponse(status: .created, headerFields: fields)
     }
 
     /// Returns the state of an upload.
@@ -51,7 +51,7 @@ extension UploadExchange {
                 .sorted()
                 .joined(separator: ",")
         }
-        return .status(.ok, headerFields: fields)
+        return TestResponse(status: .ok, headerFields: fields)
     }
 
     /// Appends the body to an upload.
@@ -64,7 +64,7 @@ extension UploadExchange {
         let expected = upload.settledOffset()
         guard offset == expected else {
             upload.countRejection()
-            throw .response(.status(.conflict, headerFields: [UploadField.offset: String(expected)]))
+            throw .response(TestResponse(status: .conflict, headerFields: [UploadField.offset: String(expected)]))
         }
         if let count = request.announcedLength, let length = upload.record.length, count > length - offset {
             upload.countRejection()
@@ -74,10 +74,12 @@ extension UploadExchange {
         completeIfWhole(upload)
         var fields: HTTPFields = [UploadField.offset: String(upload.record.offset)]
         fields[UploadField.expires] = expires(upload)
-        return .status(.noContent, headerFields: fields)
+        return TestResponse(status: .noContent, headerFields: fields)
     }
 
-    /// Receives a body. If it has a checksum, it is stored as a whole or not at all.
+    /// Receives a body.
+    ///
+    /// If it has a checksum, it is stored as a whole or not at all.
     private func receive(
         _ body: inout IncomingBody,
         into upload: StoredUpload,

@@ -75,9 +75,8 @@ struct UploadExchange {
             upload.end(.gone)
             return .status(.noContent)
         default:
-            throw .response(
-                .status(.methodNotAllowed, headerFields: [UploadField.allow: "DELETE, HEAD, OPTIONS, PATCH"])
-            )
+            let allowed: HTTPFields = [UploadField.allow: "DELETE, HEAD, OPTIONS, PATCH"]
+            throw .response(TestResponse(status: .methodNotAllowed, headerFields: allowed))
         }
     }
 }
@@ -121,7 +120,7 @@ extension UploadExchange {
                 fields[UploadField.tusChecksumAlgorithm] = UploadHashes.tusNames.joined(separator: ",")
             }
         }
-        return .status(.noContent, headerFields: fields)
+        return TestResponse(status: .noContent, headerFields: fields)
     }
 
     /// The value of `Location` for an upload.
@@ -140,6 +139,7 @@ extension UploadExchange {
     ///   - maximumCount: The maximum number of bytes of the body.
     ///   - keepsIncompleteBody: Whether the bytes stay if the body breaks off.
     ///   - mismatch: The response to a body with another digest.
+    /// - Throws: The end of the request, if the body was not received as a whole.
     func receive(
         _ body: inout IncomingBody,
         into upload: StoredUpload,

@@ -31,7 +31,9 @@ struct UploadHashes: Sendable {
         #endif
     }
 
-    /// Creates digests by their names in either protocol. Unknown names are ignored.
+    /// Creates digests by their names in either protocol.
+    ///
+    /// Unknown names are ignored.
     init(_ names: some Sequence<String>) {
         #if Crypto
         for name in names {
