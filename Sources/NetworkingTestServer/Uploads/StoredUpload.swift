@@ -21,7 +21,7 @@ final class StoredUpload: Sendable {
     private let blockSize: Int
     private let content: Mutex<Content>
 
-    private struct Content {
+    fileprivate struct Content {
         var offset: Int64 = 0
         var length: Int64?
         var isComplete = false

@@ -45,7 +45,7 @@ extension TestServer {
         )
         let clock = switchboard.clock
         for pattern in [path, "\(path)/:upload"] {
-            add(
+            _ = add(
                 nil,
                 pattern,
                 times: .max,

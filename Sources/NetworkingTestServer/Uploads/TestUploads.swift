@@ -1,5 +1,5 @@
 #if TestServer
-public import FoundationForNetworking
+import FoundationForNetworking
 public import HTTPTypes
 import NetworkingCore
 import Synchronization

@@ -47,8 +47,8 @@ extension UploadExchange {
     func append(to upload: StoredUpload, _ body: inout IncomingBody) async throws(UploadRefusal) -> TestResponse {
         guard request.mediaType == "application/partial-upload" else {
             throw .response(
-                .status(
-                    .unsupportedMediaType,
+                TestResponse(
+                    status: .unsupportedMediaType,
                     headerFields: [UploadField.acceptPatch: "application/partial-upload"]
                 )
             )
