@@ -140,7 +140,7 @@ let extras: [Module] = [
         "NetworkingTestServer",
         uses: platform,
         products: http,
-        traits: ["TestServer": ["FlyingFox"], "SecureTestServer": ["NIOEmbedded"] + nio]
+        traits: ["Crypto": ["Crypto"], "TestServer": ["FlyingFox"], "SecureTestServer": ["NIOEmbedded"] + nio]
     ),
     Module(
         "NetworkingValkey",
