@@ -1,3 +1,4 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 
