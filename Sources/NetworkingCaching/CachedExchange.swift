@@ -5,12 +5,15 @@ import NetworkingCore
 /// A request that passes through a cache.
 struct CachedExchange: Sendable {
     let cache: ResponseCache
-    let key: CacheKey
+    /// The key; that of a QUERY is complete once the exchange is prepared.
+    private(set) var key: CacheKey
     let request: HTTPRequestData
     /// The state of the cache before the store was read.
     let snapshot: CacheInvalidation.Snapshot
     /// The values of the environment and of options on which responses depend, as a text; `nil` if there are none.
     let values: String?
+    /// The content of a QUERY; `nil` if it cannot be part of a key, and for other methods.
+    var content: QueryContent?
     /// The credentials of the request.
     var credentials = CredentialDigests.none
     /// Replaces the credentials in the URL; `nil` for a store in memory.
@@ -30,6 +33,11 @@ struct CachedExchange: Sendable {
         seal?.sealed(key) ?? key
     }
 
+    /// Whether the request has a body that is not part of the key.
+    var hasUnkeyedBody: Bool {
+        request.method == .query ? content == nil : request.body != nil
+    }
+
     /// Returns the exchange for another request with the same URL and credentials.
     func with(_ request: HTTPRequestData) -> CachedExchange {
         CachedExchange(
@@ -38,6 +46,7 @@ struct CachedExchange: Sendable {
             request: request,
             snapshot: snapshot,
             values: values,
+            content: content,
             credentials: credentials,
             seal: seal,
             hasStore: hasStore
@@ -87,7 +96,7 @@ struct CachedExchange: Sendable {
     }
 
     private var needsDigests: Bool {
-        values != nil || CredentialDigests.areNeeded(for: request)
+        values != nil || content != nil || CredentialDigests.areNeeded(for: request)
     }
 
     /// Returns the exchange with the digests of its credentials and values.
@@ -96,7 +105,12 @@ struct CachedExchange: Sendable {
     func prepared(digestKey: () async throws -> CacheDigestKey) async throws -> CachedExchange {
         var exchange = self
         if needsDigests {
-            exchange.credentials = CredentialDigests(request, values: values, key: try await digestKey())
+            let storeKey = try await digestKey()
+            exchange.credentials = CredentialDigests(request, values: values, key: storeKey)
+            if let content {
+                let query = await content.digest(with: storeKey)
+                exchange.key = CacheKey(principal: key.principal, url: key.url, query: query)
+            }
         }
         if !cache.store.isInMemory {
             exchange.seal = try await CacheSeal(request, digestKey: digestKey)
@@ -343,6 +357,8 @@ struct CachedExchange: Sendable {
         guard response.principal == nil || response.principal == key.principal else { return .principal }
         // The response comes from another URL, and the redirect may have been temporary.
         guard response.redirects.isEmpty else { return .redirected }
+        // A response to a POST answers no QUERY (RFC 9110 section 9.3.3).
+        guard request.method != .query || response.sentRequest.method == .query else { return .method }
         let received = fetch.clock.date
         if request.method == .head {
             if refusalOfChangedRequest(response, response.http) == nil {

@@ -144,6 +144,16 @@ extension MemoryCacheStore {
         let name: String
     }
 
+    /// The parts of a key besides its URL.
+    private struct Owner: Hashable {
+        let principal: Principal?
+        let query: String?
+
+        init(_ key: CacheKey) {
+            (principal, query) = (key.principal, key.query)
+        }
+    }
+
     /// A linked list of keys from the most to the least recently used, with its nodes in an array.
     private struct State {
         struct Node {
@@ -158,7 +168,7 @@ extension MemoryCacheStore {
         private(set) var cost = 0
         private(set) var count = 0
         private(set) var nodes: [Node?] = []
-        private(set) var places: [String: [Principal?: Int]] = [:]
+        private(set) var places: [String: [Owner: Int]] = [:]
         /// The places of the keys with entries of each group.
         private(set) var groups: [Group: Set<Int>] = [:]
         private var free: [Int] = []
@@ -171,14 +181,14 @@ extension MemoryCacheStore {
         }
 
         mutating func entries(for key: CacheKey) -> [CachedEntry] {
-            guard let place = places[key.url]?[key.principal] else { return [] }
+            guard let place = places[key.url]?[Owner(key)] else { return [] }
             touch(place)
             return nodes[place]?.entries ?? []
         }
 
         mutating func store(_ entry: CachedEntry, for key: CacheKey) -> Int {
             remove(entry.id, for: key)
-            let place = places[key.url]?[key.principal] ?? add(key)
+            let place = places[key.url]?[Owner(key)] ?? add(key)
             touch(place)
             nodes[place]?.entries.append(entry)
             for group in entry.groups {
@@ -200,11 +210,11 @@ extension MemoryCacheStore {
             }
             evicted += trim(toCost: costLimit, count: countLimit)
             // If the key alone exceeds the limit, the new entry is among the evicted ones.
-            return places[key.url]?[key.principal] == nil ? max(0, evicted - 1) : evicted
+            return places[key.url]?[Owner(key)] == nil ? max(0, evicted - 1) : evicted
         }
 
         mutating func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
-            guard let place = places[key.url]?[key.principal] else { return }
+            guard let place = places[key.url]?[Owner(key)] else { return }
             guard let id else { return remove(place) }
             guard let entry = nodes[place]?.entries.first(where: { $0.id == id }) else { return }
             forget(entry, at: place)
@@ -252,7 +262,7 @@ extension MemoryCacheStore {
             for entry in node.entries {
                 leave(entry.groups, node, place)
             }
-            places[node.key.url]?[node.key.principal] = nil
+            places[node.key.url]?[Owner(node.key)] = nil
             if places[node.key.url]?.isEmpty == true {
                 places[node.key.url] = nil
             }
@@ -270,7 +280,7 @@ extension MemoryCacheStore {
                 place = nodes.count
                 nodes.append(node)
             }
-            places[key.url, default: [:]][key.principal] = place
+            places[key.url, default: [:]][Owner(key)] = place
             link(place)
             return place
         }

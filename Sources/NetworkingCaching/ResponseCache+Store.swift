@@ -22,7 +22,8 @@ extension ResponseCache {
             key: key,
             request: request,
             snapshot: invalidation.snapshot(),
-            values: identities.isEmpty ? nil : valueTexts.text(of: identities)
+            values: identities.isEmpty ? nil : valueTexts.text(of: identities),
+            content: request.method == .query ? QueryContent(request) : nil
         )
     }
 

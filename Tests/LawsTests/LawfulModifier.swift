@@ -104,6 +104,7 @@ extension LawfulModifier {
             LawfulModifier("fallback(to:)") { $0.fallback(to: Unavailable()) },
             LawfulModifier("fallback(when:)") { $0.fallback { _, _ in nil } },
             LawfulModifier("fallbackToStoredResponse(when:)") { $0.fallbackToStoredResponse() },
+            LawfulModifier("fallbackToPost()") { $0.fallbackToPost() },
             LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
             LawfulModifier("intercepted(by:)") { $0.intercepted(by: Untouched()) },
             LawfulModifier("intercepted(by:)", "an array") { $0.intercepted(by: [Untouched()]) },

@@ -53,7 +53,7 @@ struct CacheVault: Sendable {
         // All keys of a URL are in one part.
         let url = digest([Array(key.url.utf8)])
         let part = part(url[0])
-        let name = digest([Array(key.url.utf8), Self.bytes(of: key.principal)]).hexadecimal
+        let name = digest([Array(key.url.utf8), key.ownerBytes]).hexadecimal
         return Place(
             part: part,
             index: part + "index",
@@ -119,12 +119,6 @@ struct CacheVault: Sendable {
         return Array(code.finalize().prefix(16))
     }
 
-    /// The identity as bytes, of which the first one is 1 if there is a principal, so an empty id differs from no
-    /// principal.
-    private static func bytes(of principal: Principal?) -> [UInt8] {
-        principal.map { [1] + $0.id.utf8 } ?? [0]
-    }
-
     // MARK: Values
 
     /// Seals an entry.
@@ -174,17 +168,16 @@ struct CacheVault: Sendable {
     }
 
     func seal(_ key: CacheKey, at place: String) throws -> [UInt8] {
-        let owner = Self.bytes(of: key.principal)
+        let owner = key.ownerBytes
         return try seal(Self.length(of: owner.count) + owner + key.url.utf8, at: place)
     }
 
     /// Opens a key; `nil` as for an entry.
     func key(_ value: [UInt8], at place: String) -> CacheKey? {
-        guard let contents = open(value, at: place), let (owner, url) = Self.split(contents), let first = owner.first,
-            let id = String(validating: owner.dropFirst(), as: UTF8.self),
+        guard let contents = open(value, at: place), let (owner, url) = Self.split(contents),
             let url = String(validating: url, as: UTF8.self)
         else { return nil }
-        return CacheKey(principal: first == 0 ? nil : Principal(id: id), url: url)
+        return CacheKey(url: url, ownerBytes: owner)
     }
 
     private func seal(_ contents: [UInt8], at place: String, version: UInt8 = version) throws -> [UInt8] {

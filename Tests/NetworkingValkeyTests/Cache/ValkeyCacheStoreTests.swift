@@ -104,6 +104,30 @@ extension Servers {
             }
         }
 
+        @Test func separatesQueriesOfAURL() async throws {
+            try await withTwoStores { _, mine, other in
+                let keys = [nil, Principal(id: "a")]
+                    .flatMap { owner in
+                        [nil, "a", "aa", "\0"].map { CacheKey(principal: owner, url: "https://a.example/", query: $0) }
+                    }
+                for (index, key) in keys.enumerated() {
+                    try await mine.store(.sample("\(index)"), for: key)
+                }
+                for (index, key) in keys.enumerated() {
+                    #expect(try await other.entries(for: key).map { $0.body } == [Data("\(index)".utf8)])
+                }
+                let asked = Mutex<Set<CacheKey>>([])
+                try await mine.removeAll { key in
+                    _ = asked.withLock { $0.insert(key) }
+                    return key.query == "a"
+                }
+                #expect(asked.withLock { $0 } == Set(keys))
+                #expect(try await other.entries(for: keys[1]).isEmpty)
+                try await mine.remove(url: "https://a.example/")
+                for key in keys { #expect(try await other.entries(for: key).isEmpty) }
+            }
+        }
+
         @Test func storesWithOtherKeysOrNamespacesAreApart() async throws {
             try await withValkeyServer { server in
                 try await withClient(server.address) { client async throws in

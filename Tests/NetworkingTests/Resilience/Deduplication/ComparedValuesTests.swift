@@ -34,6 +34,7 @@ struct ComparedValuesTests {
     private static let options: [String: (effect: Effect, change: Change?)] = [
         "acceptedStatuses": (.sending, { $0.acceptedStatuses = [404] }),
         "allowsFaults": (.sending, { $0.allowsFaults = false }),
+        "allowsPostFallback": (.sending, { $0.allowsPostFallback = false }),
         "allowsPlaintextCredentials": (.sending, { $0.allowsPlaintextCredentials = true }),
         "assumesHTTP3": (.sending, { $0.assumesHTTP3 = true }),
         "attempt": (.none, { $0.attempt = 2 }),

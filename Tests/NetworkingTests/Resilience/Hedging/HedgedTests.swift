@@ -37,6 +37,31 @@ struct HedgedTests {
 
     // MARK: The race
 
+    /// The server processes one attempt, and refuses the other one because it has the same key.
+    @Test(arguments: [1, 2]) func attemptWithTheSameKeyInProgressDoesNotWin(refused: Int) async throws {
+        let server = PacedServer { number in
+            number == refused
+                ? .init(head: .milliseconds(150), status: .conflict) : .init(head: .milliseconds(300))
+        }
+        let post = HTTPRequestData.lawful.with {
+            $0.method = .post
+            $0.headerFields[.idempotencyKey] = "\"order-7\""
+            $0.isHedged = true
+        }
+        let call = start(network(over: server, eager), post)
+        try await sent(1, by: server)
+        clock.advance(by: .milliseconds(100))
+        try await sent(2, by: server)
+        try await clock.waitForSleepers(2)
+        for _ in 0..<6 {
+            clock.advance(by: .milliseconds(50))
+            await Task.yield()
+        }
+        let response = try await call.value
+        #expect(response.status == .ok && response.bodyText == "\(3 - refused)")
+        #expect(server.count == 2)
+    }
+
     @Test func firstHeadWinsAndTheOtherAttemptIsCancelled() async throws {
         let server = PacedServer([.init(head: .seconds(10)), .init(head: .milliseconds(50))])
         let call = start(network(over: server, eager))
