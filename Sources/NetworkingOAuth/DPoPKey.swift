@@ -29,8 +29,8 @@ public struct DPoPKey: Sendable {
         let source = NetworkEnvironment.current.secureRandom
         // Nearly all numbers of 32 bytes are valid keys. A source for tests may return only invalid ones.
         for _ in 0..<4 {
-            if let key = try? P256.Signing.PrivateKey(rawRepresentation: source.bytes(32)) {
-                self.init(key)
+            if let key = DPoPKey(rawRepresentation: Data(source.bytes(32))) {
+                self = key
                 return
             }
         }
@@ -41,7 +41,8 @@ public struct DPoPKey: Sendable {
     ///
     /// - Parameter rawRepresentation: The 32 bytes of a ``rawRepresentation``.
     public init?(rawRepresentation: Data) {
-        guard rawRepresentation.count == 32,
+        // Zero is no key, whatever the cryptographic library says.
+        guard rawRepresentation.count == 32, rawRepresentation.contains(where: { $0 != 0 }),
             let key = try? P256.Signing.PrivateKey(rawRepresentation: rawRepresentation)
         else { return nil }
         self.init(key)
@@ -171,23 +172,24 @@ extension HTTPRequestData {
     /// The URL of the request without query and fragment (RFC 9449 section 4.2), in the spelling to which servers
     /// normalize it (RFC 3986 section 6.2.2); `nil` if the URL is not absolute.
     fileprivate var proofTarget: String? {
-        guard let url, var components = URLComponents(url: url, resolvingAgainstBaseURL: true),
-            let scheme = components.scheme?.lowercased(), let host = components.percentEncodedHost?.lowercased(),
-            !host.isEmpty
+        guard let url, let components = URLComponents(url: url, resolvingAgainstBaseURL: true),
+            let origin = components.normalizedOrigin
         else { return nil }
-        components.scheme = scheme
-        components.percentEncodedHost = host
-        components.user = nil
-        components.password = nil
-        components.percentEncodedQuery = nil
-        components.fragment = nil
-        if components.port == (scheme == "http" ? 80 : 443) {
-            components.port = nil
+        let path = components.percentEncodedPath
+        return origin + (path.isEmpty ? "/" : path)
+    }
+}
+
+extension URLComponents {
+    /// Scheme, host and port in one spelling, without the standard port of the scheme; `nil` if there is no host.
+    var normalizedOrigin: String? {
+        guard let scheme = scheme?.lowercased(), let host = percentEncodedHost?.lowercased(), !host.isEmpty else {
+            return nil
         }
-        if components.percentEncodedPath.isEmpty {
-            components.percentEncodedPath = "/"
-        }
-        return components.string
+        // Not every Foundation returns the brackets of an IPv6 address.
+        let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        let port = port.flatMap { $0 == (scheme == "http" ? 80 : 443) ? nil : ":\($0)" }
+        return "\(scheme)://\(name)\(port ?? "")"
     }
 }
 #endif

@@ -233,11 +233,9 @@ private struct ResourceIdentifier: Equatable {
     /// Reads a URL; `nil` if it cannot identify a resource (RFC 9728 section 1.2).
     init?(_ url: URL) {
         guard let components = URLComponents(url: url, resolvingAgainstBaseURL: true), components.fragment == nil,
-            components.user == nil, components.password == nil, let scheme = components.scheme?.lowercased(),
-            let host = components.percentEncodedHost?.lowercased(), !host.isEmpty
+            components.user == nil, components.password == nil, let origin = components.normalizedOrigin
         else { return nil }
-        let port = components.port.flatMap { $0 == (scheme == "http" ? 80 : 443) ? nil : ":\($0)" }
-        origin = "\(scheme)://\(host)\(port ?? "")"
+        self.origin = origin
         path = components.percentEncodedPath == "/" ? "" : components.percentEncodedPath
         query = components.percentEncodedQuery
         // A dot segment could make one resource look like a part of another.

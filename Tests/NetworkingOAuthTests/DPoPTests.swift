@@ -222,7 +222,7 @@ struct DPoPTests {
         #expect(try await get().status == .ok)
     }
 
-    @Test func deviceAndAppGrantsBindTheirTokens() async throws {
+    @Test func tokensOfTheAppAreBound() async throws {
         let session = try await network.oauth(client).signIn(with: .clientCredentials)
         #expect(session.isBoundToKey)
         #expect(try await get().status == .ok)
