@@ -23,8 +23,8 @@ public struct OpenAPITransport<Body: OpenAPIBody>: Sendable {
 
     /// Creates a transport over a stack.
     ///
-    /// - Parameter network: The stack. Its `server` completes a relative server URL of the client. An absolute one takes
-    ///   precedence over it.
+    /// - Parameter network: The stack. Its `server` completes a relative server URL of the client. An absolute one
+    ///   takes precedence over it.
     public init(over network: some NetworkingComponent) {
         self.network = network
     }
