@@ -52,7 +52,8 @@ extension CachedExchange {
 
     /// Whether the URL may be compared in parts.
     ///
-    /// A credential in the query identifies a user, whatever the server says about its name. Such a URL must be the same.
+    /// A credential in the query identifies a user, whatever the server says about its name. Such a URL must match
+    /// exactly.
     var mayBeEquivalent: Bool {
         guard hasStore, request.method == .get || request.method == .head, seal?.isUnstorable != true else {
             return false
