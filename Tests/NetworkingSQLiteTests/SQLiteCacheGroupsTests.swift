@@ -60,7 +60,10 @@ struct SQLiteCacheGroupsTests {
             try await store.remove(groups: ["x", "unknown"], at: scope)
             #expect(try await store.count == 1)
             try await store.remove(groups: ["y"], at: CacheGroupScope(origin: "https://b.example"))
-            try await store.remove(groups: ["y"], at: CacheGroupScope(origin: scope.origin, principals: [.init(id: "a")]))
+            try await store.remove(
+                groups: ["y"],
+                at: CacheGroupScope(origin: scope.origin, principals: [.init(id: "a")])
+            )
             #expect(try await store.count == 1)
         }
     }

@@ -1,9 +1,9 @@
-package import Foundation
+import Foundation
 import HTTPTypes
 package import Networking
 import NetworkingTesting
 import Synchronization
-package import Testing
+import Testing
 
 /// Requests of a cache and what it does with them, as `Tests/Vectors/cache-groups.json` and `no-vary-search.json`
 /// describe them.
@@ -58,6 +58,7 @@ package struct CacheVector: Decodable, Sendable, CustomTestStringConvertible {
     /// Sends the requests through caches with stores, and checks the responses.
     ///
     /// - Parameter stores: The stores; several of them take turns, as processes that share what they have stored.
+    /// - Throws: The error of a request.
     package func run(over stores: any CacheStore...) async throws {
         let caches = stores.map { ResponseCache(in: $0, isShared: isShared == true) }
         let manual = ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000))

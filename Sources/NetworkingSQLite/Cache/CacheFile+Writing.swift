@@ -167,8 +167,8 @@ extension CacheFile {
         return number
     }
 
-    /// Returns whether a URL or a group has changed since the change with a number; also `true` if that change is no longer
-    /// recorded, or belongs to another file.
+    /// Returns whether a URL or a group has changed since the change with a number; also `true` if that change is no
+    /// longer recorded, or belongs to another file.
     private func hasChanged(_ id: String, since number: Int64, _ db: Database) throws -> Bool {
         guard let latest = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)),
             number <= latest, latest - number <= settings.maximumChanges

@@ -116,8 +116,8 @@ enum CacheScript {
 
     /// Removes groups at an origin.
     ///
-    /// The arguments are a new epoch, the lifetime, the maximum number of fields, and the fields of the groups. If there
-    /// are too many fields, or if the server is full, it removes all groups.
+    /// The arguments are a new epoch, the lifetime, the maximum number of fields, and the fields of the groups. If
+    /// there are too many fields, or if the server is full, it removes all groups.
     static let removeGroups = ValkeyScript(
         extend
             + """

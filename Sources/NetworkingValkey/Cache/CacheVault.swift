@@ -129,7 +129,7 @@ struct CacheVault: Sendable {
     ///   - state: The state of the groups at its origin when its request was sent, if it belongs to any.
     /// - Returns: The value.
     /// - Throws: An error of the encryption.
-    func seal(_ entry: CachedEntry, at place: Place, _ state: GroupState?) throws -> [UInt8] {
+    func seal(_ entry: CachedEntry, at place: Place, _ state: GroupState? = nil) throws -> [UInt8] {
         let head = EntryHead.encode(entry)
         let prefix = state.map { state in Self.length(of: state.text.utf8.count) + state.text.utf8 }
         var contents = (prefix ?? []) + Self.length(of: head.count)

@@ -283,8 +283,8 @@ public struct ValkeyCacheStore: CacheStore {
 
     /// Removes the entries that belong to any of several groups, for all processes.
     ///
-    /// It takes one command, and outdates the requests in flight to the origin. Entries of groups are also lost when the
-    /// server evicts the state of the groups, and after 4,096 different groups of one origin.
+    /// It takes one command, and outdates the requests in flight to the origin. Entries of groups are also lost when
+    /// the server evicts the state of the groups, and after 4,096 different groups of one origin.
     ///
     /// - Parameters:
     ///   - groups: The names of the groups.

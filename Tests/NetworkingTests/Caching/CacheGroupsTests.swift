@@ -40,7 +40,7 @@ struct CacheGroupsTests {
 
         // The default would call `removeAll(where:)`, too.
         func remove(url: String) async throws {
-            memory.remove(url: url)
+            memory.removeAll { $0.url == url }
         }
     }
 
@@ -147,7 +147,10 @@ struct CacheGroupsTests {
     // MARK: Requests in flight
 
     /// A server that delays the first response to a GET until the gate opens.
-    private func slowServer(_ fields: HTTPFields, removing groups: String) -> (MockTransport, Suspension<Void>, MockGate) {
+    private func slowServer(
+        _ fields: HTTPFields,
+        removing groups: String
+    ) -> (MockTransport, Suspension<Void>, MockGate) {
         let (arrived, gate, count) = (Suspension<Void>(), MockGate(), Locked(0))
         let transport = MockTransport { request in
             guard request.method == .get else { return .ok(headerFields: [.cacheGroupInvalidation: groups]) }

@@ -78,11 +78,10 @@ struct SearchVarianceTests {
         #expect(index.rules.map(\.text) == (6...9).reversed().map { "params=(\"\($0)\")" })
         let read = try #require(SearchIndex(index.entry))
         #expect(read.rules == index.rules)
-        let key = CacheKey(principal: nil, url: url("a=1"))
-        let digestKey = CacheDigestKey()
-        #expect(read.key(of: key, under: index.rules[0], digestKey) == index.key(of: key, under: index.rules[0], digestKey))
+        let (key, digestKey) = (CacheKey(principal: nil, url: url("a=1")), CacheDigestKey())
         // The keys of another index are different ones.
-        #expect(SearchIndex().key(of: key, under: index.rules[0], digestKey) != index.key(of: key, under: index.rules[0], digestKey))
+        let keys = [index, read, SearchIndex()].map { $0.key(of: key, under: index.rules[0], digestKey) }
+        #expect(keys[0] == keys[1] && keys[0] != keys[2])
         for lines in [[], [""], ["a", "rubbish", "params=("]] {
             #expect(SearchIndex(SearchIndex.entry(lines))?.rules.isEmpty ?? true)
         }
@@ -133,10 +132,13 @@ struct SearchVarianceTests {
         let network = transport.cached(in: store)
         for number in 0..<200 {
             let target = "/a?a=\(number)"
-            try await network.data(HTTPRequestData(authority: "a.example").with {
-                $0.target = target
-                $0.cacheMode = .reload
-            })
+            try await network.data(
+                HTTPRequestData(authority: "a.example")
+                    .with {
+                        $0.target = target
+                        $0.cacheMode = .reload
+                    }
+            )
         }
         store.reads.withLock { $0 = 0 }
         try await network.data(HTTPRequestData(authority: "a.example").with { $0.target = "/a?c=1" })
