@@ -48,8 +48,8 @@ enum FileName {
         while let last = rest.unicodeScalars.last, last == "." || last.properties.isWhitespace {
             rest.unicodeScalars.removeLast()
         }
-        // Otherwise a server could create a file that looks like the partial file of another download, or like the state
-        // of an upload.
+        // Otherwise a server could create a file that looks like the partial file of another download, or like the
+        // state of an upload.
         let isReserved = [
             ".download", ".download-state", ".download-state.new", ".upload-state", ".upload-state.new", ".upload-lock",
         ]

@@ -532,7 +532,19 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     private func error(of exchange: Exchange) -> NetworkingError {
         switch exchange {
         case .lost(let error): error
-        case .response(let response, let error): error ?? NetworkingError.refusedStatus(of: response)
+        case .response(let response, let error):
+            if let error {
+                error
+            } else if response.status.isSuccess {
+                NetworkingError(
+                    .invalidResponse,
+                    request: response.sentRequest,
+                    response: response,
+                    reason: "The server's responses do not advance the upload. Its state is kept."
+                )
+            } else {
+                NetworkingError.refusedStatus(of: response)
+            }
         }
     }
 
