@@ -197,7 +197,7 @@ struct IETFUploadTests {
             ("Content-Type: application/partial-upload\r\nUpload-Complete: ?0", 400),
             ("Content-Type: application/partial-upload\r\nUpload-Offset: -1\r\nUpload-Complete: ?0", 400),
             ("Content-Type: application/partial-upload\r\nUpload-Offset: 0.0\r\nUpload-Complete: ?0", 400),
-            ("Content-Type: application/partial-upload\r\nUpload-Offset: 0\r\nUpload-Offset: 0\r\nUpload-Complete: ?0", 400),
+            ("Content-Type: application/partial-upload\r\nUpload-Offset: 0, 0\r\nUpload-Complete: ?0", 400),
             ("Content-Type: application/partial-upload\r\nUpload-Offset: 0\r\nUpload-Complete: 1", 400),
             ("Content-Type: Application/Partial-Upload;a=b\r\nUpload-Offset: 0\r\nUpload-Complete: ?0", 204),
         ]

@@ -98,7 +98,8 @@ struct UploadFaultTests {
     @Test func reportsAWrongOffset() async throws {
         try await Self.withUpload { server, uploads in
             _ = try await Self.respond(server, Wire.append("hello", at: 0))
-            uploads.enqueue(.offset(adding: -5), .offset(adding: 100), .field(HTTPField.Name("Upload-Offset")!, "x"), at: .offset)
+            let invalid = TestUploads.Fault.field(HTTPField.Name("Upload-Offset")!, "x")
+            uploads.enqueue(.offset(adding: -5), .offset(adding: 100), invalid, at: .offset)
             #expect(try await Self.respond(server, Self.state)["Upload-Offset"] == "0")
             #expect(try await Self.respond(server, Self.state)["Upload-Offset"] == "105")
             #expect(try await Self.respond(server, Self.state)["Upload-Offset"] == "x")
