@@ -52,7 +52,8 @@ enum FileName {
         // of an upload.
         let isReserved = [
             ".download", ".download-state", ".download-state.new", ".upload-state", ".upload-state.new", ".upload-lock",
-        ].contains { rest.lowercased().hasSuffix($0) }
+        ]
+        .contains { rest.lowercased().hasSuffix($0) }
         if isReserved {
             rest += "_"
         }

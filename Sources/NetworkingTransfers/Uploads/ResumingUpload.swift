@@ -455,15 +455,17 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
 
     /// Returns the text with all bytes escaped that are not letters, digits, hyphens, dots or underscores.
     private static func escaped(_ text: String) -> String {
-        text.utf8.map { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-                String(UnicodeScalar(byte))
-            default:
-                "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        text.utf8
+            .map { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+                    String(UnicodeScalar(byte))
+                default:
+                    "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+                }
             }
-        }.joined()
+            .joined()
     }
 
     private func metadata(contentType: String?) -> String {
@@ -500,7 +502,9 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
 
     // MARK: Waiting
 
-    /// Waits before the next request. After the first failure it is sent at once, unless the server asks to wait.
+    /// Waits before the next request.
+    ///
+    /// After the first failure it is sent at once, unless the server asks to wait.
     private func wait(after failures: Int, _ exchange: Exchange, _ call: Call) async throws {
         var time = Duration.zero
         if failures > 1 {
@@ -528,7 +532,19 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     private func error(of exchange: Exchange) -> NetworkingError {
         switch exchange {
         case .lost(let error): error
-        case .response(let response, let error): error ?? NetworkingError.refusedStatus(of: response)
+        case .response(let response, let error):
+            if let error {
+                error
+            } else if response.status.isSuccess {
+                NetworkingError(
+                    .invalidResponse,
+                    request: response.sentRequest,
+                    response: response,
+                    reason: "The server's responses do not advance the upload. Its state is kept."
+                )
+            } else {
+                NetworkingError.refusedStatus(of: response)
+            }
         }
     }
 

@@ -72,7 +72,9 @@ struct UploadMachine {
     private(set) var dialect: Dialect?
     /// The number of bytes that the server has confirmed in its last response.
     private(set) var offset: Int64 = 0
-    /// The highest offset so far. If it does not increase, the upload makes no progress.
+    /// The highest offset so far.
+    ///
+    /// If it does not increase, the upload makes no progress.
     private(set) var highest: Int64 = 0
     /// The moment after which the server no longer has the upload; `nil` if it did not say.
     private(set) var expires: Date?

@@ -79,7 +79,7 @@ extension HTTPRequestData {
         if !place.hasOriginOfRequest {
             next.removeCredentials(under: redirects)
         }
-        // Who knows the URL may continue or cancel the upload.
+        // A reader of a log could continue or cancel the upload with the URL.
         let (path, query) = RequestTarget.split(next.target ?? "")
         for text in [path.split(separator: "/").last, query] {
             if let text, text.utf8.count >= 16 {

@@ -107,7 +107,9 @@ struct UploadRecord: Codable, Equatable, Sendable {
     let resource: String
     let file: UploadSource.Identity
     let dialect: UploadMachine.Dialect
-    /// The URL of the upload. Who knows it may continue or cancel the upload, so only this user may read the file.
+    /// The URL of the upload.
+    ///
+    /// A program that knows it may continue or cancel the upload, so only this user may read the file.
     let place: UploadPlace
     var offset: Int64
     /// The moment at which the server removes the bytes, in seconds since 1970.

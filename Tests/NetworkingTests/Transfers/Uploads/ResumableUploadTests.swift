@@ -26,7 +26,7 @@ struct ResumableUploadTests {
             let file = directory.appending(path: "film.mp4")
             try Self.bytes.write(to: file)
             try await test(file)
-            #expect(!FileManager.default.fileExists(atPath: "\(file.path.dropLast(0)).upload-lock"))
+            #expect(!FileManager.default.fileExists(atPath: file.path + ".upload-lock"))
         }
     }
 
@@ -239,7 +239,8 @@ struct ResumableUploadTests {
                 try await origin.upload(.file(file), to: request, resumable: .ietf)
             }
             #expect(error?.status?.code == 422 && origin.log.count == 2)
-            #expect(try UploadState(of: file) == nil)
+            let state = try UploadState(of: file)
+            #expect(state == nil)
         }
     }
 

@@ -57,7 +57,7 @@ final class UploadOrigin: NetworkingTransport {
         storage.state.withLock { $0 }
     }
 
-    func change(_ change: (inout sending State) -> Void) {
+    func change(_ change: (inout State) -> Void) {
         storage.state.withLock { change(&$0) }
     }
 
