@@ -1,5 +1,6 @@
 #if TestServer
 import FoundationForNetworking
+import HTTPTypes
 import NetworkingTestServer
 import Testing
 import TestSupport
@@ -77,7 +78,7 @@ struct IETFUploadTests {
 
     @Test(arguments: [[], ["Upload-Draft-Interop-Version: 7"]])
     func sendsNoInterimResponseToAnotherVersion(version: [String]) async throws {
-        try await Self.withUploads { client, _, _ in
+        try await Self.withUploads { client, _, _ async throws in
             #expect(try await client.response(to: Self.create("hello", version)).status == 201)
         }
     }
