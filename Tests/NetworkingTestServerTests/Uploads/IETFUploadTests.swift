@@ -1,5 +1,6 @@
 #if TestServer
 import FoundationForNetworking
+import HTTPTypes
 import NetworkingTestServer
 import Testing
 import TestSupport
@@ -77,7 +78,7 @@ struct IETFUploadTests {
 
     @Test(arguments: [[], ["Upload-Draft-Interop-Version: 7"]])
     func sendsNoInterimResponseToAnotherVersion(version: [String]) async throws {
-        try await Self.withUploads { client, _, _ in
+        try await Self.withUploads { client, _, _ async throws in
             #expect(try await client.response(to: Self.create("hello", version)).status == 201)
         }
     }
@@ -197,7 +198,7 @@ struct IETFUploadTests {
             ("Content-Type: application/partial-upload\r\nUpload-Complete: ?0", 400),
             ("Content-Type: application/partial-upload\r\nUpload-Offset: -1\r\nUpload-Complete: ?0", 400),
             ("Content-Type: application/partial-upload\r\nUpload-Offset: 0.0\r\nUpload-Complete: ?0", 400),
-            ("Content-Type: application/partial-upload\r\nUpload-Offset: 0\r\nUpload-Offset: 0\r\nUpload-Complete: ?0", 400),
+            ("Content-Type: application/partial-upload\r\nUpload-Offset: 0, 0\r\nUpload-Complete: ?0", 400),
             ("Content-Type: application/partial-upload\r\nUpload-Offset: 0\r\nUpload-Complete: 1", 400),
             ("Content-Type: Application/Partial-Upload;a=b\r\nUpload-Offset: 0\r\nUpload-Complete: ?0", 204),
         ]

@@ -86,7 +86,7 @@ struct TusUploadTests {
         ] as [([String], Int)]
     )
     func rejectsAnInvalidCreation(fields: [String], status: Int) async throws {
-        try await Self.withUploads(TestUploads.Limits(maximumSize: 100)) { client, uploads, _ in
+        try await Self.withUploads(TestUploads.Limits(maximumSize: 100)) { client, uploads, _ async throws in
             #expect(try await client.response(to: Wire.tus("POST", "/films", fields)).status == status)
             #expect(uploads.all.isEmpty)
         }

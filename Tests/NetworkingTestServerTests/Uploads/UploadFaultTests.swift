@@ -34,7 +34,7 @@ struct UploadFaultTests {
     }
 
     @Test func losesACreationBeforeAndAfterTheUploadExists() async throws {
-        try await withTestServer { server in
+        try await withTestServer { server async throws in
             let uploads = server.routeUploads("/films")
             uploads.enqueue(.disconnect(.reset, after: .head), .disconnect(.close, after: .processing), at: .creation)
             #expect(try await Self.lost(server, Self.create).0.isEmpty)
@@ -98,7 +98,8 @@ struct UploadFaultTests {
     @Test func reportsAWrongOffset() async throws {
         try await Self.withUpload { server, uploads in
             _ = try await Self.respond(server, Wire.append("hello", at: 0))
-            uploads.enqueue(.offset(adding: -5), .offset(adding: 100), .field(HTTPField.Name("Upload-Offset")!, "x"), at: .offset)
+            let invalid = TestUploads.Fault.field(HTTPField.Name("Upload-Offset")!, "x")
+            uploads.enqueue(.offset(adding: -5), .offset(adding: 100), invalid, at: .offset)
             #expect(try await Self.respond(server, Self.state)["Upload-Offset"] == "0")
             #expect(try await Self.respond(server, Self.state)["Upload-Offset"] == "105")
             #expect(try await Self.respond(server, Self.state)["Upload-Offset"] == "x")
@@ -132,7 +133,7 @@ struct UploadFaultTests {
     }
 
     @Test func cancellationCanFail() async throws {
-        try await Self.withUpload { server, uploads in
+        try await Self.withUpload { server, uploads async throws in
             uploads.enqueue(.status(.serviceUnavailable), .disconnect(.close, after: .processing), at: .cancellation)
             let delete = Wire.request("DELETE", "/films/1")
             #expect(try await Self.respond(server, delete).status == 503)
@@ -157,7 +158,7 @@ struct UploadFaultTests {
     }
 
     @Test func discoveryCanFail() async throws {
-        try await withTestServer { server in
+        try await withTestServer { server async throws in
             let uploads = server.routeUploads("/films")
             uploads.enqueue(.status(.methodNotAllowed), at: .discovery)
             let options = Wire.request("OPTIONS", "/films")
@@ -168,7 +169,7 @@ struct UploadFaultTests {
 
     @Test func aRefusedBodyLeavesTheConnectionUsable() async throws {
         try await Self.withUpload { server, _ in
-            try await withClient(of: server) { client in
+            try await withClient(of: server) { client async throws in
                 let body = String(repeating: "a", count: 300_000)
                 #expect(try await client.response(to: Wire.append(body, at: 7)).status == 409)
                 #expect(try await client.response(to: Self.state)["Upload-Offset"] == "0")
