@@ -12,6 +12,11 @@ enum CacheDecision: Sendable {
     case forward(CacheStatus.Forward)
     /// No entry is usable, and the request must not be sent.
     case unsatisfiable
+
+    /// Whether an entry is returned.
+    var isHit: Bool {
+        if case .serve = self { true } else { false }
+    }
 }
 
 extension CacheRules {

@@ -88,7 +88,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         let entries = try await exchange.lookUp(reads: mode.reads)
         let now = NetworkEnvironment.current.clock.date
         let exact = cache.rules.decide(about: request, exchange.credentials, entries: entries, mode: mode, now: now)
-        let other = try await exchange.equivalent(to: exact, now: now)
+        // Not before a hit, which should cost nothing more.
+        let other = exact.isHit ? nil : try await exchange.equivalent(to: exact, now: now)
         switch other?.decision ?? exact {
         case .serve(let entry, let age, let isStale):
             if isStale {

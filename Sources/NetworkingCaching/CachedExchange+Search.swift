@@ -52,7 +52,8 @@ extension CachedExchange {
 
     /// Whether the URL may be compared in parts.
     ///
-    /// A credential in the query identifies a user, whatever the server says about its name. Such a URL must be the same.
+    /// A credential in the query identifies a user, whatever the server says about its name. Such a URL must match
+    /// exactly.
     var mayBeEquivalent: Bool {
         guard hasStore, request.method == .get || request.method == .head, seal?.isUnstorable != true else {
             return false
@@ -95,9 +96,8 @@ extension CachedExchange {
         }
         do {
             var found: [(source: CachedExchange, entries: [CachedEntry])] = []
-            for url in try await cache.equivalentURLs(of: key) {
-                // The entries are older than a response that was already returned.
-                guard !cache.writes.isChanging(url) else { continue }
+            // While a URL changes, its entries are older than a response that was already returned.
+            for url in try await cache.equivalentURLs(of: key) where !cache.writes.isChanging(url) {
                 let source = at(url)
                 let entries = await cache.entries(for: source, snapshot)
                     .filter { $0.facts.search?.isEquivalent(url, key.url) == true }
@@ -121,10 +121,8 @@ extension ResponseCache {
         var urls: [String] = []
         for rule in index.rules {
             guard let place = index.key(of: key, under: rule, digestKey) else { continue }
-            for url in try await self.urls(at: place) where url != key.url && !urls.contains(url) {
-                guard rule.isEquivalent(url, key.url) else { continue }
-                urls.append(url)
-            }
+            urls += try await self.urls(at: place)
+                .filter { $0 != key.url && !urls.contains($0) && rule.isEquivalent($0, key.url) }
         }
         return urls
     }

@@ -24,7 +24,7 @@ struct CachedExchange: Sendable {
     /// request would find an entry under that key, and no removal would match it.
     var hasStore = true
 
-    private var rules: CacheRules {
+    var rules: CacheRules {
         cache.rules
     }
 
@@ -142,6 +142,7 @@ struct CachedExchange: Sendable {
     ///     to its own URL. A confirmed entry is updated where it is stored; a new response is stored for its own URL.
     ///   - upstream: The component that sends the request.
     /// - Returns: The response.
+    /// - Throws: The error of `upstream`, or `CancellationError`.
     func validate(
         _ candidates: [CachedEntry],
         chosen: CachedEntry?,

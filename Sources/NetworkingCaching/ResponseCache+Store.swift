@@ -232,7 +232,7 @@ extension ResponseCache {
         }
         let refusal = await self.change(key.url) { [self] in
             let exchange = await prepared(exchange)
-            await removeEquivalents(of: urls, exchange)
+            await removeEquivalents(of: Set(removals.keys), exchange)
             var own = change
             do {
                 if case .number(let number) = change, exchange.hasStore {

@@ -4,9 +4,9 @@ import NetworkingCore
 
 /// The rules of `No-Vary-Search` that are known for the URLs with one path, the latest first.
 ///
-/// A cache keeps the rules in its store, in an entry of their own, and for each rule and user the URLs that are equivalent
-/// under it, in further entries. Their URLs have a fragment, which no URL of a request has. So a lookup reads a bounded
-/// number of keys, whatever the server sends, and every store can keep them.
+/// A cache keeps the rules in its store, in an entry of their own. For each rule and user, further entries have the
+/// URLs that are equivalent under the rule. The URLs of these entries have a fragment, which no URL of a request has.
+/// So a lookup reads a bounded number of keys, whatever the server sends, and every store can keep them.
 struct SearchIndex: Sendable {
     /// The maximum number of rules; servers should use one (section 6).
     static let maximumRules = 4
@@ -32,7 +32,9 @@ struct SearchIndex: Sendable {
 
     // MARK: Keys
 
-    /// The key of the index for a URL. All users share it, because a removal concerns the responses of every user.
+    /// Returns the key of the index for a URL.
+    ///
+    /// All users share it, because a removal concerns the responses of every user.
     static func key(of url: String) -> CacheKey {
         CacheKey(principal: nil, url: "\(RequestTarget.split(url).path)#search")
     }

@@ -55,12 +55,12 @@ struct SearchVariance: Sendable, Hashable {
         case (nil, nil):
             (names, isExcept) = ([], false)
         case (.innerList(let items), nil):
-            guard let parsed = Self.names(in: items) else { return nil }
+            guard let parsed = Self.parsed(items) else { return nil }
             (names, isExcept) = (parsed, false)
         case (.boolean(true), nil):
             (names, isExcept) = ([], true)
         case (nil, .innerList(let items)), (.boolean(true), .innerList(let items)):
-            guard let parsed = Self.names(in: items) else { return nil }
+            guard let parsed = Self.parsed(items) else { return nil }
             (names, isExcept) = (parsed, true)
         default:
             return nil
@@ -69,7 +69,7 @@ struct SearchVariance: Sendable, Hashable {
         text = field
     }
 
-    private static func names(in items: [StructuredItem]) -> Set<Name>? {
+    private static func parsed(_ items: [StructuredItem]) -> Set<Name>? {
         var names: Set<Name> = []
         for item in items {
             guard case .string(let text) = item.value else { return nil }
