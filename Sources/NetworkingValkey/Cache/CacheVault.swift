@@ -75,7 +75,7 @@ struct CacheVault: Sendable {
         let owner: [UInt8] =
             switch partition {
             case .all: [2]
-            case .principal(let principal): Self.bytes(of: principal)
+            case .principal(let principal): CacheKey(principal: principal, url: "").ownerBytes
             }
         return digest([Array(name.utf8), owner]).hexadecimal
     }

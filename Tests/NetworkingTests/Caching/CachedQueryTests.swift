@@ -152,18 +152,22 @@ struct CachedQueryTests {
         let events = EventRecorder()
         for _ in 0..<2 {
             let stream = RequestBody.stream { AsyncStream<[UInt8]> { $0.finish() } }
-            try await network.data(query("").with {
-                $0.body = stream
-                $0.addObserver(events)
-            })
+            try await network.data(
+                query("")
+                    .with {
+                        $0.body = stream
+                        $0.addObserver(events)
+                    }
+            )
         }
         #expect(transport.requests.count == 2)
         #expect(events.names.contains("cacheBypassed"))
         let response = try await network.data(
-            query("").with {
-                $0.body = .stream { AsyncStream<[UInt8]> { $0.finish() } }
-                $0.cacheMode = .onlyIfCached
-            }
+            query("")
+                .with {
+                    $0.body = .stream { AsyncStream<[UInt8]> { $0.finish() } }
+                    $0.cacheMode = .onlyIfCached
+                }
         )
         #expect(response.status == .gatewayTimeout)
         #expect(transport.requests.count == 2)
@@ -254,7 +258,11 @@ struct CachedQueryTests {
     @Test func storedThenFreshReturnsBoth() async throws {
         let number = Mutex(0)
         let transport = MockTransport { _ in
-            .text("\(number.withLock { $0 += 1; return $0 })").headerFields([.cacheControl: "max-age=100"])
+            let current = number.withLock { number in
+                number += 1
+                return number
+            }
+            return .text("\(current)").headerFields([.cacheControl: "max-age=100"])
         }
         let network = network(transport, store)
         try await network.data(query("a"))
@@ -266,7 +274,8 @@ struct CachedQueryTests {
     @Test func offlineFallbackUsesTheStoredResponse() async throws {
         let isDown = Mutex(false)
         let transport = MockTransport { _ in
-            isDown.withLock { $0 } ? .status(.serviceUnavailable) : .text("a").headerFields([.cacheControl: "max-age=1"])
+            isDown.withLock { $0 }
+                ? .status(.serviceUnavailable) : .text("a").headerFields([.cacheControl: "max-age=1"])
         }
         let network = transport.cached(in: store).fallbackToStoredResponse().environment(\.clock, .manual(clock))
         try await network.data(query("a"))
@@ -294,7 +303,9 @@ struct CachedQueryTests {
         #expect(try await other.data(query("password=secret")).isCached)
         let key = try #require(outside.keys.withLock { $0.first })
         #expect(key.query?.count == 32)
-        #expect(!"\(key)".contains("secret") && !"\(key.customMirror.children.map { "\($0.value)" })".contains("secret"))
+        #expect(
+            !"\(key)".contains("secret") && !"\(key.customMirror.children.map { "\($0.value)" })".contains("secret")
+        )
     }
 
     @Test func keysHaveDistinctBytes() throws {

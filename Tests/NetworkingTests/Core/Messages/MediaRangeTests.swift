@@ -13,7 +13,10 @@ struct MediaRangeTests {
     /// The first is the example of RFC 10008 section 3.
     @Test(
         arguments: [
-            (#""application/jsonpath", application/sql;charset="UTF-8""#, ["application/jsonpath", "application/sql;charset=UTF-8"]),
+            (
+                #""application/jsonpath", application/sql;charset="UTF-8""#,
+                ["application/jsonpath", "application/sql;charset=UTF-8"]
+            ),
             ("application/SQL", ["application/sql"]),
             ("*/*", ["*/*"]), ("text/*;charset=utf-8", ["text/*;charset=utf-8"]),
             (#""3gpp/*""#, ["3gpp/*"]),
@@ -48,7 +51,8 @@ struct MediaRangeTests {
 
     @Test(
         arguments: [
-            ("application/json", "application/json", true), ("application/json", "Application/JSON; charset=utf-8", true),
+            ("application/json", "application/json", true),
+            ("application/json", "Application/JSON; charset=utf-8", true),
             ("application/json", "application/xml", false), ("application/*", "application/xml", true),
             ("application/*", "applications/xml", false), ("*/*", "text/plain", true),
             ("text/plain", "", false), ("text/*", "text", false),

@@ -123,7 +123,8 @@ struct RequestMethodsTests {
 
     @Test(arguments: [
         (HTTPRequest.Method.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
-        (.query, true, true), (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
+        (.query, true, true), (.put, false, true), (.delete, false, true), (.post, false, false),
+        (.patch, false, false),
         (.connect, false, false),
     ])
     func classifiesSafeAndIdempotentMethods(method: HTTPRequest.Method, isSafe: Bool, isIdempotent: Bool) {
