@@ -318,14 +318,9 @@ private final class CodingRefusals: Sendable {
     private let refusals = Mutex<[Key: Duration]>([:])
 
     func contain(_ coding: ContentCoding, of request: HTTPRequestData) -> Bool {
-        refusals.withLock { refusals in
-            guard !refusals.isEmpty else { return false }
-            let key = Key(coding, of: request)
-            guard let time = refusals[key] else { return false }
-            if NetworkEnvironment.current.clock.now - time < Self.lifetime { return true }
-            refusals[key] = nil
-            return false
-        }
+        let key = Key(coding, of: request)
+        guard let time = refusals.withLock({ $0[key] }) else { return false }
+        return NetworkEnvironment.current.clock.now - time < Self.lifetime
     }
 
     func add(_ coding: ContentCoding, of request: HTTPRequestData) {
