@@ -5,10 +5,6 @@ extension HTTPRequestData {
     /// has that field itself, and decodes bodies with them, within ``decompressionLimit``. A coding that the transport
     /// knows is decoded by the given decoder instead. Codings without a decoder are ignored. URLSession decodes with
     /// its own decoders only.
-    ///
-    /// ```swift
-    /// request.contentDecoders = [ContentCoding("x-inverted", decoder: { InvertingDecoder() })]
-    /// ```
     public var contentDecoders: [ContentCoding] {
         get { self[.acceptedContentCodings] }
         set { self[.acceptedContentCodings] = newValue }

@@ -9,9 +9,10 @@ import RawStructuredFieldValues
 /// (draft-ietf-webbotauth-httpsig-protocol).
 ///
 /// ```swift
+/// let key = Curve25519.Signing.PrivateKey()
 /// let signer = MessageSigner(
-///     privateKey,
-///     keyID: privateKey.publicKey.thumbprint,
+///     key,
+///     keyID: key.publicKey.thumbprint,
 ///     components: [.authority],
 ///     agent: SignatureAgent(URL(string: "https://bot.example.com")!)
 /// )

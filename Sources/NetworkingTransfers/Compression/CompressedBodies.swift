@@ -9,7 +9,6 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let network = URLSession.shared
-    ///     .signed(with: signer)
     ///     .retry()
     ///     .compressedBodies()
     ///     .server(authority: "api.example.com")
@@ -64,7 +63,16 @@ extension NetworkingComponent {
     /// ``HTTPRequestData/contentDecoders``.
     ///
     /// ```swift
-    /// let network = client.decompressedBodies(with: .systemLibraries)
+    /// struct InvertingDecoder: ContentDecoder {
+    ///     mutating func decode(_ bytes: Data, _ output: (Data) throws -> Void) throws {
+    ///         try output(Data(bytes.map { ~$0 }))
+    ///     }
+    ///
+    ///     mutating func finish(_ output: (Data) throws -> Void) throws {}
+    /// }
+    ///
+    /// let inverted = ContentCoding("x-inverted", decoder: { InvertingDecoder() })
+    /// let network = URLSession.shared.decompressedBodies(with: [inverted])
     /// ```
     ///
     /// A request with ``HTTPRequestData/contentDecoders`` of its own keeps them. The place in the stack does not
@@ -136,7 +144,7 @@ struct CompressedBodies: UpstreamLimited, CustomStringConvertible {
                 return try result.get()
             }
             try Task.checkCancellation()
-            request.emit(CompressionEvent.refused(coding: sent.name))
+            request.emit(ContentCodingEvent.refused(coding: sent.name))
             refused.insert(sent.name)
             coding = field.flatMap { field in
                 codings.first { !refused.contains($0.name) && BodyCodings.accepts($0.name, in: field) }
@@ -233,7 +241,7 @@ extension HTTPRequestData {
                 )
             }
             guard encoded.count < data.count else { return false }
-            emit(CompressionEvent.compressed(coding: coding.name, from: data.count, to: encoded.count))
+            emit(ContentCodingEvent.compressed(coding: coding.name, from: data.count, to: encoded.count))
             self.body = .data(encoded, contentType: contentType)
         } else if body.isReplayable {
             self.body = .stream(contentType: contentType) { EncodedChunks(body.chunks, makeEncoder) }

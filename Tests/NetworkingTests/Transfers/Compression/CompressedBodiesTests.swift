@@ -82,7 +82,7 @@ struct CompressedBodiesTests {
         #expect(body.prefix(2) == Data([0x1F, 0x8B]))
         #expect(body.count < Self.text.count / 10)
         let lengths = events.events.compactMap { event -> [Int]? in
-            if case CompressionEvent.compressed("gzip", let before, let after) = event { [before, after] } else { nil }
+            if case ContentCodingEvent.compressed("gzip", let before, let after) = event { [before, after] } else { nil }
         }
         #expect(lengths == [[Self.text.count, body.count]])
     }

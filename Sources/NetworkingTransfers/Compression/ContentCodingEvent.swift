@@ -2,7 +2,7 @@ public import NetworkingCore
 
 /// An event of `compressedBodies()`.
 @nonexhaustive
-public enum CompressionEvent: NetworkEvent {
+public enum ContentCodingEvent: NetworkEvent {
     /// A body in memory was compressed, with its lengths in bytes before and after.
     case compressed(coding: String, from: Int, to: Int)
     /// The server has refused the coding, so the body is sent again in another one or as it is.
