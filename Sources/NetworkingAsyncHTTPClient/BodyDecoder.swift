@@ -122,39 +122,44 @@ private final class AppStage: DecodingStage {
         var bytes = bytes
         while let chunk = bytes.readSlice(length: min(maximumChunk, bytes.readableBytes)), chunk.readableBytes > 0 {
             isStarted = true
-            try run(output) { try decoder.decode(Data(chunk.readableBytesView), $0) }
+            var refusal: (any Error)?
+            do {
+                try decoder.decode(Data(chunk.readableBytesView)) { try pass($0, to: output, &refusal) }
+            } catch {
+                throw refusal ?? UndecodableContent(underlying: error)
+            }
+            if let refusal { throw refusal }
         }
     }
 
     func finish(_ output: (ByteBuffer) throws -> Void) throws {
         // Like the whole body, the bytes between two codings may be empty.
         guard isStarted else { return }
-        try run(output) { try decoder.finish($0) }
-    }
-
-    /// Runs a step of the decoder, and tells its errors from those of the output.
-    private func run(
-        _ output: (ByteBuffer) throws -> Void,
-        _ step: ((Data) throws -> Void) throws -> Void
-    ) throws {
         var refusal: (any Error)?
         do {
-            try step { bytes in
-                // A decoder that ignores the error gets no further bytes into memory.
-                if let refusal { throw refusal }
-                guard !bytes.isEmpty else { return }
-                count += Int64(bytes.count)
-                do {
-                    try output(ByteBuffer(bytes: bytes))
-                } catch {
-                    refusal = error
-                    throw error
-                }
-            }
+            try decoder.finish { try pass($0, to: output, &refusal) }
         } catch {
             throw refusal ?? UndecodableContent(underlying: error)
         }
         if let refusal { throw refusal }
+    }
+
+    /// Passes on decoded bytes, and keeps the error of the output, which is not one of the decoder.
+    private func pass(
+        _ bytes: Data,
+        to output: (ByteBuffer) throws -> Void,
+        _ refusal: inout (any Error)?
+    ) throws {
+        // A decoder that ignores the error gets no further bytes into memory.
+        if let refusal { throw refusal }
+        guard !bytes.isEmpty else { return }
+        count += Int64(bytes.count)
+        do {
+            try output(ByteBuffer(bytes: bytes))
+        } catch {
+            refusal = error
+            throw error
+        }
     }
 }
 
