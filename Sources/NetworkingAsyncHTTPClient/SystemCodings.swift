@@ -63,9 +63,10 @@ private struct BrotliLibrary: Sendable {
     let destroy: Destroy
     let decompress: Decompress
 
-    static let coding: ContentCoding? = BrotliLibrary().map { library in
-        ContentCoding("br", decoder: { BrotliDecoder(library) })
-    }
+    static let coding: ContentCoding? = BrotliLibrary()
+        .map { library in
+            ContentCoding("br", decoder: { BrotliDecoder(library) })
+        }
 
     private init?() {
         guard let library = SystemLibrary("libbrotlidec.so.1"),
@@ -149,9 +150,10 @@ private struct ZstandardLibrary: Sendable {
     let decompress: Decompress
     let isError: IsError
 
-    static let coding: ContentCoding? = ZstandardLibrary().map { library in
-        ContentCoding("zstd", decoder: { ZstandardDecoder(library) })
-    }
+    static let coding: ContentCoding? = ZstandardLibrary()
+        .map { library in
+            ContentCoding("zstd", decoder: { ZstandardDecoder(library) })
+        }
 
     private init?() {
         guard let library = SystemLibrary("libzstd.so.1"),

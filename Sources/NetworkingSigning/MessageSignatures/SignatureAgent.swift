@@ -20,7 +20,7 @@ import RawStructuredFieldValues
 ///
 /// ```http
 /// Signature-Agent: sig1="https://bot.example.com"
-/// Signature-Input: sig1=("@authority" "signature-agent";key="sig1");created=…;expires=…;keyid="…";nonce="…";tag="web-bot-auth"
+/// Signature-Input: sig1=("@authority" "signature-agent";key="sig1");created=…;expires=…;keyid="…";tag="web-bot-auth"
 /// ```
 public struct SignatureAgent: Sendable, Hashable {
     /// How the URL leads to the key.

@@ -249,7 +249,6 @@ extension HTTPRequestData {
             self.body = .stream(EncodedChunks(body.chunks, makeEncoder), contentType: contentType)
         }
         headerFields[.contentEncoding] = coding.name
-        headerFields[.contentLength] = nil
         return true
     }
 

@@ -66,9 +66,10 @@ private struct ZlibEncoder: ContentEncoder {
 
 /// The checksum of gzip (RFC 1952 section 8).
 private struct CRC32 {
-    private static let table: [UInt32] = (0..<256).map { byte in
-        (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
-    }
+    private static let table: [UInt32] = (0..<256)
+        .map { byte in
+            (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+        }
 
     private var register = ~UInt32(0)
 

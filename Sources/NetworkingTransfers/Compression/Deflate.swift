@@ -336,6 +336,7 @@ private struct HuffmanCode {
     /// Returns how many leaves of the Huffman tree are at each depth.
     ///
     /// - Parameter counts: The counts of the leaves, in ascending order.
+    /// - Returns: The numbers of leaves, by depth.
     private static func numbersOfLengths(of counts: [Int]) -> [Int] {
         var weights = counts
         var parents: [Int] = []

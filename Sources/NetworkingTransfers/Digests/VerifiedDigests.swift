@@ -63,7 +63,8 @@ extension HTTPRequestData {
 extension HTTPResponseData {
     /// Compares the body with its Repr-Digest field (RFC 9530 section 3).
     ///
-    /// The request must have been sent with `Accept-Encoding: identity`, as ``HTTPRequestData/wantReprDigest(_:)`` does.
+    /// The request must have been sent with `Accept-Encoding: identity`, which ``HTTPRequestData/wantReprDigest(_:)``
+    /// sets.
     ///
     /// - Throws: ``NetworkingError/Kind/checksumMismatch`` if they differ, and
     ///   ``NetworkingError/Kind/invalidResponse`` if there is no digest that can be checked, if the response is a part
@@ -74,7 +75,9 @@ extension HTTPResponseData {
         }
         switch StatedDigests(of: http, to: sentRequest) {
         case .known(let digests):
-            if let algorithm = try await data.mismatch(of: digests) { throw sentRequest.digestMismatch(algorithm, http) }
+            if let algorithm = try await data.mismatch(of: digests) {
+                throw sentRequest.digestMismatch(algorithm, http)
+            }
         case .unknown(let reason):
             throw unverifiable(reason)
         }
@@ -257,8 +260,8 @@ extension HTTPRequestData {
             request: self,
             response: response(with: head),
             reason:
-                "The body does not match its Repr-Digest field (\(algorithm.rawValue)). It was changed in transit or on "
-                + "the server, or the server compressed it although the request did not accept that."
+                "The body does not match its Repr-Digest field (\(algorithm.rawValue)). It was changed in transit or "
+                + "on the server, or the server compressed it although the request did not accept that."
         )
     }
 }

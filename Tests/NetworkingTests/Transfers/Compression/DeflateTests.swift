@@ -20,8 +20,10 @@ struct DeflateTests {
         // Nothing repeats, so the blocks are stored.
         Data((0..<150_000).map { UInt8(truncatingIfNeeded: ($0 &* 0x9E37_79B1) >> 13) }),
         // The counts of a Fibonacci sequence, whose Huffman codes would be too long.
-        Data([1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1_597, 2_584, 4_181, 6_765, 10_946]
-            .enumerated().flatMap { [UInt8](repeating: UInt8($0), count: $1) }),
+        Data(
+            [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1_597, 2_584, 4_181, 6_765, 10_946]
+                .enumerated().flatMap { [UInt8](repeating: UInt8($0), count: $1) }
+        ),
     ]
 
     private func encoded(_ body: Data, in pieces: Int) -> Data {

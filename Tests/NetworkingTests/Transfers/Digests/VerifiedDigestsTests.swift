@@ -139,6 +139,12 @@ struct VerifiedDigestsTests {
         #expect(received == Self.body)
     }
 
+    @Test func eventsNameTheAlgorithmsOrTheReason() {
+        let algorithms: [HTTPDigestAlgorithm] = [.sha256, .sha512]
+        #expect(DigestEvent.verified(algorithms).record.description == "digestVerified(sha-256, sha-512)")
+        #expect(DigestEvent.notVerified(reason: "A.").record.description == "digestNotVerified(A.)")
+    }
+
     // MARK: One response
 
     @Test func verifiesOneResponse() async throws {
