@@ -5,7 +5,7 @@
 /// of yours declares its own:
 ///
 /// ```swift
-/// enum ContentCodingEvent: NetworkEvent {
+/// enum CompressionEvent: NetworkEvent {
 ///     case compressed(from: Int, to: Int)
 ///
 ///     var record: EventRecord {
@@ -15,7 +15,7 @@
 ///     }
 /// }
 ///
-/// request.emit(ContentCodingEvent.compressed(from: 4_096, to: 512))
+/// request.emit(CompressionEvent.compressed(from: 4_096, to: 512))
 /// ```
 ///
 /// A listener is a ``NetworkEventObserver`` or a closure. It picks the events that it needs with patterns:
