@@ -144,6 +144,8 @@ extension LawfulModifier {
             },
             LawfulModifier("decoder(_:)") { $0.decoder(.json(keys: .convertFromSnakeCase)) },
             LawfulModifier("encoder(_:)") { $0.encoder(.json(keys: .convertToSnakeCase)) },
+            LawfulModifier("compressedBodies(with:)") { $0.compressedBodies(minimumBytes: 0) { _ in true } },
+            LawfulModifier("decompressedBodies(with:)") { $0.decompressedBodies(with: [ContentCoding("x-laws")]) },
             LawfulModifier("environment(_:)") { $0.environment(\.random, .seeded(1)) },
             LawfulModifier("logged(using:)") { $0.logged(using: LogRecorder().logger(.trace), detail: .body()) },
             LawfulModifier("logged(using:)", "silent") { $0.logged(using: .silent, detail: .off) },
@@ -274,6 +276,7 @@ extension LawfulModifier {
         LawfulModifier("signed(with:)", "HTTP message signatures") {
             $0.signed(with: MessageSigner(SymmetricKey(size: .bits256), keyID: "shop"), at: authorities)
         },
+        LawfulModifier("verifiedDigests(wanting:)") { $0.verifiedDigests() },
         LawfulModifier("verifiedSignatures(by:)") {
             let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status])
             return $0.modified(SignedResponses()).verifiedSignatures(by: verifier)

@@ -47,6 +47,7 @@ struct ComparedValuesTests {
         "client": (.responses, nil),
         "clockReading": (.none, nil),
         "connectTimeout": (.sending, { $0.connectTimeout = .seconds(1) }),
+        "contentDecoders": (.sending, { $0.contentDecoders = [ContentCoding("br")] }),
         "cookieSession": (.none, { $0.cookieSession = "a" }),
         "deadline": (.sending, { $0.deadline = .seconds(1) }),
         "decompressionLimit": (.sending, { $0.decompressionLimit = .none }),
