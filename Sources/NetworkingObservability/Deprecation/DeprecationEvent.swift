@@ -1,3 +1,4 @@
+import FoundationForNetworking
 public import NetworkingCore
 
 /// An event of `deprecationsReported`.

@@ -1,3 +1,6 @@
+import FoundationForNetworking
+import HTTPTypes
+import Logging
 public import NetworkingCore
 
 extension NetworkingComponent {
