@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// The numbers of a preset, which ``StandardStack/app`` and ``StandardStack/server`` use and a configuration may change.
+/// The numbers of a preset: those of ``StandardStack/app`` or ``StandardStack/server``, or of a configuration.
 struct StandardNumbers: Sendable {
     /// The limit on concurrent requests.
     enum Concurrency: Sendable, Hashable {
