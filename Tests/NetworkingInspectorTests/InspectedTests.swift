@@ -132,7 +132,7 @@ struct InspectedTests {
 
         #expect(summaries.first?.marks.map(\.name) == ["deprecated"])
         #expect(summaries.first?.error?.reason == "403 No credit.")
-        let page = String(decoding: inspector.report(), as: UTF8.self)
+        let page = String(decoding: try inspector.archive.report(), as: UTF8.self)
         #expect(page.contains("You have 3 EUR."))
         #expect(!page.contains("SECRET"))
     }
