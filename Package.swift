@@ -53,7 +53,7 @@ let features: [Module] = [
         "NetworkingResilience",
         uses: platform,
         products: http + ["DequeModule", "HeapModule"],
-        traits: ["ServiceLifecycle": ["ServiceLifecycle"]]
+        traits: ["Configuration": ["Configuration"], "ServiceLifecycle": ["ServiceLifecycle"]]
     ),
     Module("NetworkingTransfers", uses: platform, products: http, traits: crypto),
     Module("NetworkingTrust", uses: platform),
@@ -203,7 +203,7 @@ let tests: [Module] = [
         "NetworkingTests",
         uses: testing + [foundation],
         products: http + ["Logging"],
-        traits: ["Crypto": ["RawStructuredFieldValues"]]
+        traits: ["Configuration": ["Configuration"], "Crypto": ["RawStructuredFieldValues"]]
     ),
     Module(
         "NetworkingInspectorTests",
@@ -256,6 +256,7 @@ let resources: [String: [Resource]] = [
 /// The packages on GitHub, their minimum versions, and the products of each that the tables name.
 let packages: [(repository: String, version: Version, products: [String])] = [
     ("apple/swift-collections", "1.3.0", ["DequeModule", "HeapModule"]),
+    ("apple/swift-configuration", "1.4.0", ["Configuration"]),
     ("apple/swift-crypto", "4.5.2", ["Crypto", "CryptoExtras"]),
     ("apple/swift-distributed-tracing", "1.7.3", ["InMemoryTracing", "Tracing"]),
     ("apple/swift-http-structured-headers", "1.7.0", ["RawStructuredFieldValues"]),
@@ -333,6 +334,7 @@ let package = Package(
     traits: [
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
+        .trait(name: "Configuration", description: "Presets of standard with the numbers of swift-configuration."),
         .trait(name: "Crypto", description: "NetworkingOAuth, NetworkingSigning, and the checksums of downloads."),
         .trait(name: "Inspector", description: "NetworkingInspector's live page: a server on loopback."),
         .trait(name: "LoopbackRedirect", description: "OAuth redirects on loopback.", enabledTraits: ["Crypto"]),

@@ -142,6 +142,10 @@ extension LawfulModifier {
             LawfulModifier("checkedStatusCode(as:)", "transformed") {
                 $0.checkedStatusCode(as: LawProblem.self) { problem, _ in problem }
             },
+            LawfulModifier("checkedStatusCode(as:)", "problem details") {
+                $0.checkedStatusCode(as: ProblemDetails.self)
+            },
+            LawfulModifier("deprecationsReported(to:)") { $0.deprecationsReported() },
             LawfulModifier("decoder(_:)") { $0.decoder(.json(keys: .convertFromSnakeCase)) },
             LawfulModifier("encoder(_:)") { $0.encoder(.json(keys: .convertToSnakeCase)) },
             LawfulModifier("compressedBodies(with:)") { $0.compressedBodies(minimumBytes: 0) { _ in true } },
