@@ -32,8 +32,8 @@ let core = "NetworkingCore"
 // What most modules use.
 let base = [foundation, core]
 let platform = [cLibrary, foundation, core]
-let http = ["HTTPTypes"]
-let crypto = ["Crypto": ["Crypto"]]
+let inspector = ["Inspector": ["FlyingFox"]]
+let (http, crypto) = (["HTTPTypes"], ["Crypto": ["Crypto"]])
 
 /// The modules that Networking re-exports.
 let features: [Module] = [
@@ -90,7 +90,7 @@ let extras: [Module] = [
         "NetworkingInspector",
         uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
         products: http + ["DequeModule"],
-        traits: ["Inspector": ["FlyingFox"]]
+        traits: inspector
     ),
     // The listener of the live page and of the receiver of OAuth redirects. It is no product.
     Module(
@@ -205,12 +205,7 @@ let tests: [Module] = [
         products: http + ["Logging"],
         traits: ["Configuration": ["Configuration"], "Crypto": ["RawStructuredFieldValues"]]
     ),
-    Module(
-        "NetworkingInspectorTests",
-        uses: testing + ["NetworkingInspector"],
-        products: http,
-        traits: ["Inspector": ["FlyingFox"]]
-    ),
+    Module("NetworkingInspectorTests", uses: testing + ["NetworkingInspector"], products: http, traits: inspector),
     Module("NetworkingOAuthTests", uses: testing + ["NetworkingOAuth"], products: http + ["Logging"], traits: crypto),
     Module("NetworkingOpenAPITests", uses: testing + [foundation, "NetworkingOpenAPI"], products: http + ["Logging"]),
     Module(
