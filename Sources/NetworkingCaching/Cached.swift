@@ -25,8 +25,8 @@ extension NetworkingComponent {
     /// URLs with other parameters, as that field declares (draft-ietf-httpbis-no-vary-search).
     ///
     /// A response to a QUERY answers only requests with the same body and the same fields that describe it, such as
-    /// Content-Type (RFC 10008 section 2.7). A body that is not in memory or larger than 1 MiB bypasses the cache, and so
-    /// does the response to a POST that was sent in place of a QUERY.
+    /// Content-Type (RFC 10008 section 2.7). A body that is not in memory or larger than 1 MiB bypasses the cache, and
+    /// so does the response to a POST that was sent in place of a QUERY.
     ///
     /// Place it outside `deduplicated`, `retry` and `authenticated`, so that no request gets a response that was
     /// fetched for another principal. A request with its own `Authorization` field bypasses the cache, unless the cache

@@ -16,8 +16,8 @@ extension NetworkingComponent {
     /// their status, media type or bytes do.
     ///
     /// Only the server's response is returned if the stack has no cache, if the cache has stored nothing or cannot be
-    /// read, if the request is not a GET or HEAD without a body or a QUERY, or if its ``HTTPRequestData/cacheMode`` is `.noStore`
-    /// or `.reload`. Any other mode of the request is replaced.
+    /// read, if the request is not a GET or HEAD without a body or a QUERY, or if its ``HTTPRequestData/cacheMode`` is
+    /// `.noStore` or `.reload`. Any other mode of the request is replaced.
     ///
     /// Each iteration sends the request again. After a stored response, nothing is sent to the server before the next
     /// element is awaited. If the request to the server fails, the iteration throws, whether there was a stored

@@ -33,8 +33,8 @@ extension HTTPRequestData {
 /// if response.idempotencyKeyOutcome == .reused { newKey() }
 /// ```
 ///
-/// `retry` and the outbox wait after ``inProgress`` and repeat the request with the same key. They never repeat a request
-/// after ``reused``.
+/// `retry` and the outbox wait after ``inProgress`` and repeat the request with the same key. They never repeat a
+/// request after ``reused``.
 @nonexhaustive
 public enum IdempotencyKeyOutcome: String, Sendable, Hashable {
     /// 409: the server is still processing an earlier request with this key.
@@ -44,7 +44,8 @@ public enum IdempotencyKeyOutcome: String, Sendable, Hashable {
 }
 
 extension HTTPResponseData {
-    /// The server's statement about the request's `Idempotency-Key`; `nil` if it made none, or if the request had no key.
+    /// The server's statement about the request's `Idempotency-Key`; `nil` if it made none, or if the request had no
+    /// key.
     ///
     /// It depends on the status alone, so a server that uses 409 or 422 for other conflicts is misunderstood. The first
     /// attempt of a call cannot be ``IdempotencyKeyOutcome/inProgress`` if its key is new; `retry` considers this.

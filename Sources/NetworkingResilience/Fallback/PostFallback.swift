@@ -21,13 +21,13 @@ extension NetworkingComponent {
     ///
     /// A server refuses a QUERY with the status 405 or 501 (RFC 9110 sections 15.5.6 and 15.6.2). The request is then
     /// sent as a POST with the same header fields and body, except for the conditions and the range, which are not
-    /// defined for POST. A 405 whose `Allow` does not contain POST is returned, and so is the refusal by the target of a
-    /// redirect, or of a request whose body or sink cannot start over. Each stack remembers for an hour which paths need
-    /// a POST, up to 256 of them, and sends a POST at once.
+    /// defined for POST. A 405 whose `Allow` does not contain POST is returned, and so is the refusal by the target of
+    /// a redirect, or of a request whose body or sink cannot start over. Each stack remembers for an hour which paths
+    /// need a POST, up to 256 of them, and sends a POST at once.
     ///
-    /// The POST may be repeated like the QUERY (``HTTPRequestData/isIdempotent``). Its response is not stored by a cache,
-    /// because HTTP does not allow to use it for a QUERY. A cancelled caller gets `CancellationError`, and nothing else is
-    /// sent. ``HTTPRequestData/allowsPostFallback`` decides for one request.
+    /// The POST may be repeated like the QUERY (``HTTPRequestData/isIdempotent``). Its response is not stored by a
+    /// cache, because HTTP does not allow to use it for a QUERY. A cancelled caller gets `CancellationError`, and
+    /// nothing else is sent. ``HTTPRequestData/allowsPostFallback`` decides for one request.
     ///
     /// - Returns: A component that throws the errors of its upstream.
     public func fallbackToPost() -> some NetworkingComponent {

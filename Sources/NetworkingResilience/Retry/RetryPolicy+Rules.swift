@@ -74,7 +74,8 @@ extension Attempt {
         return error.response == nil && error.kind.meaning == .unreachable
     }
 
-    /// Whether no request with the key of this one was sent before, so that the server cannot be processing another one.
+    /// Whether no request with the key of this one was sent before, so that the server cannot be processing another
+    /// one.
     var isFirstWithKey: Bool {
         hasNewKey && number == 1 && result.hedges == 0 && response?.attempts.isEmpty ?? true
     }

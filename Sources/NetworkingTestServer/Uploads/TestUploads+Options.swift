@@ -79,7 +79,8 @@ extension TestUploads {
 
         /// The minimum number of bytes in one request; `nil` for no limit.
         ///
-        /// Only the draft has it. It applies neither to the last request of an upload nor to an empty request that creates one.
+        /// Only the draft has it. It applies neither to the last request of an upload nor to an empty request that
+        /// creates one.
         public var minimumAppendSize: Int64?
 
         /// The time from the creation of an upload until it expires, on the server's clock; `nil` for no limit.

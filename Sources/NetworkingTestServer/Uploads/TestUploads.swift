@@ -7,8 +7,8 @@ import Synchronization
 /// The uploads of one path of a ``TestServer``, which clients can resume.
 ///
 /// The server plays both protocols, strictly: Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload, interop
-/// version 8) and tus 1.0.0 with `creation`, `creation-with-upload`, `expiration`, `termination` and, in builds with the
-/// trait `Crypto`, `checksum`. A test reads the uploads and queues a ``Fault`` for a ``Step``:
+/// version 8) and tus 1.0.0 with `creation`, `creation-with-upload`, `expiration`, `termination` and, in builds with
+/// the trait `Crypto`, `checksum`. A test reads the uploads and queues a ``Fault`` for a ``Step``:
 ///
 /// ```swift
 /// let uploads = server.routeUploads("/films")
