@@ -113,7 +113,6 @@ extension HTTPRequestData {
 }
 
 extension HTTPField.Name {
-    static let reprDigest = HTTPField.Name("Repr-Digest")!
     static let wantReprDigest = HTTPField.Name("Want-Repr-Digest")!
 }
 #endif
