@@ -3,7 +3,7 @@ import HTTPTypes
 package import Networking
 import NetworkingTesting
 import Synchronization
-package import Testing
+import Testing
 
 /// Requests of a cache and what it does with them, as `Tests/Vectors/cache-groups.json` and `no-vary-search.json`
 /// describe them.

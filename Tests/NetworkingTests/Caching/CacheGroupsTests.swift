@@ -40,7 +40,7 @@ struct CacheGroupsTests {
 
         // The default would call `removeAll(where:)`, too.
         func remove(url: String) async throws {
-            memory.remove(url: url)
+            memory.removeAll { $0.url == url }
         }
     }
 
