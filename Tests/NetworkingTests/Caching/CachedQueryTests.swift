@@ -267,7 +267,7 @@ struct CachedQueryTests {
         let network = network(transport, store)
         try await network.data(query("a"))
         var texts: [String] = []
-        for try await response in network.storedThenFresh(query("a")) { texts.append(response.text) }
+        for try await response in network.storedThenFresh(query("a")) { texts.append(response.text ?? "") }
         #expect(texts == ["1", "2"])
     }
 

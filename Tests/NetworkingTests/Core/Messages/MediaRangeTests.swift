@@ -31,7 +31,7 @@ struct MediaRangeTests {
         #expect(types([.acceptQuery: value]) == expected)
     }
 
-    @Test(arguments: ["application/json,", "application/json;", "\"open", "a/b c/d", "\u{1}", "é/x"])
+    @Test(arguments: ["application/json,", "application/json;", "\"open", "a/b c/d", "é/x"])
     func malformedFieldHasNoTypes(value: String) {
         #expect(types([.acceptQuery: value]) == nil)
     }

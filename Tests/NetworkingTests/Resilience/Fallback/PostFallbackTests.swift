@@ -165,8 +165,8 @@ struct PostFallbackTests {
     @Test func diagnosticsReportWrongPlaces() {
         let transport = MockTransport { _ in .ok() }
         #expect(transport.fallbackToPost().retry().deduplicated().cached().diagnostics.isEmpty)
-        #expect(transport.cached().fallbackToPost().diagnostics.contains { $0.contains("Put it inside") })
-        #expect(transport.deduplicated().fallbackToPost().diagnostics.contains { $0.contains("Put it inside") })
+        #expect(transport.cached().fallbackToPost().diagnostics.contains { "\($0)".contains("Put it inside") })
+        #expect(transport.deduplicated().fallbackToPost().diagnostics.contains { "\($0)".contains("Put it inside") })
     }
 }
 

@@ -38,25 +38,28 @@ struct HedgedTests {
     // MARK: The race
 
     /// The server processes one attempt, and refuses the other one because it has the same key.
-    @Test(arguments: [1, 2]) func attemptWithTheSameKeyInProgressDoesNotWin(refused: Int) async throws {
+    @Test(arguments: [1, 2]) func attemptWithTheSameKeyInProgressNeitherWinsNorStartsAnother(refused: Int) async throws
+    {
         let server = PacedServer { number in
-            number == refused
-                ? .init(head: .milliseconds(150), status: .conflict) : .init(head: .milliseconds(300))
+            let start = number == 1 ? Duration.zero : .milliseconds(100)
+            return number == refused
+                ? .init(head: .milliseconds(150) - start, status: .conflict)
+                : .init(head: .milliseconds(190) - start)
         }
         let post = HTTPRequestData.lawful.with {
             $0.method = .post
             $0.headerFields[.idempotencyKey] = "\"order-7\""
             $0.isHedged = true
         }
-        let call = start(network(over: server, eager), post)
+        var policy = eager
+        policy.maximumHedges = 2
+        let call = start(network(over: server, policy), post)
         try await sent(1, by: server)
         clock.advance(by: .milliseconds(100))
         try await sent(2, by: server)
-        try await clock.waitForSleepers(2)
-        for _ in 0..<6 {
-            clock.advance(by: .milliseconds(50))
-            await Task.yield()
-        }
+        clock.advance(by: .milliseconds(50))
+        try await eventually("the refusal has arrived") { server.ended == 1 }
+        clock.advance(by: .milliseconds(40))
         let response = try await call.value
         #expect(response.status == .ok && response.bodyText == "\(3 - refused)")
         #expect(server.count == 2)
