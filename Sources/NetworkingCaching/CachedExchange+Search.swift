@@ -107,7 +107,7 @@ extension CachedExchange {
             }
             return found
         } catch {
-            request.emit(CacheEvent.failed(error))
+            // A store that fails here has failed at the entries of the URL itself, which was reported.
             return []
         }
     }
