@@ -138,7 +138,8 @@ struct RequestMethodsTests {
         let typed: Request<[String]> = .query("users", body: .json(["name": "Ada"]))
         #expect(typed.http.method.rawValue == "QUERY" && typed.http.body?.contentType == "application/json")
         let transport = MockTransport { _ in .json(["Ada"]) }
-        let names: [String] = try await transport.server(authority: "a.example").request(.query("users", body: .json([1])))
+        let names: [String] = try await transport.server(authority: "a.example")
+            .request(.query("users", body: .json([1])))
         #expect(names == ["Ada"])
         #expect(transport.requests.first?.method == .query)
     }
