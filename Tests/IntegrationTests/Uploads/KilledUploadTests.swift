@@ -11,7 +11,7 @@ import Crypto
 
 extension Loopback {
     /// Uploads in separate processes: with many lost connections, killed and relaunched, and with their memory measured.
-    @Suite(.timeLimit(.minutes(30)))
+    @Suite(.timeLimit(.minutes(5)))
     struct KilledUploadTests {
         /// The number of lost connections and of kills.
         private static let (resets, kills) = (60, 3)

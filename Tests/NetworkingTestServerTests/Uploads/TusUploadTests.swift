@@ -37,7 +37,7 @@ struct TusUploadTests {
             let state = try await client.response(to: Wire.tus("HEAD"))
             #expect(state.status == 200 && state["Upload-Offset"] == "5" && state["Upload-Length"] == "11")
             #expect(state["Cache-Control"] == "no-store")
-            #expect(state["Upload-Metadata"] == "filename ZmlsbS5tcDQ=,private ")
+            #expect(state["Upload-Metadata"] == "filename ZmlsbS5tcDQ=,private")
             #expect(try await client.response(to: Wire.tusAppend(" world", at: 5))["Upload-Offset"] == "11")
             let upload = try #require(uploads.all.first)
             #expect(upload.isComplete && upload.uploadProtocol == .tus)
