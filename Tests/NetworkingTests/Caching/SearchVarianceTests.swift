@@ -122,6 +122,28 @@ struct SearchVarianceTests {
         #expect(try await !network.data(other).isCached)
     }
 
+    /// The body is stored once, whichever URL was validated.
+    @Test func confirmedResponseStaysWhereItIsStored() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport { request in
+            let fields: HTTPFields = [.cacheControl: "max-age=10", .eTag: "\"a\"", .noVarySearch: "params=(\"utm\")"]
+            return request.headerFields.contains(.ifNoneMatch)
+                ? .status(.notModified, headerFields: fields) : .ok(headerFields: fields)
+        }
+        let store = MemoryCacheStore()
+        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        let request = HTTPRequestData(authority: "a.example").with { $0.target = "/a?utm=1" }
+        try await network.data(request)
+        let count = store.count
+        clock.advance(by: .seconds(20))
+        let other = request.with { $0.target = "/a?utm=2" }
+        let response = try await network.data(other)
+        #expect(response.isCached && response.cacheStatus?.isStored == true)
+        #expect(response.cachedOriginalRequest?.url == request.url)
+        #expect(transport.requests.last?.url == other.url)
+        #expect(store.count == count)
+    }
+
     /// The number of reads does not grow with the number of stored URLs.
     @Test func lookupsReadABoundedNumberOfKeys() async throws {
         let transport = MockTransport { request in
