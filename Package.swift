@@ -32,7 +32,8 @@ let core = "NetworkingCore"
 // What most modules use.
 let base = [foundation, core]
 let platform = [cLibrary, foundation, core]
-let http = ["HTTPTypes"]
+let inspector = ["Inspector": ["FlyingFox"]]
+let (http, crypto) = (["HTTPTypes"], ["Crypto": ["Crypto"]])
 
 /// The modules that Networking re-exports.
 let features: [Module] = [
@@ -52,9 +53,9 @@ let features: [Module] = [
         "NetworkingResilience",
         uses: platform,
         products: http + ["DequeModule", "HeapModule"],
-        traits: ["ServiceLifecycle": ["ServiceLifecycle"]]
+        traits: ["Configuration": ["Configuration"], "ServiceLifecycle": ["ServiceLifecycle"]]
     ),
-    Module("NetworkingTransfers", uses: platform, products: http, traits: ["Crypto": ["Crypto"]]),
+    Module("NetworkingTransfers", uses: platform, products: http, traits: crypto),
     Module("NetworkingTrust", uses: platform),
     Module("NetworkingURLSession", uses: platform + ["NetworkingCookies", "NetworkingTrust"], products: http),
 ]
@@ -89,7 +90,7 @@ let extras: [Module] = [
         "NetworkingInspector",
         uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
         products: http + ["DequeModule"],
-        traits: ["Inspector": ["FlyingFox"]]
+        traits: inspector
     ),
     // The listener of the live page and of the receiver of OAuth redirects. It is no product.
     Module(
@@ -102,8 +103,10 @@ let extras: [Module] = [
         "NetworkingOAuth",
         uses: platform + ["NetworkingAuthentication", "NetworkingLoopback", "NetworkingResilience"],
         products: http,
-        traits: ["Crypto": ["Crypto"]]
+        traits: crypto
     ),
+    // It knows generated clients by a protocol, because not every app that uses it has swift-openapi-runtime.
+    Module("NetworkingOpenAPI", uses: base + ["NetworkingCalls", "NetworkingTransfers"], products: http),
     Module(
         "NetworkingSigning",
         uses: base + ["NetworkingAuthentication"],
@@ -137,7 +140,7 @@ let extras: [Module] = [
         "NetworkingTestServer",
         uses: platform,
         products: http,
-        traits: ["TestServer": ["FlyingFox"], "SecureTestServer": ["NIOEmbedded"] + nio]
+        traits: ["Crypto": ["Crypto"], "TestServer": ["FlyingFox"], "SecureTestServer": ["NIOEmbedded"] + nio]
     ),
     Module(
         "NetworkingValkey",
@@ -200,15 +203,11 @@ let tests: [Module] = [
         "NetworkingTests",
         uses: testing + [foundation],
         products: http + ["Logging"],
-        traits: ["Crypto": ["RawStructuredFieldValues"]]
+        traits: ["Configuration": ["Configuration"], "Crypto": ["RawStructuredFieldValues"]]
     ),
-    Module(
-        "NetworkingInspectorTests",
-        uses: testing + ["NetworkingInspector"],
-        products: http,
-        traits: ["Inspector": ["FlyingFox"]]
-    ),
-    Module("NetworkingOAuthTests", uses: testing + ["NetworkingOAuth"], products: http + ["Logging"]),
+    Module("NetworkingInspectorTests", uses: testing + ["NetworkingInspector"], products: http, traits: inspector),
+    Module("NetworkingOAuthTests", uses: testing + ["NetworkingOAuth"], products: http + ["Logging"], traits: crypto),
+    Module("NetworkingOpenAPITests", uses: testing + [foundation, "NetworkingOpenAPI"], products: http + ["Logging"]),
     Module(
         "NetworkingSigningTests",
         uses: testing + [foundation, "NetworkingSigning"],
@@ -252,6 +251,7 @@ let resources: [String: [Resource]] = [
 /// The packages on GitHub, their minimum versions, and the products of each that the tables name.
 let packages: [(repository: String, version: Version, products: [String])] = [
     ("apple/swift-collections", "1.3.0", ["DequeModule", "HeapModule"]),
+    ("apple/swift-configuration", "1.4.0", ["Configuration"]),
     ("apple/swift-crypto", "4.5.2", ["Crypto", "CryptoExtras"]),
     ("apple/swift-distributed-tracing", "1.7.3", ["InMemoryTracing", "Tracing"]),
     ("apple/swift-http-structured-headers", "1.7.0", ["RawStructuredFieldValues"]),
@@ -329,6 +329,7 @@ let package = Package(
     traits: [
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
+        .trait(name: "Configuration", description: "Presets of standard with the numbers of swift-configuration."),
         .trait(name: "Crypto", description: "NetworkingOAuth, NetworkingSigning, and the checksums of downloads."),
         .trait(name: "Inspector", description: "NetworkingInspector's live page: a server on loopback."),
         .trait(name: "LoopbackRedirect", description: "OAuth redirects on loopback.", enabledTraits: ["Crypto"]),

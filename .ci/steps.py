@@ -52,6 +52,7 @@ STEPS = [
     Step("checks", "snippets", "Snippets of the documentation", ["build"], (80, 25)),
     Step("checks", "tutorial", "Tutorial", ["build"], (73, 29)),
     Step("checks", "third-party", "A third party's package, with public API only", ["build"], (30, 11)),
+    Step("checks", "adapters", "Adapters of other libraries, against stubs", ["build"], (60, 40)),
     Step("checks", "spellings", "Spellings of the everyday calls", ["build"], (16, 6)),
     Step("checks", "examples", "Examples", ["build"], (59, 22)),
     Step("checks", "public-symbols", "Public symbols without a test", ["build"], (8, 3)),

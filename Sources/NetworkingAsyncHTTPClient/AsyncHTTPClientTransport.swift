@@ -127,6 +127,7 @@ public final class AsyncHTTPClientTransport: ClosableTransport {
     public var stackPart: StackPart {
         // A trust has its own minimum version.
         StackPart(
+            options: [.contentDecoders],
             connectionShortage: clients.connectionShortage,
             rules: self.trust?.rules ?? self.configuration.rulesOfTLS
         )

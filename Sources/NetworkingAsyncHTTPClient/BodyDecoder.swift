@@ -1,4 +1,5 @@
 #if AsyncHTTPClient
+import FoundationForNetworking
 import NetworkingCore
 import NIOCore
 import NIOEmbedded
@@ -7,25 +8,49 @@ import NIOHTTPCompression
 
 /// Removes the content codings of a body, the last one that was applied first.
 final class BodyDecoder {
-    /// The content codings that this type decodes.
-    static let codings: Set<String> = ["gzip", "deflate"]
+    /// The content codings that this type decodes by itself.
+    private static let ownCodings: Set<String> = ["gzip", "deflate"]
 
     /// The value of Accept-Encoding for these codings.
-    static let acceptedCodings = "gzip, deflate"
+    private static let ownAcceptedCodings = "gzip, deflate"
 
     /// Receives the number of bytes that one coding has produced so far, and the bytes if no other coding remains.
     typealias Output = (_ count: Int64, _ bytes: ByteBuffer?) throws -> Void
 
     /// The codings in the order in which they were applied.
     let codings: [String]
-    private let stages: [DecodingStage]
+    private let stages: [any DecodingStage]
 
     /// Creates a decoder.
     ///
-    /// - Parameter codings: The codings in the order in which they were applied, all of them known.
-    init(of codings: [String]) {
+    /// - Parameters:
+    ///   - codings: The codings in the order in which they were applied, all of them known.
+    ///   - decoders: The decoders of the request.
+    init(of codings: [String], decoding decoders: [ContentCoding]) {
         self.codings = codings
-        stages = codings.reversed().map { DecodingStage(of: $0) }
+        stages = codings.reversed()
+            .map { name in
+                let decoder = decoders.lazy.filter { $0.name == name }.compactMap(\.makeDecoder).first?()
+                return decoder.map { AppStage($0) } ?? NIOStage(of: name)
+            }
+    }
+
+    /// Returns the content codings that are decoded for a request.
+    static func codings(of request: HTTPRequestData) -> Set<String> {
+        let decoders = request.contentDecoders
+        return decoders.isEmpty ? ownCodings : ownCodings.union(decoders.filter { $0.makeDecoder != nil }.map(\.name))
+    }
+
+    /// Returns the value of Accept-Encoding for these codings, those of the request first.
+    static func acceptedCodings(of request: HTTPRequestData) -> String {
+        let decoders = request.contentDecoders
+        guard !decoders.isEmpty else { return ownAcceptedCodings }
+        var names: [String] = []
+        for decoder in decoders
+        where decoder.makeDecoder != nil && !ownCodings.contains(decoder.name) && !names.contains(decoder.name) {
+            names.append(decoder.name)
+        }
+        return (names + [ownAcceptedCodings]).joined(separator: ", ")
     }
 
     /// Decodes the next bytes.
@@ -42,6 +67,13 @@ final class BodyDecoder {
 
     static func isCodingError(_ error: any Error) -> Bool {
         error is NIOHTTPDecompression.DecompressionError || error is NIOHTTPDecompression.ExtraDecompressionError
+            || error is UndecodableContent
+    }
+
+    /// Returns whether a body ends before its coding does, according to the error of a coding.
+    static func isTruncation(_ error: any Error) -> Bool {
+        error as? NIOHTTPDecompression.ExtraDecompressionError == .truncatedData
+            || (error as? UndecodableContent)?.underlying as? ContentCodingError == .truncated
     }
 
     private func decode(_ bytes: ByteBuffer, from index: Int, _ output: Output) throws {
@@ -59,14 +91,83 @@ final class BodyDecoder {
     }
 }
 
+/// The error of a decoder of the app.
+struct UndecodableContent: Error {
+    let underlying: any Error
+}
+
+/// The decoder of one content coding.
+private protocol DecodingStage: AnyObject {
+    /// The number of decoded bytes so far.
+    var count: Int64 { get }
+
+    func decode(_ bytes: ByteBuffer, _ output: (ByteBuffer) throws -> Void) throws
+    func finish(_ output: (ByteBuffer) throws -> Void) throws
+}
+
+/// The limit is checked after each chunk of this size in bytes, which may expand a thousandfold.
+private let maximumChunk = 4 << 10
+
+/// One content coding, decoded by the app.
+private final class AppStage: DecodingStage {
+    private var decoder: any ContentDecoder
+    private var isStarted = false
+    private(set) var count: Int64 = 0
+
+    init(_ decoder: any ContentDecoder) {
+        self.decoder = decoder
+    }
+
+    func decode(_ bytes: ByteBuffer, _ output: (ByteBuffer) throws -> Void) throws {
+        var bytes = bytes
+        while let chunk = bytes.readSlice(length: min(maximumChunk, bytes.readableBytes)), chunk.readableBytes > 0 {
+            isStarted = true
+            var refusal: (any Error)?
+            do {
+                try decoder.decode(Data(chunk.readableBytesView)) { try pass($0, to: output, &refusal) }
+            } catch {
+                throw refusal ?? UndecodableContent(underlying: error)
+            }
+            if let refusal { throw refusal }
+        }
+    }
+
+    func finish(_ output: (ByteBuffer) throws -> Void) throws {
+        // Like the whole body, the bytes between two codings may be empty.
+        guard isStarted else { return }
+        var refusal: (any Error)?
+        do {
+            try decoder.finish { try pass($0, to: output, &refusal) }
+        } catch {
+            throw refusal ?? UndecodableContent(underlying: error)
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// Passes on decoded bytes, and keeps the error of the output, which is not one of the decoder.
+    private func pass(
+        _ bytes: Data,
+        to output: (ByteBuffer) throws -> Void,
+        _ refusal: inout (any Error)?
+    ) throws {
+        // A decoder that ignores the error gets no further bytes into memory.
+        if let refusal { throw refusal }
+        guard !bytes.isEmpty else { return }
+        count += Int64(bytes.count)
+        do {
+            try output(ByteBuffer(bytes: bytes))
+        } catch {
+            refusal = error
+            throw error
+        }
+    }
+}
+
 /// One content coding, decoded with NIO's handler for channels.
 ///
 /// The handler holds the state of the stream. A new channel is created for each chunk, because a channel may be used
 /// from only one thread, and the chunks of a body arrive on any thread.
-private final class DecodingStage {
-    /// The limit is checked after each chunk of this size in bytes, which may expand a thousandfold.
-    private static let chunk = 4 << 10
-
+private final class NIOStage: DecodingStage {
     private let handler = NIOHTTPResponseDecompressor(limit: .none)
     /// The number of bytes before the first one is decoded; more than zero if they decide how the rest is decoded.
     private let headLength: Int
@@ -135,7 +236,7 @@ private final class DecodingStage {
 
     private func decodeChunks(of bytes: ByteBuffer, _ output: (ByteBuffer) throws -> Void) throws {
         var bytes = bytes
-        while let chunk = bytes.readSlice(length: min(Self.chunk, bytes.readableBytes)), chunk.readableBytes > 0 {
+        while let chunk = bytes.readSlice(length: min(maximumChunk, bytes.readableBytes)), chunk.readableBytes > 0 {
             try feed(.body(chunk)) { buffer in
                 count += Int64(buffer.readableBytes)
                 raw?.add(buffer)

@@ -23,7 +23,7 @@ extension HTTPClientRequest {
         }
         // A range refers to the encoded bytes, so the encoding must match the caller's expectation.
         if !headers.contains(name: "Accept-Encoding"), !headers.contains(name: "Range") {
-            headers.add(name: "Accept-Encoding", value: BodyDecoder.acceptedCodings)
+            headers.add(name: "Accept-Encoding", value: BodyDecoder.acceptedCodings(of: request))
         }
         if let upload {
             body = .stream(upload, length: request.body?.length.map { .known($0) } ?? .unknown)

@@ -141,7 +141,11 @@ private final class KnownClients: Sendable {
 extension HTTPClient {
     /// The name of the type, and the rule that the client accepts no version of TLS before 1.2.
     public var stackPart: StackPart {
-        StackPart(name: "HTTPClient", rules: self.readConfiguration?.rulesOfTLS ?? [])
+        StackPart(
+            name: "HTTPClient",
+            options: [.contentDecoders],
+            rules: self.readConfiguration?.rulesOfTLS ?? []
+        )
     }
 }
 

@@ -4,7 +4,6 @@ import HTTPTypes
 import NetworkingCore
 import NIOCore
 import NIOHTTP1
-import NIOHTTPCompression
 
 /// The body of a response as it arrives: counted, decoded and checked against its limits.
 struct ReceivedBody {
@@ -32,12 +31,12 @@ struct ReceivedBody {
         announced = hasBody && !received.isFramed ? received.contentLength.flatMap { Int64($0) } : nil
         let codings = try request.codingsToDecode(
             received.codings,
-            decoding: BodyDecoder.codings,
+            decoding: BodyDecoder.codings(of: request),
             passesOthers: true,
             of: head
         )
         guard !codings.isEmpty else { return }
-        decoder = BodyDecoder(of: codings)
+        decoder = BodyDecoder(of: codings, decoding: request.contentDecoders)
         // These fields describe the encoded bytes, which the caller never sees.
         head.headerFields[.contentEncoding] = nil
         head.headerFields[.contentLength] = nil
@@ -92,12 +91,12 @@ struct ReceivedBody {
     }
 
     private func undecodable(_ error: any Error) -> NetworkingError {
-        let isTruncated = error as? NIOHTTPDecompression.ExtraDecompressionError == .truncatedData
+        let isTruncated = BodyDecoder.isTruncation(error)
         return NetworkingError(
             isTruncated ? .truncated : .invalidResponse,
             request: request,
             response: request.response(with: head),
-            underlying: error,
+            underlying: (error as? UndecodableContent)?.underlying ?? error,
             reason: isTruncated ? nil : HTTPRequestData.undecodable(decoder?.codings.joined(separator: ", "))
         )
     }

@@ -59,17 +59,22 @@ extension NetworkingComponent {
                 method: Credentials.method,
                 scope: CredentialScope(authorities),
                 isPreemptive: preemptive,
+                presenter: nil,
                 isExempt: isExempt
             )
         )
     }
 
     /// Sends requests with the credentials of a store, for credentials that a request selects by their own method.
+    ///
+    /// With a presenter, the modifier follows redirects instead of the transport, because each URL needs a presentation
+    /// of its own.
     package func authenticated<Credentials>(
         with store: TokenStore<Credentials>,
         as method: AuthenticationMethod,
         at authorities: [String],
         preemptive: Bool,
+        presentedBy presenter: (any CredentialPresenter<Credentials>)?,
         except isExempt: (@Sendable (HTTPRequestData) -> Bool)?
     ) -> some NetworkingComponent {
         modified(
@@ -78,6 +83,7 @@ extension NetworkingComponent {
                 method: method,
                 scope: CredentialScope(authorities),
                 isPreemptive: preemptive,
+                presenter: presenter,
                 isExempt: isExempt
             )
         )
@@ -157,9 +163,23 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
     let method: AuthenticationMethod
     let scope: CredentialScope
     let isPreemptive: Bool
+    /// Adds the credentials to each request; `nil` if they add themselves.
+    let presenter: (any CredentialPresenter<Credentials>)?
     let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard presenter != nil else { return try await sendHop(request, upstream: upstream) }
+        // A transport that follows redirects would send the proof for another URL.
+        let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
+        return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
+            try await sendHop(hop, upstream: upstream)
+        }
+    }
+
+    private func sendHop(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         guard wants(request) else { return try await upstream.send(request) }
         guard scope.admits(request) else {
             try scope.withhold("\(method.rawValue) credentials are", from: request)
@@ -216,21 +236,40 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         try Task.checkCancellation()
         var grant =
             if let good = store.goodGrant { good } else { try await store.grant(for: request, over: upstream) }
-        var result = try await attempt(request, with: grant, upstream: upstream)
+        var result = try await attempt(request, sinkUse, with: grant, upstream: upstream)
         // Other requests may renew the credentials between two checks, so the number of attempts is limited.
         for _ in 0..<3 {
-            guard let refusal = refusal(in: result, of: request), mayMend(refusal, of: request, sinkUse) else { break }
+            guard let refusal = refusal(in: result, of: request), mayMend(refusal, of: request, sinkUse, grant) else {
+                break
+            }
             guard let next = try await store.grant(after: grant, refusal, for: request, over: upstream) else { break }
             grant = next
             try request.checkCancellation()
             // The sink asks only for the bytes that it does not have yet.
             request.sink?.prepare(&request)
-            result = try await attempt(request, with: grant, upstream: upstream)
+            result = try await attempt(request, sinkUse, with: grant, upstream: upstream)
         }
         return try result.get()
     }
 
+    /// Sends a request with credentials, and once more if the server wants the same ones in another form.
     private func attempt(
+        _ request: HTTPRequestData,
+        _ sinkUse: SinkUse?,
+        with grant: TokenStore<Credentials>.Grant,
+        upstream: some NetworkingComponent
+    ) async throws -> Result<HTTPResponseData, any Error> {
+        let result = try await exchange(request, with: grant, upstream: upstream)
+        guard let presenter, let refusal = refusal(in: result, of: request),
+            presenter.asksForRepetition(refusal, with: grant.credentials), request.canBeSentAgain(sinkUse)
+        else { return result }
+        try request.checkCancellation()
+        var request = request
+        request.sink?.prepare(&request)
+        return try await exchange(request, with: grant, upstream: upstream)
+    }
+
+    private func exchange(
         _ request: HTTPRequestData,
         with grant: TokenStore<Credentials>.Grant,
         upstream: some NetworkingComponent
@@ -245,9 +284,16 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         try store.checkUser(of: request, for: grant)
         var request = request
         let bare = request
-        try grant.credentials.apply(to: &request)
+        if let presenter {
+            try presenter.apply(grant.credentials, to: &request)
+        } else {
+            try grant.credentials.apply(to: &request)
+        }
         request.recordCredentials(of: grant.principal, since: bare)
         let result = try await upstream.outcome(of: request).belonging(to: grant.principal)
+        if let presenter, let response = request.response(in: result), scope.admits(response.sentRequest) {
+            presenter.learn(from: response)
+        }
         if grant.isUnproven, let response = request.response(in: result), response.status.showsAcceptance,
             scope.admits(response.sentRequest)
         {
@@ -271,14 +317,17 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
     private func mayMend(
         _ response: HTTPResponseData,
         of request: HTTPRequestData,
-        _ sinkUse: SinkUse?
+        _ sinkUse: SinkUse?,
+        _ grant: TokenStore<Credentials>.Grant
     ) -> Bool {
         guard request.canBeSentAgain(sinkUse) else { return false }
         let challenges = response.challenges
-        guard let scheme = Credentials.scheme, !challenges.isEmpty else { return true }
+        let scheme = if let presenter { presenter.scheme(of: grant.credentials) } else { Credentials.scheme }
+        guard let scheme, !challenges.isEmpty else { return true }
         // RFC 6750 section 3.1: another token of the same kind does not help if the scope of a valid token is too
-        // small.
-        return challenges.contains { $0.isOf(scheme: scheme) && $0["error"] != "insufficient_scope" }
+        // small. RFC 9449 section 7.1: nor does it if the proof was refused.
+        let others: Set = ["insufficient_scope", "invalid_dpop_proof", "use_dpop_nonce"]
+        return challenges.contains { $0.isOf(scheme: scheme) && !others.contains($0["error"] ?? "") }
     }
 
     // MARK: Challenges
@@ -305,7 +354,25 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
     }
 
     var stackPart: StackPart {
-        StackPart(roles: [.authentication], options: [.authenticationMethod], rules: [scope.rule])
+        StackPart(
+            roles: [.authentication],
+            options: [.authenticationMethod],
+            rules: presenter == nil
+                ? [scope.rule]
+                : [
+                    scope.rule,
+                    .notOutside(
+                        .retry,
+                        "is outside retry, so all attempts have the proof of the first, which a server accepts once. "
+                            + "Put it inside."
+                    ),
+                    .notOutside(
+                        .hedging,
+                        "is outside hedged, so both requests have one proof, which a server accepts once. Put it "
+                            + "inside."
+                    ),
+                ]
+        )
     }
 
     var description: String {

@@ -50,6 +50,10 @@ extension Session: Codable {
         if expirationDate == nil, values.contains(.expirationDate) {
             self.expirationDate = nil
         }
+        if let key = try? values.decode(String.self, forKey: .boundKey) {
+            // Without its key, the token would be sent as a bearer token, so a damaged key is kept as an unusable one.
+            boundKey = BoundKey(representation: Data(base64Encoded: key) ?? Data())
+        }
         // A value of another type is not from this library.
         signIn.id = try? values.decode(String.self, forKey: .signIn)
     }
@@ -73,6 +77,7 @@ extension Session: Codable {
             refreshWindow.map { [$0.components.seconds, $0.components.attoseconds] },
             forKey: .refreshWindow
         )
+        try values.encodeIfPresent(boundKey?.representation.base64EncodedString(), forKey: .boundKey)
         try values.encodeIfPresent(signIn.id, forKey: .signIn)
     }
 
@@ -81,8 +86,9 @@ extension Session: Codable {
     /// A decoder that converts from snake case asks for the keys in camel case.
     fileprivate enum CodingKeys: String, CodingKey {
         case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow
-        // A name that the response of a server is unlikely to have.
+        // Names that the response of a server is unlikely to have.
         case signIn = "networkingSignIn"
+        case boundKey = "networkingBoundKey"
         case userId, id
         case userIDInSnakeCase = "user_id"
         case accessTokenInSnakeCase = "access_token"

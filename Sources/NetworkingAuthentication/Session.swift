@@ -30,8 +30,20 @@ public struct Session: AuthenticatingCredentials, Hashable {
     /// A ``TokenStore`` refreshes the session in the background within this window. If a delegate returns a session
     /// without a window, the store keeps the window of the session that it replaces.
     public var refreshWindow: Duration?
+    /// The private key that the tokens are bound to (RFC 9449); `nil` for bearer tokens.
+    package var boundKey: BoundKey?
     /// The sign-in that the session belongs to.
     var signIn = SignIn()
+
+    /// A private key, which is stored together with the tokens of its session.
+    package struct BoundKey: Sendable, Hashable, RedactedDescription {
+        /// The bytes of the key; empty if the stored key was damaged.
+        package let representation: Data
+
+        package init(representation: Data) {
+            self.representation = representation
+        }
+    }
 
     /// A sign-in, which other processes recognize by its id.
     ///
@@ -98,6 +110,7 @@ public struct Session: AuthenticatingCredentials, Hashable {
             idToken: idToken,
             refreshWindow: refreshWindow
         )
+        session.boundKey = boundKey
         session.signIn = signIn
         return session
     }
@@ -107,6 +120,13 @@ public struct Session: AuthenticatingCredentials, Hashable {
     /// Without a ``refreshWindow``, the session uses 30 seconds, which is the standard leeway of a ``TokenStore``.
     public var shouldRefresh: Bool {
         refreshToken != nil && isDue(within: .seconds(30))
+    }
+
+    /// Whether the tokens are bound to a private key, so that each request needs a proof of that key (RFC 9449).
+    ///
+    /// Such a session comes from an OAuth client and is sent by that client only.
+    public var isBoundToKey: Bool {
+        boundKey != nil
     }
 
     /// ``AuthenticationMethod/bearer``.
@@ -120,7 +140,18 @@ public struct Session: AuthenticatingCredentials, Hashable {
     }
 
     /// Sets the Authorization field.
-    public func apply(to request: inout HTTPRequestData) {
+    ///
+    /// - Parameter request: The request.
+    /// - Throws: ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the tokens are bound to a key.
+    public func apply(to request: inout HTTPRequestData) throws {
+        guard !isBoundToKey else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason: "The access token is bound to a key, and this stack sends no proofs of the key. Send the "
+                    + "request with authenticated(oauth:) and a system whose dpop is not disabled."
+            )
+        }
         request.setCredential("Bearer \(accessToken)", for: .authorization)
     }
 }

@@ -12,7 +12,8 @@ public enum CacheBypass: String, Sendable, Hashable {
     case request
     /// The header fields of the response do not permit this cache to store it.
     case response
-    /// The request has a body, which is not part of a cache key.
+    /// The request has a body that is not part of its cache key: it is a GET, or a QUERY whose body is not in memory or
+    /// larger than 1 MiB.
     case body
     /// The response's status cannot be cached, or needs header fields that the response does not have.
     case status

@@ -12,6 +12,11 @@ enum CacheDecision: Sendable {
     case forward(CacheStatus.Forward)
     /// No entry is usable, and the request must not be sent.
     case unsatisfiable
+
+    /// Whether an entry is returned.
+    var isHit: Bool {
+        if case .serve = self { true } else { false }
+    }
 }
 
 extension CacheRules {
@@ -124,8 +129,8 @@ extension CacheRules {
     /// Whether an entry contains all the bytes that a request asks for.
     static func covers(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
         guard let part = entry.part else { return true }
-        // A range is defined for GET only (RFC 9110 section 14.2).
-        guard request.method == .get else { return false }
+        // A range is defined for GET (RFC 9110 section 14.2) and QUERY (RFC 10008 section 2.8).
+        guard request.method.isStorable else { return false }
         // A custom store may return inconsistent entries.
         guard part.range.count == entry.body.count else { return false }
         guard let range = request.byteRange, request.ifRangeHolds(for: entry.response) else { return false }

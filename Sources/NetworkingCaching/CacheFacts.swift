@@ -22,6 +22,10 @@ struct CacheFacts: Sendable {
     let tag: String?
     /// The request header fields that Vary names; `nil` if it contains `*` or is malformed.
     let vary: [Vary]?
+    /// The query parameters that select the response; `nil` if only the exact URL does.
+    let search: SearchVariance?
+    /// The groups of the response (RFC 9875).
+    let groups: Set<String>
 
     struct Vary: Sendable {
         let field: HTTPField.Name
@@ -51,6 +55,8 @@ struct CacheFacts: Sendable {
         lastModified = modified
         self.date = date ?? responseDate
         vary = Self.vary(of: response)
+        search = SearchVariance(response)
+        groups = CacheGroups.names(.cacheGroups, in: response)
 
         let expiring = Self.expiring(response, date ?? responseDate, responseDate)
         // Section 4.2.2: a tenth of the time since the last change.

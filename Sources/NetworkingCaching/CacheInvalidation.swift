@@ -13,6 +13,12 @@ final class CacheInvalidation: Sendable {
         var invalid: [String: UInt64] = [:]
         /// The other removals that are not finished, by the number of the change.
         var removals: [UInt64: Removal] = [:]
+        /// The removals of groups that are not finished, by the number of the change.
+        var groupRemovals: [UInt64: GroupRemoval] = [:]
+        /// The latest changes of groups, the oldest first.
+        var groupChanges: [(number: UInt64, removal: GroupRemoval)] = []
+        /// The number of the newest change of groups that is no longer in the list.
+        var forgottenGroupChange: UInt64 = 0
         /// The total number of changes.
         var changes: UInt64 = 0
         /// The URLs of the latest changes, each at its number modulo the size; `nil` for a change of all URLs.
@@ -21,7 +27,7 @@ final class CacheInvalidation: Sendable {
         var generation: UInt64 = 0
 
         func beginning(of url: String) -> Beginning {
-            Beginning(generation: generation, changes: fetches[url]?.changes ?? 0)
+            Beginning(generation: generation, changes: fetches[url]?.changes ?? 0, start: changes)
         }
 
         /// Records a change of a URL, or of all URLs.
@@ -41,11 +47,24 @@ final class CacheInvalidation: Sendable {
                 }
         }
 
+        /// The URLs that were changed after a number of changes; `nil` if all were, or too many to know.
+        func urls(changedSince number: UInt64) -> [String]? {
+            guard changes > number else { return [] }
+            guard changes - number <= UInt64(latest.count) else { return nil }
+            var urls: [String] = []
+            for number in number + 1...changes {
+                guard let url = latest[Int(number % UInt64(latest.count))] else { return nil }
+                urls.append(url)
+            }
+            return urls
+        }
+
         /// Marks everything for removal, because there are too many separate removals to remember.
         mutating func invalidateAll() {
             // The removal needs its own number, because the caller ends the removal with the current one.
             record(nil)
             invalid = [:]
+            groupRemovals = [:]
             removals = [changes: Removal(token: changes, isUnwanted: { _ in true }, isUnderWay: false)]
         }
     }
@@ -58,6 +77,19 @@ final class CacheInvalidation: Sendable {
         var isUnderWay: Bool
     }
 
+    /// A removal of groups (RFC 9875).
+    struct GroupRemoval: Sendable {
+        let token: UInt64
+        let groups: Set<String>
+        let scope: CacheGroupScope
+        /// Whether a task is carrying it out.
+        var isUnderWay: Bool
+
+        func concerns(_ entry: CachedEntry, _ key: CacheKey) -> Bool {
+            !groups.isDisjoint(with: entry.groups) && scope.contains(key)
+        }
+    }
+
     private struct Fetch {
         /// The number of fetches in progress.
         var count = 0
@@ -68,9 +100,11 @@ final class CacheInvalidation: Sendable {
     }
 
     /// The state of a URL when a fetch begins.
-    struct Beginning: Sendable, Equatable {
+    struct Beginning: Sendable {
         fileprivate let generation: UInt64
         fileprivate let changes: UInt64
+        /// The total number of changes before the store was read.
+        fileprivate var start: UInt64
     }
 
     /// The state of all URLs at one moment.
@@ -94,6 +128,8 @@ final class CacheInvalidation: Sendable {
     ///
     /// Reading a store takes less time than that many changes.
     private static let maximumLatest = 256
+    /// The maximum number of changes of groups that are stored with their names.
+    private static let maximumGroupChanges = 64
 
     private let state = Mutex(State())
 
@@ -102,6 +138,7 @@ final class CacheInvalidation: Sendable {
             Snapshot(
                 changes: state.changes,
                 hasUnfinishedRemovals: !state.invalid.isEmpty || !state.removals.isEmpty
+                    || !state.groupRemovals.isEmpty
             )
         }
     }
@@ -116,7 +153,10 @@ final class CacheInvalidation: Sendable {
     func begin(_ url: String, since snapshot: Snapshot) -> Beginning? {
         state.withLock { state in
             state.fetches[url, default: Fetch()].count += 1
-            return state.hasChanged(url, since: snapshot.changes) ? nil : state.beginning(of: url)
+            guard !state.hasChanged(url, since: snapshot.changes) else { return nil }
+            var beginning = state.beginning(of: url)
+            beginning.start = snapshot.changes
+            return beginning
         }
     }
 
@@ -141,7 +181,31 @@ final class CacheInvalidation: Sendable {
 
     /// Whether the response of a fetch may still be stored.
     func isCurrent(_ beginning: Beginning?, _ url: String) -> Bool {
-        state.withLock { $0.beginning(of: url) == beginning }
+        guard let beginning else { return false }
+        let current = self.beginning(of: url)
+        return (current.generation, current.changes) == (beginning.generation, beginning.changes)
+    }
+
+    /// Whether an entry that a fetch has created may be stored.
+    ///
+    /// It must not belong to a group that was changed in the meantime, and no URL for which the entry would be returned
+    /// may have been changed either. If there were too many changes to know, the entry is not stored.
+    func isCurrent(_ beginning: Beginning?, _ key: CacheKey, _ entry: CachedEntry) -> Bool {
+        guard let beginning, isCurrent(beginning, key.url) else { return false }
+        let search = entry.facts.search
+        guard search != nil || !entry.groups.isEmpty else { return true }
+        let since = state.withLock { state in
+            (
+                areForgotten: state.forgottenGroupChange > beginning.start,
+                groups: state.groupChanges.filter { $0.number > beginning.start }.map(\.removal),
+                urls: search == nil ? [] : state.urls(changedSince: beginning.start)
+            )
+        }
+        if !entry.groups.isEmpty, since.areForgotten || since.groups.contains(where: { $0.concerns(entry, key) }) {
+            return false
+        }
+        guard let search else { return true }
+        return since.urls?.contains { search.isEquivalent($0, key.url) } == false
     }
 
     func end(_ url: String) {
@@ -224,6 +288,60 @@ final class CacheInvalidation: Sendable {
         let concerning = removals.filter { $0.isUnwanted(key) }
         guard concerning.isEmpty else { return .several(concerning) }
         return number.map { .url($0) } ?? .none
+    }
+
+    // MARK: Groups
+
+    /// Begins a removal of groups: stored entries of them are not used, and entries of fetches in progress that belong
+    /// to them are not stored.
+    ///
+    /// - Returns: A token for `endGroupRemoval(_:hasFailed:)`, to be called once the entries are removed.
+    func invalidate(groups: Set<String>, at scope: CacheGroupScope) -> UInt64 {
+        state.withLock { state in
+            // A change of no URL.
+            state.record("")
+            let token = state.changes
+            let removal = GroupRemoval(token: token, groups: groups, scope: scope, isUnderWay: true)
+            state.groupChanges.append((token, removal))
+            if state.groupChanges.count > Self.maximumGroupChanges {
+                state.forgottenGroupChange = state.groupChanges.removeFirst().number
+            }
+            state.groupRemovals[token] = removal
+            if state.groupRemovals.count > Self.maximumRemovals {
+                state.invalidateAll()
+            }
+            return token
+        }
+    }
+
+    /// Ends a removal of groups; if it has failed, the next request for a key of its scope repeats it.
+    func endGroupRemoval(_ token: UInt64, hasFailed: Bool) {
+        state.withLock { state in
+            if hasFailed {
+                state.groupRemovals[token]?.isUnderWay = false
+            } else {
+                state.groupRemovals[token] = nil
+            }
+        }
+    }
+
+    /// Takes over the failed removals of groups that may concern entries of a key; the caller must carry them out.
+    func takeOverGroupRemovals(of key: CacheKey) -> [GroupRemoval] {
+        state.withLock { state in
+            guard !state.groupRemovals.isEmpty else { return [] }
+            let failed = state.groupRemovals.values.filter { !$0.isUnderWay && $0.scope.contains(key) }
+            for removal in failed {
+                state.groupRemovals[removal.token]?.isUnderWay = true
+            }
+            return failed
+        }
+    }
+
+    /// Returns the entries of a key that belong to no group whose removal is not finished.
+    func usable(_ entries: [CachedEntry], of key: CacheKey) -> [CachedEntry] {
+        let removals = state.withLock { Array($0.groupRemovals.values) }
+        guard !removals.isEmpty else { return entries }
+        return entries.filter { entry in !removals.contains { $0.concerns(entry, key) } }
     }
 
     /// Marks all fetches in progress as outdated.

@@ -33,7 +33,7 @@ struct CacheRules: Sendable, Hashable {
 
     /// Returns the reason why a response is not stored; `nil` if it can be stored (section 3).
     func refusal(toStore response: HTTPResponse, of request: HTTPRequestData) -> CacheBypass? {
-        guard request.method == .get else { return .method }
+        guard request.method.isStorable else { return .method }
         guard response.headerFields.count <= Self.maximumFields else { return .size }
         let directives = directives(of: response)
         if let refusal = absoluteRefusal(toStore: response, directives, of: request) { return refusal }

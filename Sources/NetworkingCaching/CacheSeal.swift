@@ -59,7 +59,7 @@ final class CacheSeal: Sendable {
     /// Returns the key that the store receives.
     func sealed(_ key: CacheKey) -> CacheKey {
         guard let digestKey = self.key else { return key }
-        return CacheKey(principal: key.principal, url: Self.sealed(key.url, with: digestKey))
+        return CacheKey(principal: key.principal, url: Self.sealed(key.url, with: digestKey), query: key.query)
     }
 
     /// Returns a URL with a digest in place of its query.

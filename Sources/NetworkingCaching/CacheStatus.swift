@@ -108,10 +108,13 @@ extension HTTPResponseData {
     /// The original request of a response that comes from a cache of the stack.
     ///
     /// It has the URL and the header fields that selected the response, except credentials. The cache stores nothing
-    /// else of the request.
+    /// else of the request, and of the body of a QUERY only a digest.
     public var cachedOriginalRequest: HTTPRequestData? {
         guard let (key, entry) = cacheRecord?.source, let url = URL(string: key.url) else { return nil }
         var request = HTTPRequestData(url: url)
+        if key.query != nil {
+            request.method = .query
+        }
         for vary in entry.facts.vary ?? [] where !vary.field.isCredential {
             guard let value = entry.varying[vary.name], !CredentialDigests.isDigest(value) else { continue }
             request.headerFields[vary.field] = value

@@ -1,10 +1,13 @@
 import NetworkingCore
+import Synchronization
 
 /// A store for the entries of a ``ResponseCache``, such as ``MemoryCacheStore``.
 ///
 /// Callers never receive an error that a store throws: the cache continues without the store and reports an event.
 ///
 /// A store keeps all entries of a key or none. When it makes room, it evicts all variants of a key together.
+///
+/// For responses with `No-Vary-Search`, a cache also stores small entries of its own, under URLs with a fragment.
 public protocol CacheStore: Sendable {
     /// The maximum ``CachedEntry/cost`` of an entry, in bytes; the cache never stores a larger one.
     var entryCostLimit: Int { get }
@@ -110,6 +113,20 @@ public protocol CacheStore: Sendable {
     /// - Throws: An error if the store cannot remove the entries.
     func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws
 
+    /// Removes the entries that belong to any of several groups (RFC 9875), and no others.
+    ///
+    /// A store that several processes use also makes sure that
+    /// ``CacheStore/store(_:for:ifUnchangedSince:)`` stores no entry of these groups that was requested before. The
+    /// default implementation passes every key to ``removeAll(where:)`` without removing one, reads the entries of the
+    /// keys in the scope, and removes those of the groups; a store that can look up groups should implement this
+    /// itself.
+    ///
+    /// - Parameters:
+    ///   - groups: The names of the groups, as in ``CachedEntry/groups``.
+    ///   - scope: The origin and the principals.
+    /// - Throws: An error if the store cannot remove the entries.
+    func remove(groups: Set<String>, at scope: CacheGroupScope) async throws
+
     /// Returns whether the caller may revalidate an entry in the background.
     ///
     /// If several processes use a store, it lets one of them revalidate an entry, and the others for this entry only
@@ -159,6 +176,23 @@ extension CacheStore {
     /// Checks every key; a store that can look up the keys of a URL should implement this itself.
     public func remove(url: String) async throws {
         try await removeAll { $0.url == url }
+    }
+
+    /// Reads the entries of all keys in the scope.
+    public func remove(groups: Set<String>, at scope: CacheGroupScope) async throws {
+        let keys = Mutex<[CacheKey]>([])
+        // A store that numbers its removals also numbers this one, which outdates the fetches of other processes.
+        try await removeAll { key in
+            if scope.contains(key) {
+                keys.withLock { $0.append(key) }
+            }
+            return false
+        }
+        for key in keys.withLock({ $0 }) {
+            for entry in try await entries(for: key) where !entry.groups.isDisjoint(with: groups) {
+                try await remove(entry.id, for: key)
+            }
+        }
     }
 
     /// Returns `true`: each process revalidates its entries.

@@ -140,6 +140,11 @@ final class CacheWrites: Sendable {
         return true
     }
 
+    /// Whether a change of a URL is in progress.
+    func isChanging(_ url: String) -> Bool {
+        state.withLock { !$0.last.isEmpty && $0.last[url] != nil }
+    }
+
     /// Waits until all changes that are in progress now have ended.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.

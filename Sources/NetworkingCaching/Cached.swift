@@ -3,7 +3,8 @@ import HTTPTypes
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Serves GET and HEAD requests from a cache where HTTP allows it (RFC 9111, 5861, 8246), and stores responses.
+    /// Serves GET, HEAD and QUERY requests from a cache where HTTP allows it (RFC 9111, 5861, 8246), and stores
+    /// responses.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -18,6 +19,14 @@ extension NetworkingComponent {
     /// `stale-if-error` window. Within its `stale-while-revalidate` window, a stale response is returned at once and
     /// validated in the background. A successful request with an unsafe method, such as POST, removes the stored
     /// responses of its URL, for every user. ``HTTPRequestData/cacheMode`` replaces these rules for one request.
+    ///
+    /// If the response to such a request has the field `Cache-Group-Invalidation`, the user's responses with one of the
+    /// groups in `Cache-Groups` are removed, too (RFC 9875). A response with `No-Vary-Search` also answers requests for
+    /// URLs with other parameters, as that field declares (draft-ietf-httpbis-no-vary-search).
+    ///
+    /// A response to a QUERY answers only requests with the same body and the same fields that describe it, such as
+    /// Content-Type (RFC 10008 section 2.7). A body that is not in memory or larger than 1 MiB bypasses the cache, and
+    /// so does the response to a POST that was sent in place of a QUERY.
     ///
     /// Place it outside `deduplicated`, `retry` and `authenticated`, so that no request gets a response that was
     /// fetched for another principal. A request with its own `Authorization` field bypasses the cache, unless the cache
@@ -47,21 +56,19 @@ extension NetworkingComponent {
 struct Cached: NetworkingModifier, CustomStringConvertible {
     let cache: ResponseCache
 
-    private static let safe: Set<HTTPRequest.Method> = [.get, .head, .options, .trace]
-
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let principal = upstream.principal(for: request)
         if request.requiresStoredResponse { return try await storedResponse(to: request, for: principal) }
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
         var exchange = cache.exchange(of: request, key)
         let isAnonymous = isAnonymous(request)
-        let mayUseStored = (request.method == .get || request.method == .head) && request.body == nil && !isAnonymous
+        let mayUseStored = request.method.mayUseStored && !exchange.hasUnkeyedBody && !isAnonymous
         // The request would be sent, because the cache stores no response to it.
         if !mayUseStored, cache.rules.mayNotAsk(request.cacheMode, CacheRules.directives(of: request)) {
             return exchange.unsatisfiable()
         }
-        guard request.method == .get || request.method == .head else {
-            guard !Self.safe.contains(request.method) else { return try await upstream.send(request) }
+        guard request.method.mayUseStored else {
+            guard !request.method.isSafe else { return try await upstream.send(request) }
             return try await exchange.change(mayKeep: !isAnonymous, over: upstream)
         }
         guard !isAnonymous else {
@@ -71,7 +78,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             return response
         }
         // The response depends on the body, and not only on the URL.
-        guard request.body == nil else {
+        guard !exchange.hasUnkeyedBody else {
             request.emit(CacheEvent.bypassed(.body))
             var response = try await upstream.send(request)
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .body)
@@ -80,16 +87,19 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         let mode = request.cacheMode
         let entries = try await exchange.lookUp(reads: mode.reads)
         let now = NetworkEnvironment.current.clock.date
-        switch cache.rules.decide(about: request, exchange.credentials, entries: entries, mode: mode, now: now) {
+        let exact = cache.rules.decide(about: request, exchange.credentials, entries: entries, mode: mode, now: now)
+        // Not before a hit, which should cost nothing more.
+        let other = exact.isHit ? nil : try await exchange.equivalent(to: exact, now: now)
+        switch other?.decision ?? exact {
         case .serve(let entry, let age, let isStale):
             if isStale {
-                exchange.revalidate(entries, chosen: entry, over: upstream)
+                exchange.revalidate(other?.entries ?? entries, chosen: entry, from: other?.source, over: upstream)
             }
-            return try await exchange.respond(with: entry, age: age, isStale ? .stale : .fresh)
+            return try await (other?.source ?? exchange).respond(with: entry, age: age, isStale ? .stale : .fresh)
         case .unsatisfiable:
             return exchange.unsatisfiable()
         case .validate(let candidates, let chosen):
-            return try await exchange.validate(candidates, chosen: chosen, over: upstream)
+            return try await exchange.validate(candidates, chosen: chosen, from: other?.source, over: upstream)
         case .forward(let reason):
             request.emit(mode.reads || mode.writes ? CacheEvent.missed : CacheEvent.bypassed(.request))
             return try await exchange.forward(reason, entries, over: upstream)
@@ -110,20 +120,22 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         to request: HTTPRequestData,
         for principal: Principal?
     ) async throws -> HTTPResponseData {
-        if request.method == .get || request.method == .head, request.body == nil, !isAnonymous(request),
+        if request.method.mayUseStored, !request.hasUnkeyedBody, !isAnonymous(request),
             let key = CacheKey(request, principal: principal)
         {
             var exchange = cache.exchange(of: request, key)
             let entries = try await exchange.lookUp(reads: true)
             let now = NetworkEnvironment.current.clock.date
-            if case .serve(let entry, let age, _) = cache.rules.decide(
+            let exact = cache.rules.decide(
                 about: request,
                 exchange.credentials,
                 entries: entries,
                 mode: .onlyIfCached,
                 now: now
-            ) {
-                return try await exchange.respond(with: entry, age: age, .offline)
+            )
+            let other = try await exchange.equivalent(to: exact, now: now)
+            if case .serve(let entry, let age, _) = other?.decision ?? exact {
+                return try await (other?.source ?? exchange).respond(with: entry, age: age, .offline)
             }
         }
         try Task.checkCancellation()

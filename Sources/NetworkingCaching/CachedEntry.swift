@@ -26,6 +26,11 @@ public struct CachedEntry: Sendable, Identifiable {
     /// The approximate size of the entry in bytes: its body and its header fields.
     public var cost: Int { storage.cost }
 
+    /// The groups of the response, as its field `Cache-Groups` names them (RFC 9875).
+    ///
+    /// At most 32, of at most 128 characters each. They are case-sensitive, and belong to the ``CacheKey/origin``.
+    public var groups: Set<String> { facts.groups }
+
     /// The facts in the head of the response, parsed once.
     var facts: CacheFacts { storage.facts }
 

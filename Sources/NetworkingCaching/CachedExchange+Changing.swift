@@ -12,7 +12,7 @@ extension CachedExchange {
             } catch {
                 let response = request.response(of: error)
                 if error.mayHaveChangedSomething(at: response?.status) {
-                    await cache.invalidate(after: response, to: self)
+                    await cache.invalidate(after: response, to: self, isAnonymous: !mayKeep)
                 }
                 throw error
             }
@@ -20,7 +20,7 @@ extension CachedExchange {
             guard response.status.code < 400 else { return response }
             let isCurrent = cache.invalidation.isCurrent(fetch.beginning, key.url)
             guard mayKeep, isCurrent, let get = exchange(forGetOf: response) else {
-                await cache.invalidate(after: response, to: self, since: fetch.change)
+                await cache.invalidate(after: response, to: self, since: fetch.change, isAnonymous: !mayKeep)
                 return response
             }
             let received = response

@@ -100,7 +100,7 @@ extension CachedExchange {
 extension HTTPRequestData {
     /// Returns the bytes of an entry's representation that the request asks for; `nil` for all of it.
     fileprivate func wantedBytes(of entry: CachedEntry) -> Range<Int>? {
-        guard !headerFields.isEmpty, method == .get, entry.response.status == .ok || entry.part != nil,
+        guard !headerFields.isEmpty, method.isStorable, entry.response.status == .ok || entry.part != nil,
             let range = byteRange,
             ifRangeHolds(for: entry.response)
         else { return nil }

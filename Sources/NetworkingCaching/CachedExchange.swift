@@ -5,12 +5,15 @@ import NetworkingCore
 /// A request that passes through a cache.
 struct CachedExchange: Sendable {
     let cache: ResponseCache
-    let key: CacheKey
+    /// The key; that of a QUERY is complete once the exchange is prepared.
+    private(set) var key: CacheKey
     let request: HTTPRequestData
     /// The state of the cache before the store was read.
     let snapshot: CacheInvalidation.Snapshot
     /// The values of the environment and of options on which responses depend, as a text; `nil` if there are none.
     let values: String?
+    /// The content of a QUERY; `nil` if it cannot be part of a key, and for other methods.
+    var content: QueryContent?
     /// The credentials of the request.
     var credentials = CredentialDigests.none
     /// Replaces the credentials in the URL; `nil` for a store in memory.
@@ -21,13 +24,18 @@ struct CachedExchange: Sendable {
     /// request would find an entry under that key, and no removal would match it.
     var hasStore = true
 
-    private var rules: CacheRules {
+    var rules: CacheRules {
         cache.rules
     }
 
     /// The key that the store receives.
     var storedKey: CacheKey {
         seal?.sealed(key) ?? key
+    }
+
+    /// Whether the request has a body that is not part of the key.
+    var hasUnkeyedBody: Bool {
+        request.method == .query ? content == nil : request.body != nil
     }
 
     /// Returns the exchange for another request with the same URL and credentials.
@@ -38,6 +46,7 @@ struct CachedExchange: Sendable {
             request: request,
             snapshot: snapshot,
             values: values,
+            content: content,
             credentials: credentials,
             seal: seal,
             hasStore: hasStore
@@ -87,7 +96,7 @@ struct CachedExchange: Sendable {
     }
 
     private var needsDigests: Bool {
-        values != nil || CredentialDigests.areNeeded(for: request)
+        values != nil || content != nil || CredentialDigests.areNeeded(for: request)
     }
 
     /// Returns the exchange with the digests of its credentials and values.
@@ -96,7 +105,12 @@ struct CachedExchange: Sendable {
     func prepared(digestKey: () async throws -> CacheDigestKey) async throws -> CachedExchange {
         var exchange = self
         if needsDigests {
-            exchange.credentials = CredentialDigests(request, values: values, key: try await digestKey())
+            let storeKey = try await digestKey()
+            exchange.credentials = CredentialDigests(request, values: values, key: storeKey)
+            if let content {
+                let query = await content.digest(with: storeKey)
+                exchange.key = CacheKey(principal: key.principal, url: key.url, query: query)
+            }
         }
         if !cache.store.isInMemory {
             exchange.seal = try await CacheSeal(request, digestKey: digestKey)
@@ -120,14 +134,37 @@ struct CachedExchange: Sendable {
     }
 
     /// Asks the server whether entries are still valid.
+    ///
+    /// - Parameters:
+    ///   - candidates: The entries.
+    ///   - chosen: The entry for the response; `nil` if the server has to select one.
+    ///   - source: The exchange with the key of the entries, if they are stored for an equivalent URL. The request goes
+    ///     to its own URL. A confirmed entry is updated where it is stored; a new response is stored for its own URL.
+    ///   - upstream: The component that sends the request.
+    /// - Returns: The response.
+    /// - Throws: The error of `upstream`, or `CancellationError`.
     func validate(
         _ candidates: [CachedEntry],
         chosen: CachedEntry?,
+        from source: CachedExchange? = nil,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        guard let source else { return try await validate(candidates, chosen: chosen, place: nil, over: upstream) }
+        return try await source.fetching(after: candidates) { fetch in
+            try await validate(candidates, chosen: chosen, place: (source, fetch), over: upstream)
+        }
+    }
+
+    private func validate(
+        _ candidates: [CachedEntry],
+        chosen: CachedEntry?,
+        place: (exchange: CachedExchange, fetch: Fetch)?,
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         // If the caller sends its own condition, it expects the server's response to that.
         let asksItself = !request.isConditional && request.headerFields[.range] == nil
-        let confirmed: HTTPResponseData? = try await fetching(after: candidates) { fetch in
+        let confirmed: HTTPResponseData? = try await fetching(after: place == nil ? candidates : []) { fetch in
+            let (owner, ownFetch) = place ?? (self, fetch)
             let (sent, tee) = copying(asksItself ? conditional(candidates, chosen) : request, withholding: chosen)
             let outcome = try await upstream.outcome(of: sent)
             let now = fetch.clock.date
@@ -135,11 +172,11 @@ struct CachedExchange: Sendable {
                 rules.mayStandIn(chosen, for: request, unreachable: isUnreachable, at: now)
             {
                 let status = try? outcome.get().status
-                return try await respond(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
+                return try await owner.respond(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
             }
             let response = try outcome.get()
             guard asksItself, response.status == .notModified else {
-                return await kept(response, .stale, tee, candidates, fetch)
+                return await kept(response, .stale, tee, place == nil ? candidates : [], fetch)
             }
             // A caller without a condition must never receive a 304, even if it matches no entry.
             guard response.principal == nil || response.principal == key.principal, response.redirects.isEmpty,
@@ -147,11 +184,11 @@ struct CachedExchange: Sendable {
                     .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
             else { return nil }
             request.emit(CacheEvent.revalidated)
-            let refusal = await update(entry, confirmedBy: response, fetch)
+            let refusal = await owner.update(entry, confirmedBy: response, ownFetch)
             if let refusal {
                 request.emit(CacheEvent.bypassed(refusal))
             }
-            return try await respond(
+            return try await owner.respond(
                 with: entry,
                 age: rules.age(of: entry, at: now) ?? 0,
                 .revalidated,
@@ -160,11 +197,16 @@ struct CachedExchange: Sendable {
             )
         }
         if let confirmed { return confirmed }
-        return try await forward(.stale, candidates, over: upstream)
+        return try await forward(.stale, place == nil ? candidates : [], over: upstream)
     }
 
     /// Asks the server in the background whether entries are still valid.
-    func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
+    func revalidate(
+        _ entries: [CachedEntry],
+        chosen: CachedEntry,
+        from source: CachedExchange? = nil,
+        over upstream: some NetworkingComponent
+    ) {
         var request = request.inBackground
         // The caller already has its response, and the validation concerns the complete stored entry.
         request.sink = nil
@@ -173,9 +215,10 @@ struct CachedExchange: Sendable {
         }
         request.progressHandler = nil
         let exchange = with(request)
-        cache.revalidate(key) {
-            guard await cache.claimsRevalidation(of: chosen, exchange) else { return }
-            _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
+        let own = source?.with(request)
+        cache.revalidate((own ?? exchange).key) {
+            guard await cache.claimsRevalidation(of: chosen, own ?? exchange) else { return }
+            _ = try await exchange.validate(entries, chosen: chosen, from: own, over: upstream)
         }
     }
 
@@ -315,6 +358,8 @@ struct CachedExchange: Sendable {
         guard response.principal == nil || response.principal == key.principal else { return .principal }
         // The response comes from another URL, and the redirect may have been temporary.
         guard response.redirects.isEmpty else { return .redirected }
+        // A response to a POST answers no QUERY (RFC 9110 section 9.3.3).
+        guard request.method != .query || response.sentRequest.method == .query else { return .method }
         let received = fetch.clock.date
         if request.method == .head {
             if refusalOfChangedRequest(response, response.http) == nil {
@@ -490,7 +535,7 @@ struct CachedExchange: Sendable {
         let isLate = rivals.contains {
             $0.requestDate > fetch.sent && $0.responseDate <= now && $0.facts.date >= entry.facts.date
         }
-        guard !isLate, cache.invalidation.isCurrent(fetch.beginning, key.url) else { return .outdated }
+        guard !isLate, cache.invalidation.isCurrent(fetch.beginning, key, entry) else { return .outdated }
         let others = replacesMatching ? rivals.filter { $0.id != entry.id } : []
         guard entry.cost <= cache.store.entryCostLimit else {
             for id in [entry.id] + others.map(\.id) {
@@ -505,9 +550,12 @@ struct CachedExchange: Sendable {
             await cache.remove(old.id, self)
         }
         // An entry that was removed during this write must not reappear.
-        guard cache.invalidation.isCurrent(fetch.beginning, key.url) else {
+        guard cache.invalidation.isCurrent(fetch.beginning, key, entry) else {
             await cache.remove(entry.id, self)
             return .outdated
+        }
+        if entry.facts.search != nil {
+            await cache.index(entry, self)
         }
         return nil
     }

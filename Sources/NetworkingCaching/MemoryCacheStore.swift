@@ -115,6 +115,20 @@ public final class MemoryCacheStore: CacheStore {
         }
     }
 
+    /// Removes the entries that belong to any of several groups.
+    public func remove(groups: Set<String>, at scope: CacheGroupScope) {
+        state.withLock { state in
+            for group in groups {
+                for place in state.groups[Group(origin: scope.origin, name: group)] ?? [] {
+                    guard let node = state.nodes[place], scope.contains(node.key) else { continue }
+                    for entry in node.entries where entry.groups.contains(group) {
+                        state.remove(entry.id, for: node.key)
+                    }
+                }
+            }
+        }
+    }
+
     /// Evicts the least recently used entries until the rest is within a size.
     ///
     /// - Parameter cost: The maximum size of the remaining entries, in bytes.
@@ -124,6 +138,22 @@ public final class MemoryCacheStore: CacheStore {
 }
 
 extension MemoryCacheStore {
+    /// A group of an origin.
+    private struct Group: Hashable {
+        let origin: String
+        let name: String
+    }
+
+    /// The parts of a key besides its URL.
+    private struct Owner: Hashable {
+        let principal: Principal?
+        let query: String?
+
+        init(_ key: CacheKey) {
+            (principal, query) = (key.principal, key.query)
+        }
+    }
+
     /// A linked list of keys from the most to the least recently used, with its nodes in an array.
     private struct State {
         struct Node {
@@ -138,7 +168,9 @@ extension MemoryCacheStore {
         private(set) var cost = 0
         private(set) var count = 0
         private(set) var nodes: [Node?] = []
-        private(set) var places: [String: [Principal?: Int]] = [:]
+        private(set) var places: [String: [Owner: Int]] = [:]
+        /// The places of the keys with entries of each group.
+        private(set) var groups: [Group: Set<Int>] = [:]
         private var free: [Int] = []
         private var newest: Int?
         private var oldest: Int?
@@ -149,16 +181,19 @@ extension MemoryCacheStore {
         }
 
         mutating func entries(for key: CacheKey) -> [CachedEntry] {
-            guard let place = places[key.url]?[key.principal] else { return [] }
+            guard let place = places[key.url]?[Owner(key)] else { return [] }
             touch(place)
             return nodes[place]?.entries ?? []
         }
 
         mutating func store(_ entry: CachedEntry, for key: CacheKey) -> Int {
             remove(entry.id, for: key)
-            let place = places[key.url]?[key.principal] ?? add(key)
+            let place = places[key.url]?[Owner(key)] ?? add(key)
             touch(place)
             nodes[place]?.entries.append(entry)
+            for group in entry.groups {
+                groups[Group(origin: key.origin, name: group), default: []].insert(place)
+            }
             cost += entry.cost
             count += 1
             var evicted = 0
@@ -175,11 +210,11 @@ extension MemoryCacheStore {
             }
             evicted += trim(toCost: costLimit, count: countLimit)
             // If the key alone exceeds the limit, the new entry is among the evicted ones.
-            return places[key.url]?[key.principal] == nil ? max(0, evicted - 1) : evicted
+            return places[key.url]?[Owner(key)] == nil ? max(0, evicted - 1) : evicted
         }
 
         mutating func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
-            guard let place = places[key.url]?[key.principal] else { return }
+            guard let place = places[key.url]?[Owner(key)] else { return }
             guard let id else { return remove(place) }
             guard let entry = nodes[place]?.entries.first(where: { $0.id == id }) else { return }
             forget(entry, at: place)
@@ -192,6 +227,22 @@ extension MemoryCacheStore {
             nodes[place]?.entries.removeAll { $0.id == entry.id }
             cost -= entry.cost
             count -= 1
+            if let node = nodes[place] {
+                leave(entry.groups.filter { name in !node.entries.contains { $0.groups.contains(name) } }, node, place)
+            }
+        }
+
+        /// Removes a key from groups of which it has no more entries.
+        private mutating func leave(_ names: Set<String>, _ node: Node, _ place: Int) {
+            guard !names.isEmpty else { return }
+            let origin = node.key.origin
+            for name in names {
+                let group = Group(origin: origin, name: name)
+                groups[group]?.remove(place)
+                if groups[group]?.isEmpty == true {
+                    groups[group] = nil
+                }
+            }
         }
 
         /// Returns the number of evicted entries.
@@ -208,7 +259,10 @@ extension MemoryCacheStore {
             unlink(place)
             cost -= node.entries.reduce(0) { $0 + $1.cost }
             count -= node.entries.count
-            places[node.key.url]?[node.key.principal] = nil
+            for entry in node.entries {
+                leave(entry.groups, node, place)
+            }
+            places[node.key.url]?[Owner(node.key)] = nil
             if places[node.key.url]?.isEmpty == true {
                 places[node.key.url] = nil
             }
@@ -226,7 +280,7 @@ extension MemoryCacheStore {
                 place = nodes.count
                 nodes.append(node)
             }
-            places[key.url, default: [:]][key.principal] = place
+            places[key.url, default: [:]][Owner(key)] = place
             link(place)
             return place
         }

@@ -22,7 +22,8 @@ extension ResponseCache {
             key: key,
             request: request,
             snapshot: invalidation.snapshot(),
-            values: identities.isEmpty ? nil : valueTexts.text(of: identities)
+            values: identities.isEmpty ? nil : valueTexts.text(of: identities),
+            content: request.method == .query ? QueryContent(request) : nil
         )
     }
 
@@ -53,7 +54,10 @@ extension ResponseCache {
         do {
             let snapshot = snapshot ?? invalidation.snapshot()
             if snapshot.hasUnfinishedRemovals, try await !removeInvalid(exchange.key) { return [] }
-            let entries = try await stored(for: exchange)
+            var entries = try await stored(for: exchange)
+            if snapshot.hasUnfinishedRemovals {
+                entries = invalidation.usable(entries, of: exchange.key)
+            }
             // Most URLs have a single entry, which belongs to this user.
             if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
             return entries.filter { rules.isForTheSameUser($0, credentials) }
@@ -191,6 +195,7 @@ extension ResponseCache {
     ///   - response: The response, if there is one.
     ///   - exchange: The request that changed the resource.
     ///   - change: The store's latest change when the request was sent.
+    ///   - isAnonymous: Whether the user of the request is unknown.
     ///   - then: Runs after the removal of the request's URL, with the state of the URL from then on and the number of
     ///     the removal in the store. The number is `nil` if another process has removed the URL since the request was
     ///     sent. Returns the reason why a response is not stored.
@@ -200,6 +205,7 @@ extension ResponseCache {
         after response: HTTPResponseData?,
         to exchange: CachedExchange,
         since change: StoreChange? = nil,
+        isAnonymous: Bool = false,
         then: @escaping @Sendable (CacheInvalidation.Beginning, StoreChange?) async -> CacheBypass? = { _, _ in nil }
     ) async -> CacheBypass? {
         let (request, key) = (exchange.request, exchange.key)
@@ -219,9 +225,14 @@ extension ResponseCache {
         }
         // All URLs are marked before the first `await`.
         let removals = Dictionary(uniqueKeysWithValues: urls.map { ($0, invalidation.invalidate($0)) })
+        let groups = groupRemoval(after: response, steps.last, to: exchange, isAnonymous: isAnonymous)
         let beginning = invalidation.beginning(of: key.url)
+        if let groups {
+            await remove(groups, request)
+        }
         let refusal = await self.change(key.url) { [self] in
             let exchange = await prepared(exchange)
+            await removeEquivalents(of: Set(removals.keys), exchange)
             var own = change
             do {
                 if case .number(let number) = change, exchange.hasStore {

@@ -22,7 +22,7 @@ public final class ResponseCache: Sendable {
     let valueTexts = ValueTexts()
     let writes = CacheWrites()
     /// The keys of the background revalidations in progress, for each origin.
-    private let revalidations = Mutex<[Substring: Set<CacheKey>]>([:])
+    private let revalidations = Mutex<[String: Set<CacheKey>]>([:])
     /// The maximum number of background revalidations at one origin; more would compete with requests that a caller is
     /// waiting for.
     private static let maximumRevalidations = 8
@@ -92,6 +92,9 @@ public final class ResponseCache: Sendable {
     ///
     /// Returns whether the stored entries of the key may be used: `false` while another task is removing them.
     func removeInvalid(_ key: CacheKey) async throws -> Bool {
+        for removal in invalidation.takeOverGroupRemovals(of: key) {
+            try await carryOut(removal)
+        }
         switch invalidation.unfinishedRemovals(of: key) {
         case .none: return true
         case .url(let token):
@@ -106,6 +109,17 @@ public final class ResponseCache: Sendable {
         }
     }
 
+    /// Removes the entries of groups from the store.
+    func carryOut(_ removal: CacheInvalidation.GroupRemoval) async throws {
+        do {
+            try await store.remove(groups: removal.groups, at: removal.scope)
+            invalidation.endGroupRemoval(removal.token, hasFailed: false)
+        } catch {
+            invalidation.endGroupRemoval(removal.token, hasFailed: true)
+            throw error
+        }
+    }
+
     /// Removes the responses of a URL, and prevents requests in flight from storing theirs.
     func remove(url: String) async throws {
         // The entries must not be used until they are removed, even if the store cannot remove them now.
@@ -116,7 +130,8 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Removes the entries of a URL from the store, also those under a digest of its query.
+    /// Removes the entries of a URL from the store, also those under a digest of its query, and the index of the URLs
+    /// that differ from it in their query.
     ///
     /// - Parameters:
     ///   - url: The URL.
@@ -133,6 +148,8 @@ public final class ResponseCache: Sendable {
                 urls.insert(url)
             }
         }
+        // Without their index, no entry of another URL is returned for this one.
+        try await store.remove(url: SearchIndex.key(of: url).url)
         let own = sealed ?? url
         for other in urls where other != own || change == nil {
             try await store.remove(url: other)
@@ -166,7 +183,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    private func endRevalidation(_ key: CacheKey, at origin: Substring) {
+    private func endRevalidation(_ key: CacheKey, at origin: String) {
         revalidations.withLock { revalidations in
             revalidations[origin]?.remove(key)
             if revalidations[origin]?.isEmpty == true {

@@ -155,6 +155,19 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
+    /// Removes the entries of groups from both stores.
+    ///
+    /// - Parameters:
+    ///   - groups: The names of the groups.
+    ///   - scope: The origin and the principals.
+    /// - Throws: The other store's error.
+    public func remove(groups: Set<String>, at scope: CacheGroupScope) async throws {
+        try await changing(
+            { memory.remove(groups: groups, at: scope) },
+            { try await store.remove(groups: groups, at: scope) }
+        )
+    }
+
     /// Returns whether the other store lets this process revalidate an entry.
     ///
     /// - Parameters:

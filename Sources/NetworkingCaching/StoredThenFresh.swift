@@ -16,8 +16,8 @@ extension NetworkingComponent {
     /// their status, media type or bytes do.
     ///
     /// Only the server's response is returned if the stack has no cache, if the cache has stored nothing or cannot be
-    /// read, if the request is not a GET or HEAD without a body, or if its ``HTTPRequestData/cacheMode`` is `.noStore`
-    /// or `.reload`. Any other mode of the request is replaced.
+    /// read, if the request is not a GET or HEAD without a body or a QUERY, or if its ``HTTPRequestData/cacheMode`` is
+    /// `.noStore` or `.reload`. Any other mode of the request is replaced.
     ///
     /// Each iteration sends the request again. After a stored response, nothing is sent to the server before the next
     /// element is awaited. If the request to the server fails, the iteration throws, whether there was a stored
@@ -82,7 +82,7 @@ extension NetworkingComponent {
         guard modifiers.contains(where: { $0.stackPart.roles.contains(.caching) }) else { return nil }
         // The stack has rewritten the request before, so it cannot replace the mode.
         var lookup = request
-        guard lookup.method == .get || lookup.method == .head, lookup.body == nil, lookup.readsCache else { return nil }
+        guard lookup.method.mayUseStored, !lookup.hasUnkeyedBody, lookup.readsCache else { return nil }
         lookup.cacheMode = .onlyIfCached
         lookup.isThrottled = false
         lookup.sink = nil

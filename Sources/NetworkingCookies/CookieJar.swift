@@ -253,7 +253,7 @@ public final class CookieJar: Sendable {
             isCrossSite: request.formerOrigins.contains { origin in
                 origin[0] != (request.scheme ?? "https") || publicSuffixes.site(of: origin[1]) != site
             },
-            isSafe: [.get, .head, .options, .trace].contains(request.method)
+            isSafe: request.method.isSafe
         )
     }
 

@@ -17,6 +17,10 @@ extension NetworkingComponent {
     /// token, and the handling of a 401. A request that names an authentication method gets the token only if the
     /// method is ``OAuthSystem/authenticationMethod``.
     ///
+    /// If the system uses ``OAuthSystem/dpop``, each request also gets a proof for its method and its URL, and this
+    /// modifier follows redirects instead of the transport. Place it inside of everything that sends a request again or
+    /// changes its URL.
+    ///
     /// - Parameters:
     ///   - client: The client that manages the tokens.
     ///   - authorities: Hosts that receive the token in addition to the stack's server, each with its port unless that
@@ -34,6 +38,7 @@ extension NetworkingComponent {
             as: client.system.authenticationMethod,
             at: authorities,
             preemptive: true,
+            presentedBy: client.system.dpop == .disabled ? nil : DPoPPresenter(proofs: client.service.proofs),
             except: isExempt
         )
     }

@@ -17,7 +17,12 @@ public struct OAuthAuthorization: Sendable {
     /// The URI to which the provider redirects the user.
     public private(set) var redirectURI: URL
 
-    init(for system: OAuthSystem, at server: OAuthServer, _ parameters: [URLQueryItem] = []) throws {
+    init(
+        for system: OAuthSystem,
+        at server: OAuthServer,
+        _ parameters: [URLQueryItem] = [],
+        boundTo key: DPoPKey? = nil
+    ) throws {
         guard let endpoint = server.authorizationEndpoint else {
             throw OAuthError(
                 .misconfigured,
@@ -60,11 +65,15 @@ public struct OAuthAuthorization: Sendable {
         if !system.scopes.isEmpty {
             items.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
         }
+        if let key {
+            // RFC 9449 section 10: the code is of no use with another key.
+            items.append(URLQueryItem(name: "dpop_jkt", value: key.thumbprint))
+        }
         let names = Set(items.map(\.name) + ["scope"])
         // Items of this attempt override those of the system.
         let given = Set(parameters.map(\.name))
         let further = parameters + system.authorizationParameters.filter { !given.contains($0.name) }
-        self.items = items + further.filter { !names.contains($0.name) }
+        self.items = items + system.withResources(further.filter { !names.contains($0.name) })
     }
 
     private static let redirectItem = "redirect_uri"

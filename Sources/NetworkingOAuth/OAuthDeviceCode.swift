@@ -36,6 +36,9 @@ struct DeviceFlow {
     let system: OAuthSystem
     let server: OAuthServer
     let network: AnyNetworkingComponent
+    let proofs: DPoPProofs
+    /// The key that the tokens are bound to; `nil` for bearer tokens.
+    let key: DPoPKey?
 
     func session(showing show: @Sendable (OAuthDeviceCode) async throws -> Void) async throws -> Session {
         let code = try await code()
@@ -56,7 +59,13 @@ struct DeviceFlow {
             fields.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
         }
         let now = NetworkEnvironment.current.clock.date
-        let endpoint = TokenEndpoint(system: system, url: url, network: network)
+        let endpoint = TokenEndpoint(
+            system: system,
+            url: url,
+            network: network,
+            purpose: .deviceCode,
+            proofs: proofs
+        )
         let response = try await endpoint.response(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         let content = try? JSONDecoder().decode(LenientFields.self, from: response.data)
@@ -107,7 +116,14 @@ struct DeviceFlow {
     /// Polls until the user has finished, at the interval that the provider allows (section 3.5).
     private func poll(with code: OAuthDeviceCode) async throws -> Session {
         let clock = NetworkEnvironment.current.clock
-        let endpoint = TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
+        let endpoint = TokenEndpoint(
+            system: system,
+            url: server.tokenEndpoint,
+            network: network,
+            purpose: .token,
+            proofs: proofs,
+            key: key
+        )
         // The provider's interval, and the wait before the next poll, which is longer after a failure.
         var interval = code.interval
         var wait = interval

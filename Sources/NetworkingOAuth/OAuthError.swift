@@ -15,6 +15,8 @@ public struct OAuthError: Error {
         case misconfigured
         /// The metadata of the provider could not be loaded, or is not plausible.
         case discovery
+        /// The provider did not register the app; its ``OAuthError/code`` gives the reason.
+        case registration
         /// The user declined, or closed the page.
         case denied
         /// The provider refused to sign the user in; its ``OAuthError/code`` gives the reason.

@@ -37,10 +37,15 @@ public struct OAuthProxy: Sendable {
     /// - Parameters:
     ///   - grant: The way to obtain the tokens; `nil` for the grant of the client.
     ///   - parameters: Additional query items for the page of this sign-in, such as `prompt` to choose another account.
+    ///   - scopes: The scopes to request in this sign-in; `nil` for those of the system.
     /// - Returns: The session, which the client has already stored.
     /// - Throws: ``OAuthError``; `NetworkingError` if the provider cannot be reached; errors of the user agent.
     @discardableResult
-    public func signIn(with grant: OAuthGrant? = nil, parameters: [URLQueryItem] = []) async throws -> Session {
+    public func signIn(
+        with grant: OAuthGrant? = nil,
+        parameters: [URLQueryItem] = [],
+        scopes: [String]? = nil
+    ) async throws -> Session {
         guard let grant = grant ?? client.service.grant else {
             throw OAuthError(
                 .misconfigured,
@@ -48,7 +53,7 @@ public struct OAuthProxy: Sendable {
             )
         }
         return try await withEnvironment(network.environmentOfCredentials) {
-            try await client.service.signIn(by: grant, parameters, over: network)
+            try await client.service.signIn(by: grant, parameters, scopes, over: network)
         }
     }
 

@@ -56,14 +56,17 @@ extension OAuthServer {
         throw failure
     }
 
-    /// Returns the metadata locations: RFC 8414 section 3.1 inserts the well-known path before the issuer's path,
-    /// OpenID Connect Discovery 1.0 section 4 appends it.
+    /// Returns the locations of the metadata, in the order in which they are tried.
+    ///
+    /// RFC 8414 section 3.1 inserts the well-known path before the issuer's path, and OpenID Connect Discovery 1.0
+    /// section 4 appends its own. Some providers insert that one, too (RFC 8414 section 5).
     private static func wellKnownPlaces(of issuer: URL) -> [URL] {
         guard var components = URLComponents(url: issuer, resolvingAgainstBaseURL: true) else { return [] }
         let path =
             components.percentEncodedPath.hasSuffix("/")
             ? String(components.percentEncodedPath.dropLast()) : components.percentEncodedPath
-        let paths = ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"]
+        let inserted = ["oauth-authorization-server", "openid-configuration"].map { "/.well-known/\($0)\(path)" }
+        let paths = inserted + (path.isEmpty ? [] : ["\(path)/.well-known/openid-configuration"])
         return paths.compactMap { path in
             components.percentEncodedPath = path
             return components.url
@@ -88,7 +91,9 @@ private struct Metadata: Decodable {
     let tokenEndpoint: String?
     let revocationEndpoint: String?
     let deviceAuthorizationEndpoint: String?
+    let registrationEndpoint: String?
     let challengeMethods: [String]?
+    let dpopAlgorithms: [String]?
     let namesIssuer: Bool?
 
     enum CodingKeys: String, CodingKey {
@@ -97,6 +102,8 @@ private struct Metadata: Decodable {
         case tokenEndpoint = "token_endpoint"
         case revocationEndpoint = "revocation_endpoint"
         case deviceAuthorizationEndpoint = "device_authorization_endpoint"
+        case registrationEndpoint = "registration_endpoint"
+        case dpopAlgorithms = "dpop_signing_alg_values_supported"
         case challengeMethods = "code_challenge_methods_supported"
         case namesIssuer = "authorization_response_iss_parameter_supported"
     }
@@ -134,7 +141,10 @@ private struct Metadata: Decodable {
             deviceAuthorizationEndpoint: deviceAuthorizationEndpoint.flatMap { URL(string: $0) },
             namesIssuerInCallbacks: namesIssuer ?? false
         )
-        server.lacksProofKeys = challengeMethods.map { !$0.contains(ProofKey.method) } ?? false
+        server.registrationEndpoint = registrationEndpoint.flatMap { URL(string: $0) }
+        server.dpopAlgorithms = dpopAlgorithms
+        server.confirmsProofKeys = challengeMethods?.contains(ProofKey.method) ?? false
+        server.lacksProofKeys = challengeMethods != nil && !server.confirmsProofKeys
         for (name, endpoint) in server.endpoints where !endpoint.isProtected || endpoint.isOutOfReach(of: url) {
             let place = endpoint.isOnThisMachine(butNot: url) ? "on this machine" : "in a private network"
             throw OAuthError(

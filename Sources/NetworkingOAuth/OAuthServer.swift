@@ -26,8 +26,16 @@ public struct OAuthServer: Sendable, Hashable {
     public var revocationEndpoint: URL?
     /// The endpoint that starts a sign-in with another device (RFC 8628).
     public var deviceAuthorizationEndpoint: URL?
+    /// The endpoint that registers apps (RFC 7591).
+    public var registrationEndpoint: URL?
     /// Whether every callback names the issuer, so that one without it is rejected.
     public var namesIssuerInCallbacks: Bool
+    /// Whether the metadata confirms PKCE with SHA-256.
+    ///
+    /// A client uses PKCE in any case, unless the metadata excludes it.
+    public var confirmsProofKeys = false
+    /// The algorithms that the provider supports in proofs of DPoP (RFC 9449 section 5.1); `nil` if they are unknown.
+    public var dpopAlgorithms: [String]?
     /// Whether the metadata excludes PKCE with SHA-256.
     var lacksProofKeys = false
 
@@ -62,7 +70,7 @@ extension OAuthServer {
     var endpoints: [(name: String, url: URL)] {
         let endpoints: [(String, URL?)] = [
             ("authorization", authorizationEndpoint), ("token", tokenEndpoint), ("revocation", revocationEndpoint),
-            ("device authorization", deviceAuthorizationEndpoint),
+            ("device authorization", deviceAuthorizationEndpoint), ("registration", registrationEndpoint),
         ]
         return endpoints.compactMap { (name, url) in url.map { (name, $0) } }
     }

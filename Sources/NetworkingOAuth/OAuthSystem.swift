@@ -40,8 +40,44 @@ public struct OAuthSystem: Sendable {
     public var authenticationMethod = AuthenticationMethod.oauth
     /// Additional query items for the sign-in page, such as `prompt` or `login_hint`.
     public var authorizationParameters: [URLQueryItem] = []
-    /// Additional fields for each request to the token endpoint, such as `resource` (RFC 8707) or `audience`.
+    /// Additional fields for each request to the token endpoint, such as `audience`.
     public var tokenParameters: [URLQueryItem] = []
+    /// The identifiers of the resources that the tokens are for (RFC 8707), which are sent with each request for them.
+    ///
+    /// They replace the parameters with the name `resource`.
+    public var resources: [String] = []
+    /// Whether tokens are bound to a private key (RFC 9449); not by default.
+    public var dpop = OAuthDPoP.disabled
+    /// Replaces the requests to the endpoints of a provider that deviates from the protocol; `nil` by default.
+    ///
+    /// ```swift
+    /// system.prepareRequest = { original in
+    ///     var request = original.request
+    ///     let fields = original.fields.map { ($0.name, $0.value ?? "") }
+    ///     request.body = .json(Dictionary(fields) { first, _ in first })
+    ///     return request
+    /// }
+    /// ```
+    ///
+    /// The result must go to https or to this machine. It is sent once, without credentials of the stack and without
+    /// following redirects. A proof (``dpop``) is added to the result. An error of the closure fails the sign-in or the
+    /// renewal.
+    public var prepareRequest: (@Sendable (OAuthEndpointRequest) async throws -> HTTPRequestData)?
+    /// Reads the token responses of a provider that deviates from the protocol; `nil` by default.
+    ///
+    /// ```swift
+    /// system.readFields = { response in
+    ///     struct Envelope: Decodable { var token: String }
+    ///     guard let envelope = try? JSONDecoder().decode(Envelope.self, from: response.data) else { return nil }
+    ///     var fields = OAuthTokenFields()
+    ///     fields.accessToken = envelope.token
+    ///     return fields
+    /// }
+    /// ```
+    ///
+    /// If it returns `nil`, the client reads the response as a standard one. An error of the closure fails the sign-in
+    /// or the renewal.
+    public var readFields: (@Sendable (HTTPResponseData) throws -> OAuthTokenFields?)?
 
     /// Creates a system from the endpoints of a provider.
     ///

@@ -9,6 +9,18 @@ struct TokenEndpoint {
     let system: OAuthSystem
     let url: URL
     let network: AnyNetworkingComponent
+    let purpose: OAuthEndpointRequest.Purpose
+    /// Adds proofs of the key, and keeps the nonces of the endpoint.
+    let proofs: DPoPProofs
+    /// The key that the tokens are bound to; `nil` for bearer tokens.
+    var key: DPoPKey?
+    /// Whether the key belongs to a session, whose tokens must not become bearer tokens.
+    var isRenewing = false
+
+    /// Whether a bearer token is refused.
+    var requiresKey: Bool {
+        system.dpop == .required || isRenewing
+    }
 
     /// The maximum duration of one request.
     static let timeout = Duration.seconds(30)
@@ -26,14 +38,14 @@ struct TokenEndpoint {
         let items = [URLQueryItem(name: "grant_type", value: grant)] + fields + system.furtherFields(besides: fields)
         let now = NetworkEnvironment.current.clock.date
         let response = try await self.response(to: items)
-        return try TokenResponse(response, at: now, redacting: secrets(among: items))
+        return try TokenResponse(response, to: self, at: now, redacting: secrets(among: items))
     }
 
     /// Posts a form together with the client authentication of the app.
     ///
     /// - Parameter fields: The fields of the form.
     /// - Returns: The response, whatever its status.
-    /// - Throws: `NetworkingError` if there is no response.
+    /// - Throws: `NetworkingError` if there is no response, and the errors of the app's ``OAuthSystem/prepareRequest``.
     func response(to fields: [URLQueryItem]) async throws -> HTTPResponseData {
         var fields = fields
         var credential: String?
@@ -60,7 +72,31 @@ struct TokenEndpoint {
         if let credential {
             request.setCredential(credential, for: .authorization)
         }
-        return try await network.plainResponse(to: request)
+        if let prepare = system.prepareRequest {
+            let original = OAuthEndpointRequest(purpose: purpose, fields: fields, request: request)
+            let secrets = secrets(among: fields).filter { $0.utf8.count >= 6 }
+            request = try await prepare(original)
+            for secret in secrets { request.markSecret(secret) }
+        }
+        return try await proven(request)
+    }
+
+    /// Sends a request with a proof of the key, and once more if the endpoint requires a nonce (RFC 9449 section 8).
+    ///
+    /// The endpoint reads a code or a refresh token only after the proof, so it may be sent twice.
+    private func proven(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard let key else { return try await network.plainResponse(to: request) }
+        var isRepetition = false
+        while true {
+            var attempt = request
+            try proofs.prove(&attempt, with: key)
+            let response = try await network.plainResponse(to: attempt)
+            proofs.learn(from: response)
+            guard !isRepetition, response.dpopNonce != nil, response.status.kind == .clientError,
+                OAuthTokenFields(response)?.error == "use_dpop_nonce", request.body?.isReplayable ?? true
+            else { return response }
+            isRepetition = true
+        }
     }
 
     /// Returns the values that errors must not quote from a response of the endpoint.
@@ -89,7 +125,7 @@ extension NetworkingComponent {
         request.redirects = .never
         // The requests that hold the limiter's permits may be waiting for this response.
         request.isThrottled = false
-        if request.method == .post {
+        if request.method != .get {
             // A code or a refresh token that arrives twice counts as stolen (RFC 9700 section 4.14.2), and a request
             // that seems lost may have arrived.
             request.retryPolicy = .never
@@ -113,7 +149,13 @@ extension OAuthSystem {
         let own = Set(
             fields.map(\.name) + ["grant_type", "client_id", "client_secret", "code_verifier", "redirect_uri"]
         )
-        return tokenParameters.filter { !own.contains($0.name) }
+        return withResources(tokenParameters.filter { !own.contains($0.name) })
+    }
+
+    /// Returns parameters together with the resources that the tokens are for (RFC 8707 section 2).
+    func withResources(_ parameters: [URLQueryItem]) -> [URLQueryItem] {
+        guard !resources.isEmpty else { return parameters }
+        return parameters.filter { $0.name != "resource" } + resources.map { URLQueryItem(name: "resource", value: $0) }
     }
 }
 

@@ -11,29 +11,38 @@ struct TokenResponse {
     let expirationDate: Date?
     let scope: String?
     let idToken: String?
+    /// The key that the tokens are bound to; `nil` for bearer tokens.
+    private let key: DPoPKey?
 
     /// Parses the response.
     ///
     /// - Parameters:
     ///   - response: The response of the token endpoint.
+    ///   - endpoint: The endpoint.
     ///   - date: The date of the request, from which the lifetime counts.
     ///   - secrets: Values that errors must not quote from the response.
-    /// - Throws: ``OAuthError`` if the response is a refusal, or does not follow the protocol.
-    init(_ response: HTTPResponseData, at date: Date, redacting secrets: [String]) throws {
-        let fields = try? JSONDecoder().decode(LenientFields.self, from: response.data)
+    /// - Throws: ``OAuthError`` if the response is a refusal, or does not follow the protocol;
+    ///   the errors of the app's ``OAuthSystem/readFields``.
+    init(
+        _ response: HTTPResponseData,
+        to endpoint: TokenEndpoint,
+        at date: Date,
+        redacting secrets: [String]
+    ) throws {
+        let fields = try endpoint.system.readFields?(response) ?? OAuthTokenFields(response)
         // Some providers refuse with a status of 200, and some describe an outage in JSON.
-        if let fields, let error = fields["error"], fields["access_token"] == nil,
+        if let fields, let error = fields.error, fields.accessToken == nil,
             !response.status.isOutage || Self.refusals.contains(error)
         {
             throw Self.refusal(
-                ProviderError(code: error, explanation: fields["error_description"], redacting: secrets),
+                ProviderError(code: error, explanation: fields.errorDescription, redacting: secrets),
                 response
             )
         }
         // A transient failure does not end a session. It is reported like the failure of any server.
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         guard response.status.kind == .successful, let fields else { throw Self.noToken(response) }
-        guard let token = fields["access_token"], token.isSendable else {
+        guard let token = fields.accessToken, token.isSendable else {
             throw OAuthError(
                 .invalidResponse,
                 statusCode: response.status.code,
@@ -41,21 +50,48 @@ struct TokenResponse {
                 "The response of the token endpoint has no usable access token. Report this to the provider."
             )
         }
-        guard fields["token_type"].map({ $0.lowercased() == "bearer" }) ?? true else {
-            throw OAuthError(
-                .invalidResponse,
-                statusCode: response.status.code,
-                of: response,
-                "The token endpoint issued a token that is not a bearer token, the only supported type."
+        key = try Self.key(for: fields.tokenType, response, at: endpoint)
+        accessToken = token
+        refreshToken = fields.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
+        let lifetime = fields.lifetime.flatMap { (.zero ..< .seconds(1e10)).contains($0) ? $0 : nil }
+        expirationDate = lifetime.map { date.addingTimeInterval($0 / .seconds(1)) }
+        scope = fields.scope
+        idToken = fields.idToken
+    }
+
+    /// Returns the key that a token of a type is bound to; `nil` for a bearer token.
+    private static func key(
+        for type: String?,
+        _ response: HTTPResponseData,
+        at endpoint: TokenEndpoint
+    ) throws -> DPoPKey? {
+        func invalid(_ reason: String) -> OAuthError {
+            OAuthError(.invalidResponse, statusCode: response.status.code, of: response, reason)
+        }
+        switch type?.lowercased() ?? "bearer" {
+        case "bearer":
+            // RFC 9449 section 5: whoever has a bearer token can use it.
+            guard endpoint.key == nil || !endpoint.requiresKey else {
+                throw invalid(
+                    "The token endpoint issued a bearer token instead of one that is bound to the key of the session. "
+                        + "Check that DPoP is enabled for the app, or use dpop = .preferred and sign in again."
+                )
+            }
+            return nil
+        case "dpop":
+            guard let key = endpoint.key else {
+                throw invalid(
+                    "The token endpoint issued a token that is bound to a key, although none was sent. Set dpop of the "
+                        + "system."
+                )
+            }
+            return key
+        default:
+            throw invalid(
+                "The token endpoint issued a token that is neither a bearer token nor bound to a key with DPoP, the "
+                    + "only supported types."
             )
         }
-        accessToken = token
-        refreshToken = fields["refresh_token"].flatMap { $0.isEmpty ? nil : $0 }
-        // Some providers send the number as text. An invalid lifetime is ignored.
-        let lifetime = fields.seconds("expires_in").flatMap { $0 >= 0 ? $0 : nil }
-        expirationDate = lifetime.map { date.addingTimeInterval($0) }
-        scope = fields["scope"] ?? fields.words("scope")
-        idToken = fields["id_token"]
     }
 
     /// The codes of refusals (RFC 6749 section 5.2, RFC 8628 section 3.5).
@@ -112,13 +148,15 @@ struct TokenResponse {
     /// - Parameter scopes: The requested scopes, which apply if the response names none (RFC 6749 section 5.1).
     /// - Returns: The session.
     func session(asking scopes: [String]) -> Session {
-        Session(
+        var session = Session(
             accessToken: accessToken,
             refreshToken: refreshToken,
             expirationDate: expirationDate,
             scope: scope ?? (scopes.isEmpty ? nil : scopes.joined(separator: " ")),
             idToken: idToken
         )
+        session.boundKey = key.map { Session.BoundKey(representation: $0.rawRepresentation) }
+        return session
     }
 
     /// Returns a session renewed with these tokens; missing fields keep their previous value (RFC 6749 section 6).

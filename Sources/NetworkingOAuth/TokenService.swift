@@ -9,6 +9,8 @@ final class TokenService: Sendable {
     let system: OAuthSystem
     /// The way requests obtain tokens if no user is signed in; `nil` if they fail.
     let grant: OAuthGrant?
+    /// The proofs of the keys that tokens are bound to.
+    let proofs = DPoPProofs()
     private let signInTimeout: Duration
     private let state = Mutex(State())
 
@@ -48,6 +50,7 @@ final class TokenService: Sendable {
     func signIn(
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem],
+        _ scopes: [String]?,
         over network: AnyNetworkingComponent
     ) async throws -> Session {
         let (signIn, former) = state.withLock { state in
@@ -58,7 +61,7 @@ final class TokenService: Sendable {
             return (signIn, former)
         }
         former?.end(with: .failure(OAuthError.superseded))
-        start(signIn, by: grant, parameters, over: network)
+        start(signIn, by: grant, parameters, scopes, over: network)
         return try await signIn.valueForCreator(until: nil)
     }
 
@@ -76,7 +79,7 @@ final class TokenService: Sendable {
         // A page that the user has closed must not reappear with every request.
         guard !isDenied else { throw OAuthError.deniedBefore }
         if let waiter { return try await signIn.value(for: waiter, until: nil) }
-        start(signIn, by: grant, [], over: network)
+        start(signIn, by: grant, [], nil, over: network)
         do {
             return try await signIn.valueForCreator(until: nil)
         } catch let error as OAuthError where error.isDenied {
@@ -116,6 +119,7 @@ final class TokenService: Sendable {
         _ signIn: SignIn,
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem],
+        _ scopes: [String]?,
         over network: AnyNetworkingComponent
     ) {
         signIn.start { [self] in
@@ -127,7 +131,7 @@ final class TokenService: Sendable {
             guard let store = state.withLock({ $0.store }) else { throw CancellationError() }
             // Requests that a user agent sends over the same stack must not wait for this sign-in.
             let new = try await store.withoutCredentials {
-                try await session(by: grant, parameters, over: network)
+                try await session(by: grant, parameters, scopes, over: network)
             }
             try Task.checkCancellation()
             try land(new, in: store, of: signIn, by: grant)
@@ -161,15 +165,27 @@ final class TokenService: Sendable {
     // MARK: Grants
 
     /// Obtains a session with a grant.
+    ///
+    /// - Parameters:
+    ///   - grant: The grant.
+    ///   - parameters: Additional query items for the page.
+    ///   - scopes: The scopes to request instead of those of the system; `nil` for those.
+    ///   - network: Sends the requests.
+    /// - Returns: The session, with a key of its own if its tokens are bound to one.
+    /// - Throws: ``OAuthError``; `NetworkingError` if the provider cannot be reached; errors of the user agent.
     func session(
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem] = [],
+        _ scopes: [String]? = nil,
         over network: AnyNetworkingComponent
     ) async throws -> Session {
         let server = try await server(over: network)
+        var system = system
+        system.scopes = scopes ?? system.scopes
+        let key = try system.newKey(at: server)
         switch grant {
         case .authorizationCode(let agent):
-            let authorization = try OAuthAuthorization(for: system, at: server, parameters)
+            let authorization = try OAuthAuthorization(for: system, at: server, parameters, boundTo: key)
             let callback = try await agent.authorize(authorization)
             try Task.checkCancellation()
             guard callback.authorization.isSame(as: authorization) else {
@@ -184,14 +200,15 @@ final class TokenService: Sendable {
                 URLQueryItem(name: "redirect_uri", value: callback.authorization.redirectURI.absoluteString),
                 URLQueryItem(name: "code_verifier", value: authorization.proofKey.verifier),
             ]
-            return try await endpoint(of: server, over: network).tokens(for: "authorization_code", fields)
+            return try await endpoint(of: server, boundTo: key, over: network).tokens(for: "authorization_code", fields)
                 .session(asking: system.scopes)
         case .deviceCode(let show):
-            return try await DeviceFlow(system: system, server: server, network: network).session(showing: show)
+            let flow = DeviceFlow(system: system, server: server, network: network, proofs: proofs, key: key)
+            return try await flow.session(showing: show)
         case .clientCredentials:
             let scope = system.scopes.joined(separator: " ")
             let fields = scope.isEmpty ? [] : [URLQueryItem(name: "scope", value: scope)]
-            return try await endpoint(of: server, over: network).tokens(for: "client_credentials", fields)
+            return try await endpoint(of: server, boundTo: key, over: network).tokens(for: "client_credentials", fields)
                 .session(asking: system.scopes)
         }
     }
@@ -211,7 +228,10 @@ final class TokenService: Sendable {
         }
         guard state.withLock({ $0.deadToken != token }) else { throw Self.refused(nil) }
         do {
-            let endpoint = try await endpoint(of: server(over: network), over: network)
+            // The provider has bound the refresh token of an app without a secret to the key (RFC 9449 section 5).
+            let key = try proofs.key(of: session)
+            var endpoint = try await endpoint(of: server(over: network), boundTo: key, over: network)
+            endpoint.isRenewing = true
             let fields = [URLQueryItem(name: "refresh_token", value: token)]
             return try await endpoint.tokens(for: "refresh_token", fields).renewing(session)
         } catch let error as OAuthError where error.code == "invalid_grant" {
@@ -222,6 +242,8 @@ final class TokenService: Sendable {
 
     /// Whether the provider has permanently ended a session.
     func isDead(_ session: Session) -> Bool {
+        // Its tokens are of no use without their key.
+        if session.isBoundToKey, session.dpopKey == nil { return true }
         guard let token = session.refreshToken else { return false }
         return state.withLock { $0.deadToken == token }
     }
@@ -244,11 +266,23 @@ final class TokenService: Sendable {
             )
         }
         guard let url else { return }
-        try await Revocation(endpoint: TokenEndpoint(system: system, url: url, network: network)).revoke(session)
+        let endpoint = TokenEndpoint(system: system, url: url, network: network, purpose: .revocation, proofs: proofs)
+        try await Revocation(endpoint: endpoint).revoke(session)
     }
 
-    private func endpoint(of server: OAuthServer, over network: AnyNetworkingComponent) -> TokenEndpoint {
-        TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
+    private func endpoint(
+        of server: OAuthServer,
+        boundTo key: DPoPKey?,
+        over network: AnyNetworkingComponent
+    ) -> TokenEndpoint {
+        TokenEndpoint(
+            system: system,
+            url: server.tokenEndpoint,
+            network: network,
+            purpose: .token,
+            proofs: proofs,
+            key: key
+        )
     }
 
     /// Returns the provider's endpoints.

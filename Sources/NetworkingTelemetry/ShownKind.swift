@@ -1,5 +1,6 @@
 #if Telemetry
 import NetworkingCore
+import NetworkingObservability
 import NetworkingResilience
 import Tracing
 
@@ -62,6 +63,7 @@ struct ShownKind: Sendable {
             metric: .endpointChanges,
             dimension: "networking.endpoint.change"
         ),
+        .deprecated: ShownKind(name: "networking.deprecation"),
         .hedge: ShownKind(name: "networking.hedge", metric: .hedges),
         .hedgeWon: ShownKind(name: "networking.hedge.won", metric: .wonHedges),
         .hedgeRefused: ShownKind(

@@ -34,9 +34,9 @@ public struct TelemetryOptions: Sendable {
 
     /// The methods that spans and metrics name; all others are recorded as `_OTHER`, so that their number is bounded.
     ///
-    /// The default is the methods of RFC 9110, and PATCH.
+    /// The default is the methods of RFC 9110, PATCH and QUERY.
     public var knownMethods: Set<HTTPRequest.Method> = [
-        .connect, .delete, .get, .head, .options, .patch, .post, .put, .trace,
+        .connect, .delete, .get, .head, .options, .patch, .post, .put, .query, .trace,
     ]
 
     /// The redaction of URLs and header fields.

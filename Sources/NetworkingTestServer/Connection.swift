@@ -113,6 +113,9 @@ extension Connection {
     private func respond(to exchange: Exchange, beforeBodyIn inbox: inout Inbox) async throws -> Bool {
         defer { switchboard.finish(exchange) }
         inbox.parser.streamBody()
+        if let receive = exchange.handler.receive {
+            return try await respond(to: exchange, with: receive, receivingBodyIn: &inbox)
+        }
         let response = await switchboard.response(for: exchange)
         if let disconnect = response.disconnect, disconnect.stage.isWithinRequest {
             _ = try await inbox.receiveBody(for: response, clock: switchboard.clock)
@@ -129,6 +132,36 @@ extension Connection {
         }
         let isOpen = try await end(encoded.ending, of: exchange.request)
         if isOpen {
+            _ = try await inbox.receiveBody(for: response, clock: switchboard.clock)
+        }
+        return isOpen
+    }
+
+    /// Responds to one request while a closure receives its body in chunks.
+    ///
+    /// - Returns: Whether the connection can take another request.
+    private func respond(
+        to exchange: Exchange,
+        with receive: Route.Receiver,
+        receivingBodyIn inbox: inout Inbox
+    ) async throws -> Bool {
+        var body = IncomingBody(inbox)
+        let response = try await receive(exchange.request, &body)
+        inbox = body.inbox ?? inbox
+        if let disconnect = response.disconnect, disconnect.stage.isWithinRequest {
+            return try await breakOff(disconnect, exchange)
+        }
+        // A client that waits for `100 Continue` gets its final response now and can no longer be asked for the body.
+        let isRefused = !body.isComplete && inbox.parser.takeExpectation()
+        let encoded = EncodedResponse(response, to: exchange.request, isLast: isRefused)
+        try await send(encoded.chunks) { switchboard.finish(exchange) }
+        if isRefused, encoded.ending == .close {
+            try await linger()
+            return false
+        }
+        let isOpen = try await end(encoded.ending, of: exchange.request)
+        if isOpen, !body.isComplete {
+            inbox.parser.bodyAllowance = nil
             _ = try await inbox.receiveBody(for: response, clock: switchboard.clock)
         }
         return isOpen

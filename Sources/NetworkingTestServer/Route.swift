@@ -22,7 +22,15 @@ struct Route: Sendable {
         ///
         /// The last one repeats.
         case responses([TestResponse])
+        /// A closure that receives the body in chunks.
+        case receiver(Receiver)
     }
+
+    /// A closure that receives the body of a request in chunks, and returns the response.
+    ///
+    /// If it throws, the connection ends without a response.
+    typealias Receiver =
+        nonisolated(nonsending) @Sendable (RecordedRequest, inout IncomingBody) async throws -> TestResponse
 
     /// Returns the parameters of the path if the route matches the request, or `nil` if it does not.
     func parameters(of request: RecordedRequest) -> [String: String]? {
@@ -49,11 +57,17 @@ struct Route: Sendable {
         return handler
     }
 
+    /// The closure that receives the body of the next request in chunks, if the route has one.
+    var receiver: Receiver? {
+        guard case .receiver(let receiver) = script else { return nil }
+        return receiver
+    }
+
     /// The number of scripted uses that are left; zero for a handler without a number of uses.
     var missingUses: Int {
         let promised =
             switch script {
-            case .handler: limit == .max ? 0 : limit
+            case .handler, .receiver: limit == .max ? 0 : limit
             case .responses(let responses): limit == .max ? responses.count : limit
             }
         return max(0, promised - uses)

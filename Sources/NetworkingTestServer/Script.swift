@@ -21,6 +21,8 @@ struct Script: Sendable {
         var isResponse = false
         /// Whether the response can control how the request is received.
         var isKnownAtHead = false
+        /// The closure that receives the body in chunks, in place of `respond`.
+        var receive: Route.Receiver?
     }
 
     /// A handler that was taken from the script when the head arrived.
@@ -81,7 +83,8 @@ extension Script {
                 respond: route.handler,
                 parameters: parameters,
                 isResponse: route.nextResponse != nil,
-                isKnownAtHead: route.respondsAfterHead
+                isKnownAtHead: route.respondsAfterHead,
+                receive: route.receiver
             )
         }
         return Handler(respond: dispatcher ?? { _ in nil })

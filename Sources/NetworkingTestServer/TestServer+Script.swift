@@ -157,7 +157,7 @@ extension TestServer {
         switchboard.withScript { $0.dispatcher = dispatcher }
     }
 
-    private func add(
+    func add(
         _ method: HTTPRequest.Method?,
         _ path: String,
         times: Int,
@@ -221,6 +221,10 @@ extension TestServer {
     package func response(to request: RecordedRequest) async -> TestResponse {
         let exchange = switchboard.admit(request)
         defer { switchboard.finish(exchange) }
+        if let receive = exchange.handler.receive {
+            var body = IncomingBody(request.body)
+            return (try? await receive(exchange.request, &body)) ?? TestResponse(body: .hangUp)
+        }
         var response = await switchboard.response(for: exchange)
         if response.body.isEcho { response.body = .data(request.body) }
         return response

@@ -104,6 +104,7 @@ extension LawfulModifier {
             LawfulModifier("fallback(to:)") { $0.fallback(to: Unavailable()) },
             LawfulModifier("fallback(when:)") { $0.fallback { _, _ in nil } },
             LawfulModifier("fallbackToStoredResponse(when:)") { $0.fallbackToStoredResponse() },
+            LawfulModifier("fallbackToPost()") { $0.fallbackToPost() },
             LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
             LawfulModifier("intercepted(by:)") { $0.intercepted(by: Untouched()) },
             LawfulModifier("intercepted(by:)", "an array") { $0.intercepted(by: [Untouched()]) },
@@ -141,8 +142,14 @@ extension LawfulModifier {
             LawfulModifier("checkedStatusCode(as:)", "transformed") {
                 $0.checkedStatusCode(as: LawProblem.self) { problem, _ in problem }
             },
+            LawfulModifier("checkedStatusCode(as:)", "problem details") {
+                $0.checkedStatusCode(as: ProblemDetails.self)
+            },
+            LawfulModifier("deprecationsReported(to:)") { $0.deprecationsReported() },
             LawfulModifier("decoder(_:)") { $0.decoder(.json(keys: .convertFromSnakeCase)) },
             LawfulModifier("encoder(_:)") { $0.encoder(.json(keys: .convertToSnakeCase)) },
+            LawfulModifier("compressedBodies(with:)") { $0.compressedBodies(minimumBytes: 0) { _ in true } },
+            LawfulModifier("decompressedBodies(with:)") { $0.decompressedBodies(with: [ContentCoding("x-laws")]) },
             LawfulModifier("environment(_:)") { $0.environment(\.random, .seeded(1)) },
             LawfulModifier("logged(using:)") { $0.logged(using: LogRecorder().logger(.trace), detail: .body()) },
             LawfulModifier("logged(using:)", "silent") { $0.logged(using: .silent, detail: .off) },
@@ -247,6 +254,17 @@ extension LawfulModifier {
             let session = Networking.Session(accessToken: "token", refreshToken: "refresh")
             return $0.authenticated(oauth: OAuthClient(system, session: session), at: authorities)
         },
+        LawfulModifier("authenticated(oauth:)", "DPoP") {
+            var system = OAuthSystem(
+                server: OAuthServer(
+                    tokenEndpoint: URL(string: "https://id.example/token")!
+                ),
+                clientID: "shop"
+            )
+            system.dpop = .required
+            let session = Networking.Session(accessToken: "token", refreshToken: "refresh").bound(to: DPoPKey())
+            return $0.authenticated(oauth: OAuthClient(system, session: session), at: authorities)
+        },
         LawfulModifier("signed(with:)", "HMAC") {
             let signer = HMACSigner(
                 keyID: "shop",
@@ -262,6 +280,7 @@ extension LawfulModifier {
         LawfulModifier("signed(with:)", "HTTP message signatures") {
             $0.signed(with: MessageSigner(SymmetricKey(size: .bits256), keyID: "shop"), at: authorities)
         },
+        LawfulModifier("verifiedDigests(wanting:)") { $0.verifiedDigests() },
         LawfulModifier("verifiedSignatures(by:)") {
             let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status])
             return $0.modified(SignedResponses()).verifiedSignatures(by: verifier)

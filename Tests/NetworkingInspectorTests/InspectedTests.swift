@@ -120,6 +120,23 @@ struct InspectedTests {
         #expect(summaries.first?.marks.map(\.name) == ["compressed(512 bytes)"])
     }
 
+    @Test func showsDeprecationsAndProblemDetails() async throws {
+        let json = #"{"title": "No credit.", "detail": "You have 3 EUR.", "token": "SECRET"}"#
+        let fields: HTTPFields = [
+            .contentType: "application/problem+json", HTTPField.Name("Deprecation")!: "@1688169599",
+        ]
+        let refused = MockResponse(status: .forbidden, data: Data(json.utf8), headerFields: fields)
+        let network = MockTransport { _ in refused }.checkedStatusCode(as: ProblemDetails.self)
+            .deprecationsReported().inspected(by: inspector).environment(\.logger, LogRecorder().logger())
+        await #expect(throws: ProblemDetails.self) { try await network.data(.lawful) }
+
+        #expect(summaries.first?.marks.map(\.name) == ["deprecated"])
+        #expect(summaries.first?.error?.reason == "403 No credit.")
+        let page = String(decoding: try inspector.archive.report(), as: UTF8.self)
+        #expect(page.contains("You have 3 EUR."))
+        #expect(!page.contains("SECRET"))
+    }
+
     /// A cache of another package.
     private struct Looking: NetworkingModifier {
         let mark: EventMark

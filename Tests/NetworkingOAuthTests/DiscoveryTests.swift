@@ -31,16 +31,20 @@ struct DiscoveryTests {
         var expected = ScriptedProvider.server
         expected.issuer = "https://login.example.com/tenant"
         expected.namesIssuerInCallbacks = true
+        expected.confirmsProofKeys = true
         #expect(server == expected)
         #expect(transport.destinations == ["login.example.com/.well-known/oauth-authorization-server/tenant"])
     }
 
     @Test func fallsBackToTheOpenIDConfiguration() async throws {
-        let (server, transport) = try await discover([.status(.notFound), .text(Self.metadata)])
+        let (server, transport) = try await discover([
+            .status(.notFound), .status(.notFound), .text(Self.metadata),
+        ])
         #expect(server.tokenEndpoint == ScriptedProvider.server.tokenEndpoint)
         #expect(
             transport.destinations == [
                 "login.example.com/.well-known/oauth-authorization-server/tenant",
+                "login.example.com/.well-known/openid-configuration/tenant",
                 "login.example.com/tenant/.well-known/openid-configuration",
             ]
         )
@@ -74,7 +78,7 @@ struct DiscoveryTests {
     @Test(arguments: [(HTTPResponse.Status.ok, NetworkingError.Kind.decoding), (.forbidden, .unauthorized)])
     func htmlInsteadOfMetadataEndsNoSession(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
         let page = MockResponse(status: status, data: Data("<html>".utf8))
-        let error = await #expect(throws: OAuthError.self) { try await discover([page, page]) }
+        let error = await #expect(throws: OAuthError.self) { try await discover([page, page, page]) }
         #expect(error?.kind == .discovery)
         #expect(error?.kindOfRefusedRequests == kind)
     }
@@ -172,13 +176,25 @@ struct DiscoveryTests {
         let metadata = Self.metadata.replacing(#""code_challenge_methods_supported": ["plain", "S256"],"#, with: "")
         let (server, _) = try await discover([.text(metadata)])
         #expect(server.authorizationEndpoint != nil)
+        #expect(!server.confirmsProofKeys)
+    }
+
+    @Test func readsTheEndpointsAndAlgorithmsOfLaterStandards() async throws {
+        let metadata = Self.metadata.replacing(
+            #""scopes_supported": ["openid"]"#,
+            with: #""registration_endpoint": "https://login.example.com/apps","#
+                + #""dpop_signing_alg_values_supported": ["ES256"]"#
+        )
+        let (server, _) = try await discover([.text(metadata)])
+        #expect(server.registrationEndpoint?.absoluteString == "https://login.example.com/apps")
+        #expect(server.dpopAlgorithms == ["ES256"])
     }
 
     @Test(arguments: [
         MockResponse.text("<html>"), .status(.forbidden), .ok(), .redirect(to: "https://evil.example/"),
     ])
     func throwsForInvalidMetadata(response: MockResponse) async {
-        let error = await #expect(throws: OAuthError.self) { try await discover([response, response]) }
+        let error = await #expect(throws: OAuthError.self) { try await discover([response, response, response]) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("openid-configuration") == true)
     }

@@ -92,6 +92,28 @@ struct SQLiteCacheStoreTests {
         }
     }
 
+    @Test func separatesQueriesOfAURL() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let store = SQLiteCacheStore(file: file)
+            let keys = [nil, Principal(id: "a")]
+                .flatMap { owner in
+                    [nil, "a", "aa", "\0"].map { CacheKey(principal: owner, url: "https://a.example/", query: $0) }
+                }
+            for (index, key) in keys.enumerated() {
+                try await store.store(.sample("\(index)"), for: key)
+            }
+            let again = SQLiteCacheStore(file: file)
+            for (index, key) in keys.enumerated() {
+                #expect(try await again.entries(for: key).map { $0.body } == [Data("\(index)".utf8)])
+            }
+            try await again.removeAll { $0.query == "a" && $0.principal == nil }
+            #expect(try await again.count == keys.count - 1)
+            try await again.remove(url: "https://a.example/")
+            #expect(try await again.count == 0)
+        }
+    }
+
     @Test func evictsTheLeastRecentlyUsedKeyFirst() async throws {
         try await withTemporaryDirectory { directory in
             let cost = CachedEntry.sample(length: 100).cost

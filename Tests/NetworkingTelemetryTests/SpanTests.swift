@@ -235,6 +235,16 @@ struct SpanTests {
         #expect(call.events.map(\.name) == ["networking.retry", "networking.redirect"])
     }
 
+    @Test func recordsDeprecations() async throws {
+        let fields: HTTPFields = [HTTPField.Name("Deprecation")!: "@1688169599"]
+        let transport = MockTransport { _ in .ok(headerFields: fields) }
+        let network = transport.deprecationsReported().telemetry(tracer: tracer)
+            .environment(\.logger, LogRecorder().logger())
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+        #expect(tracer.calls.map { $0.events.map(\.name) } == [["networking.deprecation"], []])
+    }
+
     @Test func recordsAnExchangeForEachRedirect() async throws {
         let transport = MockTransport([.redirect(to: "https://api.example.com/elsewhere"), .ok()])
         try await transport.redirected().telemetry(tracer: tracer).data(.lawful)

@@ -144,30 +144,40 @@ func draw(_ svg: String, as name: String) throws {}
 
 typealias MyTransport = URLSessionTransport
 
-// Stand-ins for the types of swift-openapi-runtime
+// Stand-ins for a client of swift-openapi-generator and for one of connect-swift
 
-protocol ClientTransport: Sendable {
-    func send(
-        _ request: HTTPRequest,
-        body: HTTPBody?,
-        baseURL: URL,
-        operationID: String
-    ) async throws -> (HTTPResponse, HTTPBody?)
+struct Client: Sendable {
+    init(serverURL: URL, transport: any Sendable, middlewares: [any Sendable] = []) {}
+
+    func getUser(id: Int) async throws -> User {
+        User(id: id, name: "")
+    }
 }
 
-final class HTTPBody: AsyncSequence, Sendable {
-    enum Length: Sendable {
-        case unknown
-        case known(Int64)
+enum Servers {
+    enum Server1 {
+        static func url() throws -> URL {
+            URL(filePath: "/")
+        }
     }
+}
 
-    let length: Length = .unknown
+struct StackTransport {
+    init(over network: some NetworkingComponent) {}
+}
 
-    init(_ bytes: some Sequence<UInt8>) {}
+struct VendorTransport: Sendable {}
 
-    func makeAsyncIterator() -> AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Iterator {
-        AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() }.makeAsyncIterator()
-    }
+struct ProtocolClientConfig {
+    init(host: String) {}
+}
+
+struct ProtocolClient {
+    init(httpClient: StackHTTPClient, config: ProtocolClientConfig) {}
+}
+
+struct StackHTTPClient {
+    init(over network: some NetworkingComponent) {}
 }
 
 // Stand-ins for the types of valkey-swift and RediStack

@@ -84,11 +84,15 @@ enum OutboxOutcome {
         switch response.status.code {
         case 200..<400:
             self = .delivered(response)
-        // 401: the user has to sign in again. 409: the first attempt with this key is still being processed.
-        case 401, 408, 409, 423, 425, 429, 500...599:
+        // 401: the user has to sign in again.
+        case 401, 408, 423, 425, 429, 500...599:
             self = .transient("status \(response.status.code)", retryAfter: response.http.retryAfter(now: now))
         default:
-            self = .refused("status \(response.status.code)")
+            // Each entry has a key, so that 409 means that an earlier attempt is still being processed.
+            self =
+                response.idempotencyKeyOutcome == .inProgress
+                ? .transient("status 409", retryAfter: response.http.retryAfter(now: now))
+                : .refused("status \(response.status.code)")
         }
     }
 

@@ -44,6 +44,12 @@ extension String: BodyReadable {
     }
 }
 
+extension ProblemDetails: BodyReadable {
+    fileprivate init(readFrom response: HTTPResponseData, by decoder: some BodyDecoder) throws {
+        try self.init(of: response, decoder: decoder)
+    }
+}
+
 extension Optional: BodyReadable where Wrapped: Decodable {
     fileprivate init(readFrom response: HTTPResponseData, by decoder: some BodyDecoder) throws {
         if [204, 205].contains(response.status.code) || response.data.isEmpty {

@@ -63,7 +63,7 @@ package final class Suspension<Value: Sendable>: Sendable {
     }
 
     /// Waits for the result, also while the caller is cancelled; the code that resumes the wait must limit it.
-    func uncancellableValue() async throws -> Value {
+    package func uncancellableValue() async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let result = state.withLock { state -> Result<Value, any Error>? in
                 if case .over(let result) = state { return result }

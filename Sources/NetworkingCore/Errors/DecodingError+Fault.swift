@@ -35,8 +35,11 @@ extension NetworkingError {
     /// The error for a body that cannot be decoded.
     ///
     /// Its reason names the expected type, the type that was found, and the path.
-    static func undecodable(_ response: HTTPResponseData, as type: Any.Type, _ error: DecodingError) -> NetworkingError
-    {
+    package static func undecodable(
+        _ response: HTTPResponseData,
+        as type: Any.Type,
+        _ error: DecodingError
+    ) -> NetworkingError {
         let fault = DecodingFault(response).text(of: error)
         return NetworkingError(
             .decoding,

@@ -14,11 +14,13 @@ extension Error {
     /// ```
     ///
     /// `true` for `CancellationError`, which is the error that this library throws to a cancelled caller. On Apple's
-    /// platforms it is also `true` for `URLError.cancelled`, which other code may throw.
+    /// platforms it is also `true` for `URLError.cancelled`, which other code may throw. An ``ErrorWrapper`` is
+    /// cancelled if its underlying error is.
     public var isCancelled: Bool {
-        if self is CancellationError { return true }
+        let error = unwrapped
+        if error is CancellationError { return true }
         #if canImport(Darwin)
-        return (self as? URLError)?.code == .cancelled
+        return (error as? URLError)?.code == .cancelled
         #else
         return false
         #endif
@@ -26,10 +28,12 @@ extension Error {
 
     /// The error as an error of this library; `nil` if it is any other error.
     ///
+    /// If the error is an ``ErrorWrapper``, this is its underlying error.
+    ///
     /// ```swift
     /// if error.networkingError?.isOffline == true { showOfflineBanner() }
     /// ```
     public var networkingError: NetworkingError? {
-        self as? NetworkingError
+        self as? NetworkingError ?? unwrapped as? NetworkingError
     }
 }

@@ -7,4 +7,15 @@ package struct RefusedUse: Error {
     package init(textOf kind: NetworkingError.Kind) {
         userText = kind.text
     }
+
+    /// Creates a cause with the texts of a status that has its own.
+    package init?(textOfStatus code: Int) {
+        guard let text = UserText.status(code) else { return nil }
+        userText = text
+    }
+
+    /// Creates a cause with texts of its own.
+    package init(_ userText: UserText) {
+        self.userText = userText
+    }
 }

@@ -96,11 +96,12 @@ extension HTTPRequestData {
 }
 
 extension HTTPRequest.Method {
-    /// Whether the method only reads (RFC 9110 section 9.2.1): GET, HEAD, OPTIONS, TRACE and QUERY.
+    /// Whether the method only reads (RFC 9110 section 9.2.1, RFC 10008 section 2): GET, HEAD, OPTIONS, TRACE and
+    /// QUERY.
     public var isSafe: Bool {
         switch self {
-        case .get, .head, .options, .trace: true
-        default: rawValue == "QUERY"
+        case .get, .head, .options, .trace, .query: true
+        default: false
         }
     }
 

@@ -146,6 +146,13 @@ extension HTTPRequestData {
     /// Creates a GET request: `.get("users", query: ["page": 2])`.
     public static var get: RequestFactory<HTTPRequestData> { RequestFactory(.get) }
 
+    /// Creates a QUERY request, which reads like a GET and describes what to read in its body (RFC 10008):
+    /// `.query("users", body: .json(filter))`.
+    ///
+    /// The server needs the media type of the body. A modifier treats the request like a GET: it is repeated,
+    /// deduplicated, hedged and cached.
+    public static var query: RequestFactory<HTTPRequestData> { RequestFactory(.query) }
+
     /// Creates a HEAD request: `.head("film.mp4")`.
     public static var head: RequestFactory<HTTPRequestData> { RequestFactory(.head) }
 
@@ -167,6 +174,9 @@ extension HTTPRequestData {
 extension Request {
     /// Creates a GET request with a typed response: `.get("users", query: ["page": 2])`.
     public static var get: RequestFactory<Request> { RequestFactory<Request>(.get) }
+
+    /// Creates a QUERY request with a typed response (RFC 10008): `.query("users", body: .json(filter))`.
+    public static var query: RequestFactory<Request> { RequestFactory<Request>(.query) }
 
     /// Creates a POST request with a typed response: `.post("users", body: .json(user))`.
     public static var post: RequestFactory<Request> { RequestFactory<Request>(.post) }

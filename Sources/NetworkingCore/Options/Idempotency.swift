@@ -26,6 +26,40 @@ extension HTTPRequestData {
     }
 }
 
+/// The statement of a server about the `Idempotency-Key` of a request (draft-ietf-httpapi-idempotency-key-header-07
+/// section 2.7).
+///
+/// ```swift
+/// if response.idempotencyKeyOutcome == .reused { newKey() }
+/// ```
+///
+/// `retry` and the outbox wait after ``inProgress`` and repeat the request with the same key. They never repeat a
+/// request after ``reused``.
+@nonexhaustive
+public enum IdempotencyKeyOutcome: String, Sendable, Hashable {
+    /// 409: the server is still processing an earlier request with this key.
+    case inProgress
+    /// 422: the server has processed another request with this key. Repeating this one cannot succeed.
+    case reused
+}
+
+extension HTTPResponseData {
+    /// The server's statement about the request's `Idempotency-Key`; `nil` if it made none, or if the request had no
+    /// key.
+    ///
+    /// It depends on the status alone, so a server that uses 409 or 422 for other conflicts is misunderstood. The first
+    /// attempt of a call cannot be ``IdempotencyKeyOutcome/inProgress`` if its key is new; `retry` considers this.
+    public var idempotencyKeyOutcome: IdempotencyKeyOutcome? {
+        let outcome: IdempotencyKeyOutcome
+        switch status.code {
+        case 409: outcome = .inProgress
+        case 422: outcome = .reused
+        default: return nil
+        }
+        return sentRequest.headerFields.contains(.idempotencyKey) ? outcome : nil
+    }
+}
+
 extension RequestOptionKey {
     fileprivate static let isIdempotent = RequestOption<Bool?>(
         "isIdempotent",

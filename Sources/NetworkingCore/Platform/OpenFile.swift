@@ -181,6 +181,11 @@ package struct FileSnapshot: Sendable, Equatable {
         (seconds, nanoseconds) = (Int64(time.tv_sec), Int64(time.tv_nsec))
     }
 
+    /// The time of the last modification, which compares as a text.
+    package var modification: String {
+        "\(seconds).\(nanoseconds)"
+    }
+
     /// Reads the state of a file without opening it.
     package init(of path: String) throws(FileFault) {
         var status = stat()

@@ -140,6 +140,8 @@ extension HTTPRequestData {
     }
 
     /// POST becomes GET after 301 and 302, everything but GET and HEAD after 303; 307 and 308 change nothing.
+    ///
+    /// A QUERY keeps its method and its body after 301 and 302 (RFC 10008 section 2.5).
     private mutating func changeMethod(for code: Int) {
         let becomesGet =
             switch code {

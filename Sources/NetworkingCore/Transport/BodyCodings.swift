@@ -62,6 +62,11 @@ package struct BodyCodings: Sendable, Equatable {
         AcceptedCodings(field).contains(content)
     }
 
+    /// Returns whether an Accept-Encoding field accepts a content coding.
+    package static func accepts(_ coding: String, in field: String) -> Bool {
+        AcceptedCodings(field).contains([coding])
+    }
+
     /// Returns the name of a coding without its alias (RFC 9110 section 8.4.1).
     fileprivate static func name(_ member: some StringProtocol) -> String {
         switch member.lowercased() {

@@ -985,9 +985,32 @@ function factsOf(call) {
     ["Received", call.received || call.isOurs ? bytes(call.received) : ""], ["Sent", call.sent ? bytes(call.sent) : ""],
     ["Saved", call.saved ? bytes(call.saved) : ""],
     ["Cache", [text(about.cache) === "standIn" ? "stand-in" : text(about.cache), text(about.cacheReason)].filter(Boolean).join(": ")],
+    ["Problem", problemDetailsOf(call.final)], ["Deprecated", deprecationOf(call.final)],
+    ["Sunset", fieldOf(call.final, "sunset")],
     ["Name", text(about.title)], ["Log label", text(about.label)], ["Stack", store.hasStacks ? text(about.number) : ""],
   ];
   return factList(facts);
+}
+
+const fieldOf = (message, name) =>
+  text(list(message.headers).map(object).find(field => text(field.name).toLowerCase() === name)?.value).trim();
+
+/** The title and the detail of problem details (RFC 9457). */
+function problemDetailsOf(message) {
+  const content = object(message.content), body = text(content.text);
+  if (!/^application\/problem\+json *(;|$)/i.test(fieldOf(message, "content-type")) || content.encoding || body.length > 65_536) return "";
+  try {
+    const problem = object(JSON.parse(body));
+    return [problem.title, problem.detail].filter(each => typeof each === "string" && each !== "").join(": ");
+  } catch {
+    return "";
+  }
+}
+
+/** The date of the field `Deprecation` (RFC 9745), or the value of an older draft. */
+function deprecationOf(message) {
+  const value = fieldOf(message, "deprecation"), date = /^@(\d{1,11})$/.exec(value);
+  return date ? `since ${new Date(Number(date[1]) * 1000).toISOString().slice(0, 10)}` : value === "true" ? "yes" : value;
 }
 
 const factList = facts => element("dl", { class: "facts" }, ...facts.filter(fact => fact[1]).map(([name, value]) =>

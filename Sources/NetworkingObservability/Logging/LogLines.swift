@@ -172,6 +172,9 @@ extension HTTPRequestData {
         if let number {
             metadata["request-number"] = .stringConvertible(number)
         }
+        if let route {
+            metadata["route"] = .string(PrintableText.cut(PrintableText.singleLine(route), to: 256))
+        }
         if let traceID = trace?.id {
             metadata["trace-id"] = .stringConvertible(traceID)
         }

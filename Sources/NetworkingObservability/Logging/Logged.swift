@@ -223,7 +223,7 @@ struct Logged: UpstreamLimited, CustomStringConvertible {
         }
     }
 
-    var stackPart: StackPart { StackPart(roles: [.logging], options: [.logDetail]) }
+    var stackPart: StackPart { StackPart(roles: [.logging], options: [.logDetail, .route]) }
 
     var description: String {
         let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"

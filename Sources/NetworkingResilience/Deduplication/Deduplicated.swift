@@ -67,11 +67,7 @@ extension RequestOptionKey {
 
 struct Deduplicated: UpstreamLimited, CustomStringConvertible {
     // Arrays, because comparing with a few elements takes less time than hashing, which takes 290 instructions.
-    static let sharedMethods: [HTTPRequest.Method] = [.get, .head, query]
-
-    // The name is valid, so the initializer returns a value.
-    private static let query = HTTPRequest.Method("QUERY")!
-    static let reads: [HTTPRequest.Method] = [.get, .head, .options, .trace, query]
+    static let sharedMethods: [HTTPRequest.Method] = [.get, .head, .query]
 
     /// Fields that identify the caller or the trace, and do not affect the response.
     static let excludedFields: Set<String> = ["traceparent", "tracestate", "baggage", "x-request-id", "user-agent"]
@@ -85,7 +81,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        guard Self.reads.contains(request.method) else {
+        guard request.method.isSafe else {
             // A read that started before or during the write must not be joined by a read that starts after it.
             let url = DeduplicationURL(request)
             inFlight.detachReads(of: url)

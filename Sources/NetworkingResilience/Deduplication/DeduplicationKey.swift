@@ -1,3 +1,4 @@
+import FoundationForNetworking
 import HTTPTypes
 import NetworkingCore
 
@@ -19,6 +20,9 @@ final class DeduplicationKey: Equatable, Sendable {
     let needsEvents: Bool
     let hash: Int
 
+    /// The number of bytes of a body that the hash depends on; equality compares all of them.
+    private static let hashedBytes = 64 << 10
+
     /// Creates the key of a request; `nil` if the request has a credential that cannot be compared.
     init?(_ request: HTTPRequestData, principal: Principal?, excluding excluded: Set<String>) {
         method = request.method
@@ -37,6 +41,10 @@ final class DeduplicationKey: Equatable, Sendable {
         hasher.combine(url)
         hasher.combine(fields)
         hasher.combine(principal)
+        if let body = body?.data {
+            // A server receives its QUERY requests at few URLs, so their bodies have to distinguish them.
+            body.prefix(Self.hashedBytes).withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
         hash = hasher.finalize()
     }
 

@@ -55,7 +55,7 @@ public final class InFlightRequests: Sendable {
     func detachReads(of url: DeduplicationURL) {
         let hashes = state.withLock { $0.isEmpty ? [] : Array($0.keys) }
         for hash in hashes {
-            removeAll(withHash: hash) { $0.key.url == url && Deduplicated.reads.contains($0.key.method) }
+            removeAll(withHash: hash) { $0.key.url == url && $0.key.method.isSafe }
         }
     }
 

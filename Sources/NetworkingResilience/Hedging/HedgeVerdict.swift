@@ -35,6 +35,11 @@ enum HedgeVerdict: Sendable {
                 return
             }
         }
+        // The server may be processing another attempt of this call, and would refuse a further one in the same way.
+        if attempt.response?.idempotencyKeyOutcome == .inProgress {
+            self = .transient(retryAfter: nil)
+            return
+        }
         guard rules.isTransient(attempt, after: []) else {
             self = .final
             return

@@ -21,6 +21,9 @@ public struct Attempt: Sendable {
     /// The response that a part of the stack has replaced by an error of the app; `nil` if none has.
     var refusedResponse: HTTPResponseData?
 
+    /// Whether `retry` has added the `Idempotency-Key` of the request.
+    var hasNewKey = false
+
     /// The response, which an error may be about (``HTTPRequestData/response(of:)``); `nil` if there was none.
     public var response: HTTPResponseData? {
         switch result {

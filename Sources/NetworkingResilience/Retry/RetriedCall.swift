@@ -9,6 +9,7 @@ struct RetriedCall {
 
     private var request: HTTPRequestData
     private let sinkUse: SinkUse?
+    private let hasNewKey: Bool
     private var history = AttemptHistory()
     /// The number of extra attempts that `hedged` has made further in.
     private var hedges = 0
@@ -23,7 +24,8 @@ struct RetriedCall {
         self.policy = policy
         self.budget = budget
         sinkUse = self.request.observeSink()
-        if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
+        hasNewKey = policy.addsIdempotencyKeys && !request.mayBeSentTwice
+        if hasNewKey {
             self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
         }
     }
@@ -97,11 +99,11 @@ struct RetriedCall {
         _ result: Result<HTTPResponseData, any Error>,
         since start: Duration
     ) async throws -> HTTPResponseData? {
-        if case .success(let response) = result, !policy.concerns(response.status) {
+        if case .success(let response) = result, !policy.concerns(response) {
             return response.after(history.attempts, refusal: nil)
         }
         let elapsed = environment.clock.now - start
-        var attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
+        var attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed, hasNewKey: hasNewKey)
         if case .failure(let error) = result {
             attempt.refusedResponse = request.response(of: error)
         }

@@ -92,7 +92,7 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
             let first: Result<HTTPResponseData, any Error>
             do {
                 let response = try await upstream.send(countsHedges ? counted(request, by: shared) : request)
-                guard shared.policy.concerns(response.status) else { return noted(response, of: request) }
+                guard shared.policy.concerns(response) else { return noted(response, of: request) }
                 first = .success(response)
             } catch is CancellationError {
                 throw CancellationError()

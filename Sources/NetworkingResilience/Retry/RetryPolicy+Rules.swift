@@ -9,9 +9,11 @@ extension RetryPolicy {
     }
 
     /// Whether a response needs a decision.
-    func concerns(_ status: HTTPResponse.Status) -> Bool {
-        statuses.contains(status) || Self.onceStatuses.contains(status)
+    func concerns(_ response: HTTPResponseData) -> Bool {
+        let status = response.status
+        return statuses.contains(status) || Self.onceStatuses.contains(status)
             || strategy != nil && !(200..<400).contains(status.code)
+            || response.idempotencyKeyOutcome == .inProgress
     }
 
     // 421: another connection may lead to the right server. 425: the server refuses a request that could be a replay.
@@ -19,6 +21,11 @@ extension RetryPolicy {
 
     func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
         if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
+            switch attempt.response?.idempotencyKeyOutcome {
+            case .reused: return false
+            case .inProgress where !attempt.isFirstWithKey: return true
+            default: break
+            }
             let isOnce =
                 Self.onceStatuses.contains(status) && !earlier.contains { $0.response?.status == status }
             return statuses.contains(status) || isOnce
@@ -65,6 +72,12 @@ extension Attempt {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
         guard !error.wasNotProcessed, !error.isHandshakeFailure else { return true }
         return error.response == nil && error.kind.meaning == .unreachable
+    }
+
+    /// Whether no request with the key of this one was sent before, so that the server cannot be processing another
+    /// one.
+    var isFirstWithKey: Bool {
+        hasNewKey && number == 1 && result.hedges == 0 && response?.attempts.isEmpty ?? true
     }
 
     var refusalFurtherIn: RetryRefusal? {

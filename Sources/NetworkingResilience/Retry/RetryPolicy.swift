@@ -13,7 +13,10 @@ public import NetworkingCore
 /// These failures are retried, up to ``maximumRetries`` times:
 /// - responses with a status among ``statuses``, and once each for 421 and 425,
 /// - network failures: no such host, no connection, offline, a lost connection, a truncated body, an attempt that timed
-///   out.
+///   out,
+/// - 409 for a request with an `Idempotency-Key`: the server is still processing an earlier attempt
+///   (``HTTPResponseData/idempotencyKeyOutcome``). The request is repeated with the same key. 422 for such a request is
+///   never retried, even if ``statuses`` contain it.
 ///
 /// ``statuses`` can be replaced, also by an argument: `.exponential(statuses: [429, 503])`. With
 /// ``retriesNetworkFailures`` set to `false`, only statuses are retried.
@@ -83,6 +86,7 @@ public struct RetryPolicy: Sendable {
     /// Whether POST, PATCH and other requests that are not safe to send twice get an `Idempotency-Key`.
     ///
     /// All attempts have the same key, so that a server that supports it can distinguish a retry from a second order.
+    /// The key is new, so a 409 for the first attempt is another conflict and is not retried.
     /// The default is `false`, because a server that does not support it would act twice.
     public var addsIdempotencyKeys = false
 

@@ -149,7 +149,7 @@ extension StructuredItem {
         get throws {
             switch parameters["pk"] {
             case nil: nil
-            case .bytes(let key): key
+            case .bytes(let key): Data(key).base64EncodedString()
             default: throw MalformedMember()
             }
         }

@@ -53,20 +53,7 @@ public struct StandardStack: Sendable {
     /// | `retry` | 3 times, full jitter from 200 ms to 20 s, a budget of 20 % of the calls of 10 s plus 100 |
     /// | `deduplication` | GET, HEAD and QUERY |
     /// | `deadline` | 30 s to the head; not for requests with a sink, from a file or with more than 1 MiB |
-    public static let app = StandardStack(
-        description: ".app",
-        layers: [
-            .timeout: {
-                $0.timeout(connect: .seconds(10), head: .seconds(10), idle: .seconds(20), exemptsStreams: true)
-            },
-            .concurrencyLimit: { $0.throttled(maxPerHost: 6) },
-            .rateLimit: { $0.rateLimited(by: ServerRateLimiter(), maximumWait: .seconds(60)) },
-            .circuitBreaker: { $0.circuitBreaker(.app) },
-            .retry: { $0.retry() },
-            .deduplication: { $0.deduplicated() },
-            .deadline: { $0.deadline(.seconds(30), exemptsTransfers: true) },
-        ]
-    )
+    public static let app = StandardStack(description: ".app", numbers: .app)
 
     /// The preset for a server: many calls to services that are near.
     ///
@@ -81,28 +68,15 @@ public struct StandardStack: Sendable {
     /// | `retry` | 2 times, full jitter from 200 ms to 20 s, a budget of 20 % of the calls of 10 s plus 100 |
     /// | `deduplication` | GET, HEAD and QUERY |
     /// | `deadline` | 10 s to the head; not for requests with a sink, from a file or with more than 1 MiB |
-    public static let server = StandardStack(
-        description: ".server",
-        layers: [
-            .timeout: {
-                $0.timeout(connect: .seconds(2), head: .seconds(10), idle: .seconds(10), exemptsStreams: true)
-            },
-            .concurrencyLimit: { $0.adaptiveLimit() },
-            .rateLimit: { $0.rateLimited(by: ServerRateLimiter(), maximumWait: .seconds(60)) },
-            .circuitBreaker: { $0.circuitBreaker(.server) },
-            .retry: { $0.retry(.exponential(maximumRetries: 2)) },
-            .deduplication: { $0.deduplicated() },
-            .deadline: { $0.deadline(.seconds(10), exemptsTransfers: true) },
-        ]
-    )
+    public static let server = StandardStack(description: ".server", numbers: .server)
 
     /// The preset as it is spelled: `.app.removing(.retry)`.
     public private(set) var description: String
     private var layers: [Part: Layer]
     private var inserted: [Part: [Layer]] = [:]
 
-    private init(description: String, layers: [Part: Layer]) {
-        (self.description, self.layers) = (description, layers)
+    init(description: String, numbers: StandardNumbers) {
+        (self.description, layers) = (description, numbers.layers)
     }
 
     /// Returns a preset without one of the parts.

@@ -12,7 +12,13 @@ extension CacheFile {
     func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64? = nil) async throws -> Int? {
         let head = EntryHead.encode(entry)
         return try await write { [self, costLimit = settings.costLimit] db -> Int? in
-            if let change, try hasChanged(key.url, since: change, db) { return nil }
+            let groups = entry.groups.map { Self.changeID(ofGroup: $0, at: key.origin, digestKey) }
+            if let change {
+                if try hasChanged(changeID(of: key.url), since: change, db) { return nil }
+                for group in groups where try hasChanged(group, since: change, db) {
+                    return nil
+                }
+            }
             let (url, owner, uuid) = (key.urlBytes, key.ownerBytes, entry.id.bytes)
             let checksum = uuid.withUnsafeBytes { uuid in
                 head.withUnsafeBytes { head in
@@ -25,6 +31,10 @@ extension CacheFile {
                 try Int64.fetchOne(db.cachedStatement(sql: SQL.useKey), arguments: [Data(url), Data(owner)]) ?? 0
             try db.run(SQL.removeEntry, [number, uuid])
             try db.run(SQL.addEntry, [number, entry.cost, checksum, uuid, head, entry.body])
+            let row = db.lastInsertedRowID
+            for group in groups {
+                try db.run(SQL.addMembership, [group, row])
+            }
             var evicted = 0
             if try Int.fetchOne(db.cachedStatement(sql: SQL.variants), arguments: [number]) ?? 0 > Self.maximumVariants
             {
@@ -71,12 +81,12 @@ extension CacheFile {
     @discardableResult
     func remove(url: String, checkingSince change: Int64? = nil) async throws -> Int64? {
         try await write { [self] db -> Int64? in
-            let isOutdated = try change.map { try hasChanged(url, since: $0, db) } ?? false
+            let isOutdated = try change.map { try hasChanged(changeID(of: url), since: $0, db) } ?? false
             let numbers = try Int64.fetchAll(db.cachedStatement(sql: SQL.keyNumbers), arguments: [Data(url.utf8)])
             for number in numbers {
                 try db.remove(key: number)
             }
-            let number = try noteChange(of: url, db)
+            let number = try noteChange(changeID(of: url), db)
             try db.shrink()
             return isOutdated ? nil : number
         }
@@ -99,7 +109,7 @@ extension CacheFile {
                     try db.remove(key: number)
                 }
             }
-            _ = try noteChange(of: nil, db)
+            _ = try noteChange(nil, db)
             try db.shrink()
         }
     }
@@ -143,33 +153,104 @@ extension CacheFile {
 
     /// Records that all URLs have changed.
     func changeAll() async throws {
-        try await write { [self] db in _ = try noteChange(of: nil, db) }
+        try await write { [self] db in _ = try noteChange(nil, db) }
     }
 
-    /// Records a change of a URL or of all URLs, and returns its number.
-    private func noteChange(of url: String?, _ db: Database) throws -> Int64 {
-        try db.run(SQL.addChange, [url.map(changeID) ?? ""])
+    /// Records a change of a URL or a group, or of all URLs without an id, and returns its number.
+    private func noteChange(_ id: String?, _ db: Database) throws -> Int64 {
+        try db.run(SQL.addChange, [id ?? ""])
         guard let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)) else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT)
         }
         // A change of all URLs includes all earlier changes.
-        try db.run(SQL.forgetChanges, [url == nil ? number - 1 : number - settings.maximumChanges])
+        try db.run(SQL.forgetChanges, [id == nil ? number - 1 : number - settings.maximumChanges])
         return number
     }
 
-    /// Returns whether a URL has changed since the change with a number; also `true` if that change is no longer
-    /// recorded, or belongs to another file.
-    private func hasChanged(_ url: String, since number: Int64, _ db: Database) throws -> Bool {
+    /// Returns whether a URL or a group has changed since the change with a number; also `true` if that change is no
+    /// longer recorded, or belongs to another file.
+    private func hasChanged(_ id: String, since number: Int64, _ db: Database) throws -> Bool {
         guard let latest = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)),
             number <= latest, latest - number <= settings.maximumChanges
         else { return true }
         let statement = try db.cachedStatement(sql: SQL.hasChanged)
-        return try Int.fetchOne(statement, arguments: [number, changeID(of: url)]) != 0
+        return try Int.fetchOne(statement, arguments: [number, id]) != 0
     }
 
     /// A digest, since URLs may be long and their changes outlive their entries.
     private func changeID(of url: String) -> String {
         digestKey.digest(of: Array(url.utf8))
+    }
+
+    /// A digest that differs from that of each URL, because no URL starts with a zero.
+    private static func changeID(ofGroup name: String, at origin: String, _ digestKey: CacheDigestKey) -> String {
+        digestKey.digest(of: [0] + origin.utf8 + [0] + name.utf8)
+    }
+}
+
+// MARK: - Groups
+
+extension CacheFile {
+    /// The number of entries that are read at a time, because there may be too many for the memory.
+    private static let batch = 1_000
+
+    /// Removes all entries of groups in a scope, and outdates the fetches of such entries that are in progress.
+    func remove(groups: Set<String>, at scope: CacheGroupScope) async throws {
+        try await write { [self] db in
+            for group in groups {
+                let name = Self.changeID(ofGroup: group, at: scope.origin, digestKey)
+                try Self.removeMembers(of: name, at: scope, db)
+                _ = try noteChange(name, db)
+            }
+            try db.shrink()
+        }
+    }
+
+    private static func removeMembers(of name: String, at scope: CacheGroupScope, _ db: Database) throws {
+        var last = Int64.min
+        while true {
+            var count = 0
+            var members: [(entry: Int64, key: Int64)] = []
+            try db.forEachRow(SQL.members, .bytes(Array(name.utf8)), .integer(last), .integer(Int64(batch))) { row in
+                count += 1
+                last = row.integer(0)
+                let key = row.bytes(2) { url in row.bytes(3) { CacheKey(url: url, owner: $0) } }
+                // A key that cannot be read is not kept either.
+                if key.map(scope.contains) ?? true {
+                    members.append((last, row.integer(1)))
+                }
+            }
+            for (entry, key) in members {
+                try db.run(SQL.removeNumber, [entry])
+                try db.run(SQL.removeKeyIfEmpty, [key])
+            }
+            guard count == batch else { return }
+        }
+    }
+
+    /// Adds the groups of all entries, which a file of an older format does not have.
+    static func addMemberships(_ db: Database) throws {
+        let digestKey = try digestKey(in: db)
+        var last = Int64.min
+        while true {
+            var count = 0
+            var members: [(name: String, entry: Int64)] = []
+            try db.forEachRow(SQL.heads, .integer(last), .integer(Int64(batch))) { row in
+                count += 1
+                last = row.integer(0)
+                guard let url = row.bytes(1, { String(validating: $0, as: UTF8.self) }),
+                    let entry = row.bytes(2, { EntryHead.decode($0, id: UUID(), body: Data()) }), !entry.groups.isEmpty
+                else { return }
+                let origin = CacheKey(principal: nil, url: url).origin
+                for group in entry.groups {
+                    members.append((changeID(ofGroup: group, at: origin, digestKey), last))
+                }
+            }
+            for (name, entry) in members {
+                try db.run(SQL.addMembership, [name, entry])
+            }
+            guard count == batch else { return }
+        }
     }
 }
 #endif

@@ -110,7 +110,7 @@ final class CacheFile: OpenDatabase {
         }
     }
 
-    private static func digestKey(in db: Database) throws -> CacheDigestKey {
+    static func digestKey(in db: Database) throws -> CacheDigestKey {
         var key: CacheDigestKey?
         try db.forEachRow("SELECT digest_key FROM secrets") { row in
             key = row.bytes(0) { CacheDigestKey(bytes: Array($0)) }

@@ -23,15 +23,9 @@ extension CacheKey {
         Array(url.utf8)
     }
 
-    var ownerBytes: [UInt8] {
-        principal.ownerBytes
-    }
-
     init?(url: UnsafeRawBufferPointer, owner: UnsafeRawBufferPointer) {
-        guard let url = String(validating: url, as: UTF8.self), let isOwned = owner.first,
-            let id = String(validating: owner.dropFirst(), as: UTF8.self)
-        else { return nil }
-        self.init(principal: isOwned == 0 ? nil : Principal(id: id), url: url)
+        guard let url = String(validating: url, as: UTF8.self) else { return nil }
+        self.init(url: url, ownerBytes: owner)
     }
 }
 

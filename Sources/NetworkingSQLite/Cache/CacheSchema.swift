@@ -63,6 +63,18 @@ extension DatabaseSchema {
             DELETE FROM entries;
             DELETE FROM keys;
             """,
+            // The groups of entries (RFC 9875), by digests of their origins and names.
+            """
+            CREATE TABLE memberships (
+                name TEXT NOT NULL,
+                entry INTEGER NOT NULL,
+                PRIMARY KEY (name, entry)
+            ) WITHOUT ROWID;
+            CREATE INDEX memberships_by_entry ON memberships (entry);
+            CREATE TRIGGER entry_left_groups AFTER DELETE ON entries BEGIN
+                DELETE FROM memberships WHERE entry = OLD.id;
+            END;
+            """,
         ],
         // Older files contain credentials of URLs, or digests of credentials without a key, which could be found by
         // trial. Such files are removed and not migrated, because their pages must not be reused.
@@ -73,6 +85,8 @@ extension DatabaseSchema {
                 sql: "INSERT OR IGNORE INTO secrets (id, digest_key) VALUES (1, ?)",
                 arguments: [Data(CacheDigestKey().bytes)]
             )
+            // A file of format 4 has entries with groups that are not in the table yet.
+            try CacheFile.addMemberships(db)
         },
         statements: SQL.all
     )

@@ -22,6 +22,17 @@ enum SQL {
     static let addEntry = """
         INSERT INTO entries (key, cost, checksum, uuid, head, body) VALUES (?, ?, ?, ?, ?, ?)
         """
+    static let addMembership = "INSERT OR IGNORE INTO memberships (name, entry) VALUES (?, ?)"
+    /// The next entries of a group.
+    static let members = """
+        SELECT entry, keys.id, url, owner FROM memberships
+        JOIN entries ON entries.id = entry JOIN keys ON keys.id = entries.key
+        WHERE name = CAST(?1 AS TEXT) AND entry > ?2 ORDER BY entry LIMIT ?3
+        """
+    static let heads = """
+        SELECT entries.id, url, head FROM entries JOIN keys ON keys.id = entries.key
+        WHERE entries.id > ? ORDER BY entries.id LIMIT ?
+        """
     static let removeEntry = "DELETE FROM entries WHERE key = ? AND uuid = ?"
     static let removeNumber = "DELETE FROM entries WHERE id = ?"
     static let keyCost = "SELECT sum(cost) FROM entries WHERE key = ?"
@@ -49,7 +60,7 @@ enum SQL {
     static let all = [
         entries, keys, keyNumber, keyNumbers, use, useKey, addEntry, removeEntry, removeNumber, keyCost, variants,
         removeOldestVariant, removeEntries, removeKey, removeKeyIfEmpty, latestChange, addChange, forgetChanges,
-        hasChanged,
+        hasChanged, addMembership, members, heads,
         leastUsed, totalCost, totals,
     ]
 }

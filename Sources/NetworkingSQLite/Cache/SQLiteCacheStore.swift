@@ -204,6 +204,18 @@ public final class SQLiteCacheStore: CacheStore {
         try await database.using { try await $0.remove(url: url, checkingSince: change) }
     }
 
+    /// Removes the entries that belong to any of several groups.
+    ///
+    /// An entry of these groups whose request was sent before is not stored afterwards, by any process.
+    ///
+    /// - Parameters:
+    ///   - groups: The names of the groups.
+    ///   - scope: The origin and the principals.
+    /// - Throws: ``SQLiteCacheError``; then none of them is removed.
+    public func remove(groups: Set<String>, at scope: CacheGroupScope) async throws {
+        try await database.using { try await $0.remove(groups: groups, at: scope) }
+    }
+
     /// Removes the entries of all keys for which a closure returns `true`.
     ///
     /// - Parameter isUnwanted: The closure, which is called once for each key.

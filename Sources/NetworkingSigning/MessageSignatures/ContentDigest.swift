@@ -6,12 +6,7 @@ public import NetworkingCore
 import RawStructuredFieldValues
 
 /// A hash algorithm for a Content-Digest field (RFC 9530).
-public enum ContentDigestAlgorithm: String, Sendable, Hashable, CaseIterable {
-    /// SHA-256.
-    case sha256 = "sha-256"
-    /// SHA-512.
-    case sha512 = "sha-512"
-}
+public typealias ContentDigestAlgorithm = HTTPDigestAlgorithm
 
 extension HTTPRequestData {
     /// Sets the Content-Digest field to the digest of the body (RFC 9530), also if there is no body.

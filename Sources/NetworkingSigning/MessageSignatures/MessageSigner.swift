@@ -20,6 +20,9 @@ import RawStructuredFieldValues
 /// covered and the request has no Content-Digest field (RFC 9530), the signer adds the field. A body that can be sent
 /// only once then fails with `NetworkingError.Kind.bodyNotReplayable`.
 ///
+/// With a ``SignatureAgent``, the signer follows the profile for automated clients (Web Bot Auth,
+/// draft-ietf-webbotauth-httpsig-protocol): the request names in Signature-Agent where the server finds the key.
+///
 /// The Signature field is a credential: it is redacted in logs, and not sent over plain http unless the request allows
 /// it.
 public struct MessageSigner: RequestSigner {
@@ -33,6 +36,7 @@ public struct MessageSigner: RequestSigner {
     private let tag: String?
     private let label: String
     private let digest: ContentDigestAlgorithm
+    private let agent: SignatureAgent?
 
     /// Creates a signer.
     ///
@@ -41,13 +45,18 @@ public struct MessageSigner: RequestSigner {
     ///   - keyID: The name by which the server knows the key.
     ///   - components: The components to cover, in order. By default the method, the authority, the path and the query,
     ///     and for a request with a body also its digest and its type.
-    ///   - lifetime: The lifetime of the signature in whole seconds, sent as `expires`; `nil` leaves it to the server.
+    ///   - lifetime: The lifetime of the signature in whole seconds, sent as `expires`; `nil` leaves it to the server,
+    ///     and is five minutes with an agent, whose signatures must expire.
     ///   - hasNonce: Whether the signature has a nonce of 128 random bits, so that the server can detect replays.
     ///   - namesAlgorithm: Whether the algorithm is sent as `alg`; the server should know it from the key.
-    ///   - tag: The purpose of the signature, as defined by an application's protocol.
+    ///   - tag: The purpose of the signature, as defined by an application's protocol; `web-bot-auth` by default with
+    ///     an agent.
     ///   - label: The label that distinguishes the signature from others of the message: lower-case letters, digits and
     ///     `_-.*`, starting with a letter; `sig1` by default.
     ///   - digest: The algorithm for the digest of the body.
+    ///   - agent: Where the server finds the key. The signer sets this member of Signature-Agent and covers it, in
+    ///     addition to `components`. `keyID` must then be the thumbprint of the key, and the components must include
+    ///     the authority or the target URI.
     public init(
         _ key: some MessageSigningKey,
         keyID: String,
@@ -57,17 +66,19 @@ public struct MessageSigner: RequestSigner {
         namesAlgorithm: Bool = false,
         tag: String? = nil,
         label: String = "sig1",
-        digest: ContentDigestAlgorithm = .sha256
+        digest: ContentDigestAlgorithm = .sha256,
+        agent: SignatureAgent? = nil
     ) {
         self.key = key
         self.keyID = keyID
         self.components = components
-        self.lifetime = lifetime
+        self.lifetime = lifetime ?? (agent == nil ? nil : .seconds(300))
         self.hasNonce = hasNonce
         self.namesAlgorithm = namesAlgorithm
-        self.tag = tag
+        self.tag = tag ?? (agent == nil ? nil : "web-bot-auth")
         self.label = label
         self.digest = digest
+        self.agent = agent
     }
 
     /// Adds the signature, and a missing digest of the body if the signature covers it.
@@ -80,14 +91,22 @@ public struct MessageSigner: RequestSigner {
     }
 
     private func add(to request: inout HTTPRequestData) async throws {
-        let components = components ?? request.standardComponents
+        var components = components ?? request.standardComponents
         if components.contains(where: { $0.name == "content-digest" }), !request.headerFields.contains(.contentDigest) {
             try await request.setContentDigest(digest)
         }
+        var fields = try SignatureFields(of: .request(request))
+        let label = fields.label(label, for: keyID)
+        if let agent {
+            try request.setSignatureAgent(agent, for: label)
+            let member = MessageComponent.field(.signatureAgent).member(label)
+            if !components.contains(member) {
+                components.append(member)
+            }
+        }
         let message = try await SignableMessage.request(request).measured()
-        var fields = try SignatureFields(of: message)
         let signature = try MessageSignature(
-            label: fields.label(label, for: keyID),
+            label: label,
             covering: components,
             parameters: parameters()
         )

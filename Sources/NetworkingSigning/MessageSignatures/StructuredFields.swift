@@ -6,6 +6,7 @@ import RawStructuredFieldValues
 extension HTTPField.Name {
     static let contentDigest = HTTPField.Name("Content-Digest")!
     static let signature = HTTPField.Name("Signature")!
+    static let signatureAgent = HTTPField.Name("Signature-Agent")!
     static let signatureInput = HTTPField.Name("Signature-Input")!
 }
 

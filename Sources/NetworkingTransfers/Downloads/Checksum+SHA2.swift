@@ -32,6 +32,14 @@ extension Checksum {
         checksum(SHA512.self, hex, named: "SHA-512")
     }
 
+    /// Creates the checksum that a digest field states.
+    init(_ digest: StatedDigest) {
+        switch digest.algorithm {
+        case .sha256: self.init(expected: digest.bytes) { Hashing(function: SHA256()) }
+        case .sha512: self.init(expected: digest.bytes) { Hashing(function: SHA512()) }
+        }
+    }
+
     private static func checksum<Function: HashFunction & Sendable>(
         _ function: Function.Type,
         _ hex: String,

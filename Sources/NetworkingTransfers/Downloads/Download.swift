@@ -112,6 +112,11 @@ struct Download<Network: NetworkingComponent>: Sendable {
         if !request.headerFields.contains(.acceptEncoding) {
             request.headerFields[.acceptEncoding] = "identity"
         }
+        #if Crypto
+        if options.digest == .required {
+            request.askForDigests(HTTPDigestAlgorithm.allCases)
+        }
+        #endif
         self.request = request
         self.destination = destination
         self.options = options
@@ -152,6 +157,9 @@ struct Download<Network: NetworkingComponent>: Sendable {
         do {
             let response = try await fetch(request, into: sink)
             try await verify(part)
+            #if Crypto
+            try await verifyDigest(of: part, after: response)
+            #endif
             return try await finish(part, sink, response)
         } catch {
             sink.close()
@@ -202,6 +210,36 @@ struct Download<Network: NetworkingComponent>: Sendable {
             )
         }
     }
+
+    #if Crypto
+    /// Compares the complete file with the digests that the last response states for the whole representation.
+    private func verifyDigest(of part: PartialFile, after response: HTTPResponseData) async throws {
+        guard options.digest != .ignored else { return }
+        let isPart = request.headerFields.contains(.range)
+        switch isPart ? .unknown("The request asks for a part of it.") : StatedDigests(of: response.http, to: request) {
+        case .known(let digests):
+            for digest in digests {
+                let actual: Data
+                do {
+                    actual = try await part.checksum(Checksum(digest))
+                } catch let fault as FileFault {
+                    throw failure(.storage, fault.reason)
+                }
+                guard actual == digest.bytes else {
+                    throw failure(
+                        .checksumMismatch,
+                        "The download is complete, but does not match its Repr-Digest field "
+                            + "(\(digest.algorithm.rawValue)). The file was removed.",
+                        response
+                    )
+                }
+            }
+        case .unknown(let reason):
+            guard options.digest == .required else { return }
+            throw failure(.invalidResponse, "The digest of the file cannot be checked. \(reason)", response)
+        }
+    }
+    #endif
 
     private func finish(
         _ part: PartialFile,

@@ -24,6 +24,26 @@ public struct DownloadOptions: Sendable {
         case fail
     }
 
+    #if Crypto
+    /// Whether the digest that the server states for the file is checked (`Repr-Digest`, RFC 9530).
+    public enum DigestCheck: Sendable, Hashable {
+        /// A digest is not checked.
+        case ignored
+        /// A digest in SHA-256 or SHA-512 is checked if the last response has one.
+        case ifPresent
+        /// The request asks for a digest (`Want-Repr-Digest`), and the download fails with
+        /// ``NetworkingError/Kind/invalidResponse`` if the last response has none that can be checked.
+        case required
+    }
+
+    /// Whether the digest that the server states for the file is checked; by default, if there is one.
+    ///
+    /// It is computed over the whole file, including bytes of an earlier download, before the file gets its name. If it
+    /// differs, the download fails with ``NetworkingError/Kind/checksumMismatch``, and the file is removed. A request
+    /// with its own `Accept-Encoding` or `Range` is not checked, because its file has other bytes.
+    public var digest = DigestCheck.ifPresent
+    #endif
+
     /// What happens to the partial file of an earlier download to the same place; the default is to resume from it.
     public var partialFile = PartialFile.resume
 

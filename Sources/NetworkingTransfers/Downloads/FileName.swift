@@ -48,9 +48,12 @@ enum FileName {
         while let last = rest.unicodeScalars.last, last == "." || last.properties.isWhitespace {
             rest.unicodeScalars.removeLast()
         }
-        // Otherwise a server could create a file that looks like the partial file of another download.
-        let isReserved = [".download", ".download-state", ".download-state.new"]
-            .contains { rest.lowercased().hasSuffix($0) }
+        // Otherwise a server could create a file that looks like the partial file of another download, or like the
+        // state of an upload.
+        let isReserved = [
+            ".download", ".download-state", ".download-state.new", ".upload-state", ".upload-state.new", ".upload-lock",
+        ]
+        .contains { rest.lowercased().hasSuffix($0) }
         if isReserved {
             rest += "_"
         }

@@ -105,10 +105,15 @@ final class StreamTransfer: Sendable {
     private let isRead = Atomic(false)
 
     /// Starts the transfer, in the caller's environment and priority.
-    init(of request: HTTPRequestData, over network: some NetworkingComponent) {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - network: The stack.
+    ///   - statuses: The statuses with a streamed body; `nil` for those that the request accepts.
+    init(of request: HTTPRequestData, over network: some NetworkingComponent, streaming statuses: StatusSet? = nil) {
         // The request as the stack rewrites it, because a stack may accept more statuses than its caller knows of.
         var streamed = network.routed(request)
-        let channel = StreamChannel(accepting: streamed.acceptedStatuses)
+        let channel = StreamChannel(accepting: statuses ?? streamed.acceptedStatuses)
         streamed.sink = channel
         self.request = request
         self.channel = channel
@@ -130,12 +135,21 @@ final class StreamTransfer: Sendable {
     ///
     /// If it throws, no reader is left, so the transfer is cancelled.
     func response() async throws -> HTTPResponseData {
+        let (response, isComplete) = try await beginning()
+        guard !isComplete else { throw NetworkingError.refusedStatus(of: response) }
+        return response
+    }
+
+    /// Returns the response as soon as its head has arrived, or the complete response if its body is not streamed.
+    ///
+    /// If it throws, no reader is left, so the transfer is cancelled.
+    func beginning() async throws -> (response: HTTPResponseData, isComplete: Bool) {
         switch try await channel.beginning() {
         case .stream(let head):
-            return HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 0))
+            return (HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 0)), false)
         case .response(var response):
             response.request = request
-            throw NetworkingError.refusedStatus(of: response)
+            return (response, true)
         }
     }
 

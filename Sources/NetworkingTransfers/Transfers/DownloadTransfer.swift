@@ -50,11 +50,6 @@ extension NetworkingComponent {
 }
 
 extension Transfer where Value == DownloadedFile {
-    /// Whether the transfer is paused until ``resume()`` is called.
-    public var isPaused: Bool {
-        pauses?.isPaused ?? false
-    }
-
     /// Ends the exchange and keeps the received bytes; ``value`` continues to wait until ``resume()`` is called.
     ///
     /// The partial file survives the process: after a restart, download the same URL to the same place. If the server
@@ -71,10 +66,5 @@ extension Transfer where Value == DownloadedFile {
         await pauses.pause()
         // The partial file must not be read on the caller's actor.
         return (try? await DiskQueue.run(until: nil) { pauses.keptState() }) ?? nil
-    }
-
-    /// Resumes the transfer after a pause; otherwise does nothing.
-    public func resume() {
-        pauses?.resume()
     }
 }

@@ -1,6 +1,32 @@
 import NetworkingCore
 import Synchronization
 
+extension Transfer {
+    /// Whether the transfer is paused until ``resume()`` is called.
+    ///
+    /// Always `false` for a transfer that cannot pause: a call, or an upload that is not resumable.
+    public var isPaused: Bool {
+        pauses?.isPaused ?? false
+    }
+
+    /// Ends the exchange and keeps what is necessary to resume; ``value`` continues to wait until ``resume()`` is
+    /// called.
+    ///
+    /// Does nothing for a transfer that cannot pause: a call, or an upload that is not resumable. The state of a paused
+    /// upload of a file survives the process: after a restart, upload the same file to the same request.
+    ///
+    /// If the calling task is cancelled, this method may return before the exchange has ended. The transfer is paused
+    /// nevertheless.
+    public func pause() async {
+        await pauses?.pause()
+    }
+
+    /// Resumes the transfer after a pause; otherwise does nothing.
+    public func resume() {
+        pauses?.resume()
+    }
+}
+
 /// Lets a transfer pause: the call is cancelled, and made again when the transfer resumes.
 final class TransferPauses: Sendable {
     private struct State {
@@ -18,10 +44,10 @@ final class TransferPauses: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Returns the state from which the transfer can resume.
+    /// Returns the state from which a download can resume.
     let keptState: @Sendable () -> DownloadState?
 
-    init(keptState: @escaping @Sendable () -> DownloadState?) {
+    init(keptState: @escaping @Sendable () -> DownloadState? = { nil }) {
         self.keptState = keptState
     }
 

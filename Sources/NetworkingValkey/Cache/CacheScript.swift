@@ -95,6 +95,44 @@ enum CacheScript {
             """
     )
 
+    /// Returns the state of the groups at an origin, which it creates from the first argument if there is none, and
+    /// keeps at least for the time of the second one.
+    ///
+    /// The only key is a hash with the random epoch, the number of removals, and for each removed group the number of
+    /// its latest removal. An entry has the state from before its request. It is valid while the epoch is the same and
+    /// none of its groups has a later removal. So a removal of a group needs no list of its entries.
+    static let groupState = ValkeyScript(
+        extend
+            + """
+            redis.call('HSETNX', KEYS[1], 'epoch', ARGV[1])
+            extend(KEYS[1], ARGV[2])
+            return redis.call('HGET', KEYS[1], 'epoch') .. ':' .. (redis.call('HGET', KEYS[1], 'removals') or '0')
+            """
+    )
+
+    /// Returns the epoch of the groups at an origin, and the numbers of the latest removals in the fields of the
+    /// arguments.
+    static let groupRemovals = ValkeyScript("return redis.call('HMGET', KEYS[1], 'epoch', unpack(ARGV))")
+
+    /// Removes groups at an origin.
+    ///
+    /// The arguments are a new epoch, the lifetime, the maximum number of fields, and the fields of the groups. If
+    /// there are too many fields, or if the server is full, it removes all groups.
+    static let removeGroups = ValkeyScript(
+        extend
+            + """
+            local number = redis.pcall('HINCRBY', KEYS[1], 'removals', 1)
+            if type(number) ~= 'number' or redis.call('HLEN', KEYS[1]) + #ARGV - 3 > tonumber(ARGV[3]) then
+              redis.call('DEL', KEYS[1])
+              return 0
+            end
+            redis.call('HSETNX', KEYS[1], 'epoch', ARGV[1])
+            for index = 4, #ARGV do redis.call('HSET', KEYS[1], ARGV[index], number) end
+            extend(KEYS[1], ARGV[2])
+            return number
+            """
+    )
+
     /// Removes the state of a URL, and so all its entries.
     static let removeURL = ValkeyScript("return redis.call('DEL', KEYS[1])")
 

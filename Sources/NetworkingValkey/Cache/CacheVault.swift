@@ -10,6 +10,8 @@ import NetworkingCore
 /// so that a value of another key, or a changed one, cannot be opened. The names contain digests (HMAC-SHA256).
 struct CacheVault: Sendable {
     private static let version: UInt8 = 1
+    /// The version of a value that begins with the state of the groups at its origin.
+    private static let groupedVersion: UInt8 = 2
     /// The number of parts of a cache, each of which has a slot in a cluster, and an index.
     static let partCount = 256
 
@@ -51,7 +53,7 @@ struct CacheVault: Sendable {
         // All keys of a URL are in one part.
         let url = digest([Array(key.url.utf8)])
         let part = part(url[0])
-        let name = digest([Array(key.url.utf8), Self.bytes(of: key.principal)]).hexadecimal
+        let name = digest([Array(key.url.utf8), key.ownerBytes]).hexadecimal
         return Place(
             part: part,
             index: part + "index",
@@ -59,6 +61,34 @@ struct CacheVault: Sendable {
             name: name,
             entries: entries(of: name, in: part)
         )
+    }
+
+    /// Returns the name of the hash with the state of the groups at an origin, which may be in another part than its
+    /// URLs.
+    func groups(at origin: String) -> String {
+        let origin = digest([origin])
+        return "\(part(origin[0]))groups:\(origin.hexadecimal)"
+    }
+
+    /// Returns the field with the latest removal of a group for a principal; a scope with all principals has its own.
+    func field(ofGroup name: String, in partition: GroupPartition) -> String {
+        let owner: [UInt8] =
+            switch partition {
+            case .all: [2]
+            case .principal(let principal): CacheKey(principal: principal, url: "").ownerBytes
+            }
+        return digest([Array(name.utf8), owner]).hexadecimal
+    }
+
+    /// The principals that a removal of groups concerns.
+    enum GroupPartition {
+        case all
+        case principal(Principal?)
+    }
+
+    /// Returns a number of 60 bits that stands for a text.
+    func number(of text: String) -> Int64 {
+        Int64(digest([text]).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 4)
     }
 
     func part(_ number: UInt8) -> String {
@@ -89,58 +119,79 @@ struct CacheVault: Sendable {
         return Array(code.finalize().prefix(16))
     }
 
-    /// The identity as bytes, of which the first one is 1 if there is a principal, so an empty id differs from no
-    /// principal.
-    private static func bytes(of principal: Principal?) -> [UInt8] {
-        principal.map { [1] + $0.id.utf8 } ?? [0]
-    }
-
     // MARK: Values
 
-    func seal(_ entry: CachedEntry, at place: Place) throws -> [UInt8] {
+    /// Seals an entry.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - place: Its place.
+    ///   - state: The state of the groups at its origin when its request was sent, if it belongs to any.
+    /// - Returns: The value.
+    /// - Throws: An error of the encryption.
+    func seal(_ entry: CachedEntry, at place: Place, _ state: GroupState? = nil) throws -> [UInt8] {
         let head = EntryHead.encode(entry)
-        var contents = Self.length(of: head.count)
+        let prefix = state.map { state in Self.length(of: state.text.utf8.count) + state.text.utf8 }
+        var contents = (prefix ?? []) + Self.length(of: head.count)
         contents.reserveCapacity(contents.count + head.count + entry.body.count)
         contents += head
         contents += entry.body
-        return try seal(contents, at: place.entries + entry.id.name)
+        let version = state == nil ? Self.version : Self.groupedVersion
+        return try seal(contents, at: place.entries + entry.id.name, version: version)
     }
 
     /// Opens an entry; `nil` if the value is damaged, of another version, or belongs elsewhere.
-    func entry(_ value: [UInt8], named name: [UInt8], at place: Place) -> CachedEntry? {
+    ///
+    /// Without a state, an entry that belongs to groups was stored by an older version of this library.
+    func entry(
+        _ value: [UInt8],
+        named name: [UInt8],
+        at place: Place
+    ) -> (entry: CachedEntry, state: GroupState?)? {
         let text = String(decoding: name, as: UTF8.self)
-        guard let id = UUID(name: text), let contents = open(value, at: place.entries + text),
-            let (head, body) = Self.split(contents)
+        let isGrouped = value.first == Self.groupedVersion
+        let version = isGrouped ? Self.groupedVersion : Self.version
+        guard let id = UUID(name: text),
+            var contents = open(value, at: place.entries + text, version: version)
         else { return nil }
-        return head.withUnsafeBytes { EntryHead.decode($0, id: id, body: body) }
+        var state: GroupState?
+        if isGrouped {
+            guard let (prefix, rest) = Self.split(contents),
+                let parsed = GroupState(String(decoding: prefix, as: UTF8.self))
+            else { return nil }
+            (state, contents) = (parsed, rest)
+        }
+        guard let (head, body) = Self.split(contents),
+            let entry = head.withUnsafeBytes({ EntryHead.decode($0, id: id, body: body) })
+        else { return nil }
+        return (entry, state)
     }
 
     func seal(_ key: CacheKey, at place: String) throws -> [UInt8] {
-        let owner = Self.bytes(of: key.principal)
+        let owner = key.ownerBytes
         return try seal(Self.length(of: owner.count) + owner + key.url.utf8, at: place)
     }
 
     /// Opens a key; `nil` as for an entry.
     func key(_ value: [UInt8], at place: String) -> CacheKey? {
-        guard let contents = open(value, at: place), let (owner, url) = Self.split(contents), let first = owner.first,
-            let id = String(validating: owner.dropFirst(), as: UTF8.self),
+        guard let contents = open(value, at: place), let (owner, url) = Self.split(contents),
             let url = String(validating: url, as: UTF8.self)
         else { return nil }
-        return CacheKey(principal: first == 0 ? nil : Principal(id: id), url: url)
+        return CacheKey(url: url, ownerBytes: owner)
     }
 
-    private func seal(_ contents: [UInt8], at place: String) throws -> [UInt8] {
-        let box = try AES.GCM.seal(contents, using: sealing, authenticating: [Self.version] + place.utf8)
+    private func seal(_ contents: [UInt8], at place: String, version: UInt8 = version) throws -> [UInt8] {
+        let box = try AES.GCM.seal(contents, using: sealing, authenticating: [version] + place.utf8)
         // The nonce has its usual length, so there is a combined form.
         guard let sealed = box.combined else { throw ValkeyError(.unsupported) }
-        return [Self.version] + sealed
+        return [version] + sealed
     }
 
-    private func open(_ value: [UInt8], at place: String) -> Data? {
-        guard value.first == Self.version, let box = try? AES.GCM.SealedBox(combined: value.dropFirst()) else {
+    private func open(_ value: [UInt8], at place: String, version: UInt8 = version) -> Data? {
+        guard value.first == version, let box = try? AES.GCM.SealedBox(combined: value.dropFirst()) else {
             return nil
         }
-        return try? AES.GCM.open(box, using: sealing, authenticating: [Self.version] + place.utf8)
+        return try? AES.GCM.open(box, using: sealing, authenticating: [version] + place.utf8)
     }
 
     private static func length(of count: Int) -> [UInt8] {
@@ -154,6 +205,23 @@ struct CacheVault: Sendable {
         let length = contents[..<lengthEnd].reversed().reduce(0) { $0 << 8 | Int($1) }
         guard length <= contents.count - 4 else { return nil }
         return (contents[lengthEnd..<lengthEnd + length], contents[(lengthEnd + length)...])
+    }
+}
+
+/// The state of the groups at an origin: a random text, which is lost when the server evicts it, and the number of
+/// removals since then.
+struct GroupState: Sendable, Hashable {
+    let epoch: String
+    let removals: Int64
+
+    init?(_ text: String) {
+        let parts = text.split(separator: ":")
+        guard parts.count == 2, let removals = Int64(parts[1]) else { return nil }
+        (epoch, self.removals) = (String(parts[0]), removals)
+    }
+
+    var text: String {
+        "\(epoch):\(removals)"
     }
 }
 

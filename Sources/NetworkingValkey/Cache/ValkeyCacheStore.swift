@@ -36,6 +36,8 @@ public struct ValkeyCacheStore: CacheStore {
     private static let batch = 256
     /// The time for which the server knows the state of a URL for a request in flight.
     private static let fetchLimit = Duration.seconds(600)
+    /// The maximum number of removed groups that the server knows for an origin.
+    private static let maximumGroups = 4_096
     /// The time after which another process revalidates an entry, if the first one does not store its successor.
     private static let claimLimit = Duration.seconds(10)
 
@@ -94,11 +96,51 @@ public struct ValkeyCacheStore: CacheStore {
         let place = vault.place(of: key)
         let reply = try await evaluate(CacheScript.read, place.keys, place.name)
         guard let fields = reply.array else { throw ValkeyError(.malformedReply) }
-        return stride(from: 0, to: fields.count - 1, by: 2)
-            .compactMap { index in
+        let entries = stride(from: 0, to: fields.count - 1, by: 2)
+            .compactMap { index -> (entry: CachedEntry, state: GroupState?)? in
                 guard let name = fields[index].bytes, let value = fields[index + 1].bytes else { return nil }
                 return vault.entry(value, named: name, at: place)
             }
+        guard entries.contains(where: { !$0.entry.groups.isEmpty }) else { return entries.map(\.entry) }
+        return try await members(entries, of: key)
+    }
+
+    /// Returns the entries of a key of which no group was removed after their requests.
+    private func members(
+        _ entries: [(entry: CachedEntry, state: GroupState?)],
+        of key: CacheKey
+    ) async throws -> [CachedEntry] {
+        let names = Set(entries.flatMap(\.entry.groups))
+        let fields = names.map { name in
+            [.all, .principal(key.principal?.withoutCookies)].map { vault.field(ofGroup: name, in: $0) }
+        }
+        let reply = try await evaluate(
+            CacheScript.groupRemovals,
+            [vault.groups(at: key.origin)],
+            fields.flatMap { $0 }.map { Array($0.utf8) }
+        )
+        guard let values = reply.array, values.count == 1 + 2 * names.count else { throw ValkeyError(.malformedReply) }
+        // The server has evicted the state.
+        guard let epoch = values[0].bytes.map({ String(decoding: $0, as: UTF8.self) }) else {
+            return entries.filter(\.entry.groups.isEmpty).map(\.entry)
+        }
+        var latest: [String: Int64] = [:]
+        for (index, name) in names.enumerated() {
+            for value in values[1 + 2 * index...2 + 2 * index] {
+                guard let digits = value.bytes else { continue }
+                guard let number = Int64(String(decoding: digits, as: UTF8.self)) else {
+                    throw ValkeyError(.malformedReply)
+                }
+                latest[name] = max(number, latest[name] ?? 0)
+            }
+        }
+        return
+            entries.filter { entry, state in
+                guard !entry.groups.isEmpty else { return true }
+                guard let state, state.epoch == epoch else { return false }
+                return entry.groups.allSatisfy { latest[$0] ?? 0 <= state.removals }
+            }
+            .map(\.entry)
     }
 
     /// Stores an entry, unless its cost exceeds ``entryCostLimit`` or its URL is removed at the same time.
@@ -133,12 +175,15 @@ public struct ValkeyCacheStore: CacheStore {
             return 0
         }
         let place = vault.place(of: key)
+        // A removal of groups that follows makes the entry invalid, because it has the state from before.
+        let state = try await groupState(at: key.origin, for: entry.groups.isEmpty ? Self.fetchLimit : lifetime)
         let reply = try await evaluate(
             CacheScript.store,
             place.keys,
             [
-                Self.digits(of: change), Array(place.name.utf8), try vault.seal(key, at: place.entries),
-                Array(entry.id.name.utf8), try vault.seal(entry, at: place), lifetime.millisecondDigits,
+                Self.digits(of: change ^ vault.number(of: state.text)), Array(place.name.utf8),
+                try vault.seal(key, at: place.entries), Array(entry.id.name.utf8),
+                try vault.seal(entry, at: place, entry.groups.isEmpty ? nil : state), lifetime.millisecondDigits,
                 Array("\(Self.maximumVariants)".utf8), Array("\(4 * entryCostLimit)".utf8),
                 Array("\(countLimit)".utf8),
             ]
@@ -171,20 +216,42 @@ public struct ValkeyCacheStore: CacheStore {
 
     /// Returns a random number that stands for the latest removal that concerns a URL, by any process.
     ///
-    /// The server knows it for ten minutes, or as long as it has entries of the URL.
+    /// The server knows it for ten minutes, or as long as it has entries of the URL. A removal of groups at the origin
+    /// changes the numbers of all its URLs.
     ///
     /// - Parameter url: The URL.
     /// - Returns: The number.
     /// - Throws: A ``ValkeyError``, the error of another client, or `CancellationError`.
     public func changeNumber(of url: String) async throws -> Int64? {
         let place = place(of: url)
+        // The names of both may be in different slots.
+        async let state = groupState(at: CacheKey(principal: nil, url: url).origin, for: Self.fetchLimit)
         let reply = try await evaluate(
             CacheScript.changeNumber,
             [place.index, place.url],
             [Self.newPartState, Self.newURLState, Self.fetchLimit.millisecondDigits]
         )
         guard let number = Self.number(reply) else { throw ValkeyError(.malformedReply) }
-        return number
+        return number ^ vault.number(of: try await state.text)
+    }
+
+    /// Returns the state of the groups at an origin.
+    ///
+    /// - Parameters:
+    ///   - origin: The origin.
+    ///   - time: The time for which the server keeps it at least.
+    /// - Returns: The state.
+    /// - Throws: The error of the command.
+    private func groupState(at origin: String, for time: Duration) async throws -> GroupState {
+        let reply = try await evaluate(
+            CacheScript.groupState,
+            [vault.groups(at: origin)],
+            [Self.newEpoch, time.millisecondDigits]
+        )
+        guard let state = reply.bytes.flatMap({ GroupState(String(decoding: $0, as: UTF8.self)) }) else {
+            throw ValkeyError(.malformedReply)
+        }
+        return state
     }
 
     /// Removes all entries of a URL, for all principals and all processes.
@@ -204,12 +271,34 @@ public struct ValkeyCacheStore: CacheStore {
     /// - Throws: A ``ValkeyError``, the error of another client, or `CancellationError`.
     public func remove(url: String, checkingSince change: Int64) async throws -> Int64? {
         let place = place(of: url)
+        let state = try await groupState(at: CacheKey(principal: nil, url: url).origin, for: Self.fetchLimit)
+        let mask = vault.number(of: state.text)
         let reply = try await evaluate(
             CacheScript.removeUnchangedURL,
             [place.index, place.url],
-            [Self.digits(of: change), Self.newURLState, Self.fetchLimit.millisecondDigits]
+            [Self.digits(of: change ^ mask), Self.newURLState, Self.fetchLimit.millisecondDigits]
         )
-        return Self.number(reply)
+        return Self.number(reply).map { $0 ^ mask }
+    }
+
+    /// Removes the entries that belong to any of several groups, for all processes.
+    ///
+    /// It takes one command, and outdates the requests in flight to the origin. Entries of groups are also lost when
+    /// the server evicts the state of the groups, and after 4,096 different groups of one origin.
+    ///
+    /// - Parameters:
+    ///   - groups: The names of the groups.
+    ///   - scope: The origin and the principals.
+    /// - Throws: A ``ValkeyError``, the error of another client, or `CancellationError`.
+    public func remove(groups: Set<String>, at scope: CacheGroupScope) async throws {
+        let partitions = scope.principals?.map { CacheVault.GroupPartition.principal($0) } ?? [.all]
+        let fields = groups.flatMap { group in partitions.map { vault.field(ofGroup: group, in: $0) } }
+        _ = try await evaluate(
+            CacheScript.removeGroups,
+            [vault.groups(at: scope.origin)],
+            [Self.newEpoch, lifetime.millisecondDigits, Array("\(Self.maximumGroups)".utf8)]
+                + fields.map { Array($0.utf8) }
+        )
     }
 
     /// Removes the entries of all keys for which a closure returns `true`, and those whose keys cannot be decrypted.
@@ -314,6 +403,10 @@ public struct ValkeyCacheStore: CacheStore {
     /// The version of the state, and random digits.
     private static var newURLState: [UInt8] {
         Array("1\(randomBytes.hexadecimal)".utf8)
+    }
+
+    private static var newEpoch: [UInt8] {
+        Array(randomBytes.hexadecimal.utf8)
     }
 
     private static var randomBytes: [UInt8] {

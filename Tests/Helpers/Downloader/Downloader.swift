@@ -2,17 +2,22 @@
 import Foundation
 import Networking
 import NetworkingAsyncHTTPClient
+import Synchronization
 
-/// Downloads a URL to a file and prints its progress, for tests that kill it, limit it or measure it.
+/// Downloads a URL to a file, or uploads a file to a URL, and prints its progress, for tests that kill it, limit it or
+/// measure it.
 ///
 /// It also ends with its standard input.
 ///
 /// Arguments: the transport, the URL and the file, then optionally the maximum number of bytes of a file. With `quiet`
-/// in place of that number, it prints only the result. Each line of its output is one of these:
+/// in place of that number, it prints only the result. With `upload`, it uploads the file with a resumable upload. Each
+/// line of its output is one of these:
 ///
 /// - `arrived 65536`: the number of bytes that the transport has delivered in this exchange, written or not
 /// - `kept 65536`: the number of bytes in the file, from its start
-/// - `done 67108864 65536`: the total number of bytes, and how many of them existed before
+/// - `sent 65536`: the number of bytes of the file that are sent
+/// - `done 67108864 65536`: the total number of bytes, and how many of them existed before; for an upload, the status in
+///   place of the second number
 /// - `failed storage …`: the kind and the description of the error
 /// - `peak 12345678`: the peak memory of the process, in bytes
 @main
@@ -20,20 +25,30 @@ enum Downloader {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count >= 4, let url = URL(string: arguments[2]) else {
-            fatalError("usage: Downloader URLSession|AsyncHTTPClient <url> <file> [quiet|<maximum bytes of a file>]")
+            fatalError(
+                "usage: Downloader URLSession|AsyncHTTPClient <url> <file> [quiet|upload|<maximum bytes of a file>]"
+            )
         }
         endWithParent()
         if arguments.count > 4, let maximum = rlim_t(arguments[4]) {
             limitFiles(to: maximum)
         }
         let isQuiet = arguments.last == "quiet"
+        let isUpload = arguments.last == "upload"
         let file = URL(fileURLWithPath: arguments[3])
         let isOver: Bool
         if arguments[1] == "URLSession" {
-            isOver = await download(url, to: file, over: URLSessionTransport(configuration: .ephemeral), isQuiet)
+            let transport = URLSessionTransport(configuration: .ephemeral)
+            isOver =
+                isUpload
+                ? await upload(file, to: url, over: transport)
+                : await download(url, to: file, over: transport, isQuiet)
         } else {
             let transport = AsyncHTTPClientTransport()
-            isOver = await download(url, to: file, over: transport, isQuiet)
+            isOver =
+                isUpload
+                ? await upload(file, to: url, over: transport)
+                : await download(url, to: file, over: transport, isQuiet)
             try await transport.shutdown()
         }
         printLine("peak \(peakMemory())")
@@ -62,6 +77,30 @@ enum Downloader {
                 : try await transport.modified(ArrivalReporter())
                     .download(request, to: file) { printLine("kept \($0.received.count)") }
             printLine("done \(downloaded.byteCount) \(downloaded.resumedByteCount)")
+            return true
+        } catch let error as NetworkingError {
+            printLine("failed \(error.kind) \(error)")
+        } catch {
+            printLine("failed unknown \(error)")
+        }
+        return false
+    }
+
+    private static func upload(_ file: URL, to url: URL, over transport: some NetworkingComponent) async -> Bool {
+        do {
+            let sent = Mutex(Int64(0))
+            let request = HTTPRequestData(method: .post, url: url)
+            let response = try await transport.upload(.file(file), to: request, resumable: .automatic) { progress in
+                // A line for each MiB, so that the output of a large upload stays small.
+                let isDue = sent.withLock { sent in
+                    guard progress.sent.count >= sent + (1 << 20) else { return false }
+                    sent = progress.sent.count
+                    return true
+                }
+                if isDue { printLine("sent \(progress.sent.count)") }
+            }
+            let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int ?? 0
+            printLine("done \(size) \(response.status.code)")
             return true
         } catch let error as NetworkingError {
             printLine("failed \(error.kind) \(error)")

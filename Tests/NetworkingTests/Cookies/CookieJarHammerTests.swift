@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingCookies
 
 /// Concurrent requests of several users with one jar, while the app removes cookies.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct CookieJarHammerTests {
     @Test func usersDoNotGetCookiesOfOtherUsers() async throws {
         let jar = CookieJar()

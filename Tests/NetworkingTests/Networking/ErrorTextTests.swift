@@ -87,6 +87,10 @@ struct ErrorTextTests {
                 DownloadStateError(reason: "secret.mp4 is damaged."),
                 "A file could not be read or written.", "Check the free space on this device and try again."
             ),
+            (
+                UploadStateError(reason: "secret.mp4 is damaged."),
+                "A file could not be read or written.", "Check the free space on this device and try again."
+            ),
         ] as [(any LocalizedError, String, String)]
     )
     func errorOfAStoreHasAllTexts(error: any LocalizedError, description: String, suggestion: String) {

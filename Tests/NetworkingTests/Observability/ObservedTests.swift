@@ -5,6 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingObservability
 @testable import NetworkingResilience
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
@@ -81,7 +82,7 @@ struct ObservedTests {
             CacheEvent.hit(.stale), CacheEvent.missed, CacheEvent.stored, CacheEvent.evicted(count: 3),
             CacheEvent.revalidated, CacheEvent.bypassed(.method), CacheEvent.failed(CancellationError()),
             DeduplicationEvent.shared, TimeoutEvent.expired(after: .seconds(4)),
-            DeadlineEvent.exceeded(after: .seconds(5)), NetworkNote("hello"),
+            DeadlineEvent.exceeded(after: .seconds(5)), DeprecationEvent.announced(.sunset), NetworkNote("hello"),
         ]
         let recorder = EventRecorder()
         for event in events {
@@ -96,7 +97,7 @@ struct ObservedTests {
                 "exchangeEnded", "exchangeFailed", "redirected", "redirectRefused", "retrying", "retryRefused",
                 "refreshingCredentials", "credentialsWithheld", "cacheHit", "cacheMissed", "cacheStored",
                 "cacheEvicted", "cacheRevalidated", "cacheBypassed", "cacheFailed", "shared", "timedOut",
-                "deadlineExceeded", "hello",
+                "deadlineExceeded", "deprecated", "hello",
             ]
         )
     }
@@ -129,7 +130,8 @@ struct ObservedTests {
             (DeduplicationEvent.shared, "sharing the exchange of an identical request"),
             (TimeoutEvent.expired(after: .seconds(4)), "timed out after 4.0 seconds"),
             (DeadlineEvent.exceeded(after: .seconds(5)), "deadline of 5.0 seconds exceeded"),
-            (OfflineEvent.refused, "offline(refused)"), (NetworkNote("hello"), "hello"),
+            (OfflineEvent.refused, "offline(refused)"), (DeprecationEvent.announced(.sunset), nil),
+            (NetworkNote("hello"), "hello"),
         ]
         for (event, message) in messages {
             #expect(event.record.logMessage(redactedBy: .standard) == message)
@@ -152,6 +154,7 @@ struct ObservedTests {
             (CacheEvent.failed(CancellationError()), nil), (DeduplicationEvent.shared, .shared),
             (TimeoutEvent.expired(after: .seconds(4)), .timeout),
             (DeadlineEvent.exceeded(after: .seconds(5)), .deadline),
+            (DeprecationEvent.announced(.sunset), .deprecated),
             (CookieEvent.added(count: 2), .event("cookiesAdded(2)")), (NetworkNote("hello"), .event("hello")),
         ]
         for (event, mark) in marks {
@@ -216,4 +219,16 @@ struct ObservedTests {
 
 extension HTTPField.Name {
     fileprivate static let requestID = HTTPField.Name("X-Request-ID")!
+}
+
+extension Deprecation {
+    /// An announcement without `Deprecation`.
+    fileprivate static let sunset = Deprecation(
+        isDeprecated: false,
+        date: nil,
+        sunset: Date(timeIntervalSince1970: 0),
+        documentation: nil,
+        sunsetPolicy: nil,
+        successor: nil
+    )
 }

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingURLSession
 
 /// Races between the writer, the reader, the disk and the end of a buffer.
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct SpillBufferHammerTests {
     private static let body = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
 
@@ -144,7 +144,7 @@ struct SpillBufferHammerTests {
 import FoundationNetworking
 
 /// Exchanges with a body in files and a caller that may be cancelled at any moment.
-@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(20)))
 struct URLSessionSpillHammerTests {
     private static let chunk = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
 

@@ -13,7 +13,7 @@ import Networking
 /// Tasks that are created, started, cancelled and released while their callers are cancelled at random moments.
 ///
 /// No server listens at the port, so each task also ends by itself.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct URLSessionCallsHammerTests {
     private static let request = HTTPRequestData(scheme: "http", authority: "127.0.0.1:9", path: "/")
 

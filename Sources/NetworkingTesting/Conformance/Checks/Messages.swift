@@ -16,6 +16,11 @@ extension TransportCheck {
                     try await bench.fetch(HTTPRequestData(method: method))
                     try expect(bench.server.requests.last?.method, is: method, in: "the method that arrives")
                 }
+                // Its body is not optional, as that of other safe methods is.
+                try await bench.fetch(HTTPRequestData(method: .query, body: .data(.pattern(100), contentType: "a/b")))
+                try expect(bench.server.requests.last?.method, is: .query, in: "the method that arrives")
+                try expect(bench.server.requests.last?.body, is: .pattern(100), in: "the body of a QUERY that arrives")
+                try expect(bench.server.arrived(.contentType), is: ["a/b"], in: "the Content-Type of a QUERY")
             },
             TransportCheck("URL parameters") { bench in
                 bench.server.route("/*") { _ in .ok }

@@ -7,7 +7,7 @@ import Testing
 /// Callers that add requests to an outbox and flush it.
 ///
 /// Some of them leave before their flush has ended.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct OutboxHammerTests {
     private static let workers = 8
     private static let rounds = 15

@@ -9,13 +9,14 @@ import Testing
 @testable import NetworkingConnectivity
 @testable import NetworkingCookies
 @testable import NetworkingCore
+@testable import NetworkingTransfers
 
 /// The texts of errors for the user of the app, and the catalogue with which apps translate them.
 struct UserTextTests {
     private let request = HTTPRequestData(authority: "example.com")
 
     /// The texts of the modules that `Networking` exports.
-    private static let texts = UserText.core + errors.map(\.userText)
+    private static let texts = UserText.core + errors.map(\.userText) + [.changedUpload]
 
     /// An error for each text of a feature.
     private static let errors: [any ErrorWithUserText] = [

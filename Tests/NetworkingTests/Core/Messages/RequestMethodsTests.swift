@@ -123,14 +123,25 @@ struct RequestMethodsTests {
 
     @Test(arguments: [
         (HTTPRequest.Method.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
-        (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
+        (.query, true, true), (.put, false, true), (.delete, false, true), (.post, false, false),
+        (.patch, false, false),
         (.connect, false, false),
     ])
-    func classifiesSafeAndIdempotentMethods(method: HTTPRequest.Method, isSafe: Bool, isIdempotent: Bool) throws {
+    func classifiesSafeAndIdempotentMethods(method: HTTPRequest.Method, isSafe: Bool, isIdempotent: Bool) {
         #expect(method.isSafe == isSafe)
         #expect(method.isIdempotent == isIdempotent)
-        let query = try #require(HTTPRequest.Method("QUERY"))
-        #expect(query.isSafe && query.isIdempotent)
+    }
+
+    @Test func queryHasABody() async throws {
+        let untyped: HTTPRequestData = .query("users", query: ["page": 2], body: .json(["name": "Ada"]))
+        #expect(untyped.method == .query && untyped.path == "/users" && untyped.query.page == "2")
+        let typed: Request<[String]> = .query("users", body: .json(["name": "Ada"]))
+        #expect(typed.http.method.rawValue == "QUERY" && typed.http.body?.contentType == "application/json")
+        let transport = MockTransport { _ in .json(["Ada"]) }
+        let names: [String] = try await transport.server(authority: "a.example")
+            .request(.query("users", body: .json([1])))
+        #expect(names == ["Ada"])
+        #expect(transport.requests.first?.method == .query)
     }
 
     @Test(arguments: [

@@ -18,6 +18,8 @@ struct RedirectRulesTests {
             (303, .get, .get), (303, .head, .head), (303, .post, .get), (303, .put, .get), (303, .delete, .get),
             (307, .get, .get), (307, .head, .head), (307, .post, .post), (307, .put, .put), (307, .delete, .delete),
             (308, .get, .get), (308, .head, .head), (308, .post, .post), (308, .put, .put), (308, .patch, .patch),
+            (301, .query, .query), (302, .query, .query), (303, .query, .get), (307, .query, .query),
+            (308, .query, .query),
         ] as [(Int, HTTPRequest.Method, HTTPRequest.Method)]
     )
     func methodDependsOnTheStatus(code: Int, method: HTTPRequest.Method, next: HTTPRequest.Method) async throws {

@@ -31,6 +31,26 @@ struct DeduplicatedKeyTests {
         return held.requests.count
     }
 
+    // MARK: Bodies
+
+    /// Bodies that begin with the same 100,000 bytes, which is more than their hash depends on.
+    @Test(arguments: [("a", "a", 1), ("a", "b", 2)])
+    func queriesShareAnExchangeIfTheirBodiesAreEqual(one: String, other: String, count: Int) async throws {
+        func query(_ end: String) -> HTTPRequestData {
+            .lawful.with {
+                $0.method = .query
+                $0.body = .data(Data((String(repeating: "x", count: 100_000) + end).utf8), contentType: "text/plain")
+            }
+        }
+        let first = Task { [shared] in try await shared.data(query(one)) }
+        try await held.waitForRequests()
+        let second = Task { [shared] in try await shared.data(query(other)) }
+        try await eventually("inFlight.waiting == 2") { inFlight.waiting == 2 }
+        held.respond()
+        _ = try await (first.value, second.value)
+        #expect(held.requests.count == count)
+    }
+
     // MARK: Environment
 
     typealias Pair = (one: String?, other: String?, count: Int)

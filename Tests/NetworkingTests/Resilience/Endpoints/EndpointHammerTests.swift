@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkingResilience
 
 /// Callers that concurrently use the endpoints of one server.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct EndpointHammerTests {
     @Test func attemptsEndAndOneEndpointIsNeverEjected() async {
         let hammer = Hammer()

@@ -37,6 +37,34 @@ struct HedgedTests {
 
     // MARK: The race
 
+    /// The server processes one attempt, and refuses the other one because it has the same key.
+    @Test(arguments: [1, 2]) func attemptWithTheSameKeyInProgressNeitherWinsNorStartsAnother(refused: Int) async throws
+    {
+        let server = PacedServer { number in
+            let start = number == 1 ? Duration.zero : .milliseconds(100)
+            return number == refused
+                ? .init(head: .milliseconds(150) - start, status: .conflict)
+                : .init(head: .milliseconds(190) - start)
+        }
+        let post = HTTPRequestData.lawful.with {
+            $0.method = .post
+            $0.headerFields[.idempotencyKey] = "\"order-7\""
+            $0.isHedged = true
+        }
+        var policy = eager
+        policy.maximumHedges = 2
+        let call = start(network(over: server, policy), post)
+        try await sent(1, by: server)
+        clock.advance(by: .milliseconds(100))
+        try await sent(2, by: server)
+        clock.advance(by: .milliseconds(50))
+        try await eventually("the refusal has arrived") { server.ended == 1 }
+        clock.advance(by: .milliseconds(40))
+        let response = try await call.value
+        #expect(response.status == .ok && response.bodyText == "\(3 - refused)")
+        #expect(server.count == 2)
+    }
+
     @Test func firstHeadWinsAndTheOtherAttemptIsCancelled() async throws {
         let server = PacedServer([.init(head: .seconds(10)), .init(head: .milliseconds(50))])
         let call = start(network(over: server, eager))

@@ -315,6 +315,80 @@ struct RetryTests {
         #expect(keys[3] == nil)
     }
 
+    // MARK: Outcomes of the key
+
+    private let keyed = HTTPRequestData.lawful.with {
+        $0.method = .post
+        $0.headerFields[.idempotencyKey] = "\"order-7\""
+    }
+
+    @Test func requestInProgressIsRepeatedWithTheSameKey() async throws {
+        let transport = MockTransport([.status(.conflict), .status(.conflict), .text("done")])
+        let response = try await network(transport).data(keyed)
+        #expect(response.text == "done")
+        #expect(response.attempts.map { $0.response?.idempotencyKeyOutcome } == [.inProgress, .inProgress])
+        #expect(transport.requests.allSatisfy { $0.headerFields[.idempotencyKey] == "\"order-7\"" })
+    }
+
+    @Test func requestInProgressWaitsAsLongAsTheServerAsks() async throws {
+        let transport = MockTransport([.status(.conflict, headerFields: [.retryAfter: "7"]), .ok()])
+        var policy = RetryPolicy.exponential()
+        policy.retryAfterJitter = 0
+        let response = try await network(transport, policy).data(keyed)
+        #expect(response.status == .ok)
+        #expect(response.attempts.first?.backoff == .seconds(7))
+    }
+
+    @Test func conflictIsReturnedAfterTheLastRetry() async throws {
+        let transport = MockTransport { _ in .status(.conflict) }
+        let response = try await network(transport, .immediate(maximumRetries: 2)).data(keyed)
+        #expect(response.status == .conflict && response.retryRefusal == .exhausted)
+        #expect(transport.requests.count == 3)
+        let checked = network(transport.checkedStatusCode(), .immediate(maximumRetries: 2))
+        let error = await #expect(throws: NetworkingError.self) { try await checked.data(keyed) }
+        #expect(error?.attempts.count == 2)
+    }
+
+    @Test func reusedKeyIsNeverRepeated() async throws {
+        for statuses in [RetryPolicy.transientStatuses, [422]] as [StatusSet] {
+            let transport = MockTransport { _ in .status(.unprocessableContent) }
+            let response = try await network(transport, .immediate(statuses: statuses)).data(keyed)
+            #expect(response.idempotencyKeyOutcome == .reused)
+            #expect(transport.requests.count == 1)
+        }
+        // Without a key, the policy decides.
+        let transport = MockTransport([.status(.unprocessableContent), .ok()])
+        #expect(try await network(transport, .immediate(statuses: [422])).data(.lawful).status == .ok)
+    }
+
+    /// A new key was never sent before, so this is a conflict of another kind.
+    @Test func firstConflictOfANewKeyIsReturned() async throws {
+        var policy = RetryPolicy.immediate()
+        policy.addsIdempotencyKeys = true
+        let post = HTTPRequestData.lawful.with { $0.method = .post }
+        let first = MockTransport([.status(.conflict), .ok()])
+        #expect(try await network(first, policy).data(post).status == .conflict)
+        #expect(first.requests.count == 1)
+        let lost = MockTransport([
+            .failure(NetworkingError(.connectionLost, request: .lawful)), .status(.conflict), .text("done"),
+        ])
+        #expect(try await network(lost, policy).data(post).text == "done")
+        #expect(Set(lost.requests.map { $0.headerFields[.idempotencyKey] }).count == 1)
+        // The app may have sent its own key before.
+        let known = MockTransport([.status(.conflict), .ok()])
+        #expect(try await network(known, policy).data(keyed).status == .ok)
+    }
+
+    @Test func statusesAreNoOutcomesWithoutAKey() async throws {
+        for status in [HTTPResponse.Status.conflict, .unprocessableContent] {
+            let transport = MockTransport { _ in .status(status) }
+            let response = try await network(transport).data(.lawful)
+            #expect(response.idempotencyKeyOutcome == nil && transport.requests.count == 1)
+        }
+        let response = HTTPResponseData(request: keyed, status: .badRequest)
+        #expect(response.idempotencyKeyOutcome == nil)
+    }
+
     // MARK: Number of attempts
 
     @Test(arguments: [(0, 1), (1, 2), (3, 4), (7, 8)])

@@ -409,7 +409,7 @@ struct ServerRateLimiterTests {
             response.serverLimits == [
                 ServerLimit(
                     policy: "burst",
-                    partition: "YQ",
+                    partition: "YQ==",
                     quota: 100,
                     window: .seconds(60),
                     remaining: 5,

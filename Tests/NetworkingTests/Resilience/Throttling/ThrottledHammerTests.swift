@@ -7,7 +7,7 @@ import Testing
 
 /// Callers that concurrently take, await, leave and return permits of a few hosts, so that hosts are forgotten and
 /// used again.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ThrottledHammerTests {
     private struct Refusal: Error {}
 
@@ -107,7 +107,7 @@ struct ThrottledHammerTests {
 }
 
 /// Calls that are cancelled, reach their time limit and get their permit at the same time.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct LimitedHammerTests {
     private static let workers = 12
 
@@ -173,7 +173,7 @@ struct LimitedHammerTests {
 }
 
 /// Callers of a rate limiter that evicts keys, while a task advances the clock.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(10)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RateLimitedHammerTests {
     private static let interval = Duration.milliseconds(10)
     private static let burst = 3

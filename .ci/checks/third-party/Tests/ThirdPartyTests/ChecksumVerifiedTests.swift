@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 import ThirdParty
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ChecksumVerifiedTests {
     private let body = Data("Wikipedia".utf8)
 

@@ -4,7 +4,7 @@ import NetworkingTesting
 import Testing
 import ThirdParty
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CourteousTests {
     @Test func keepsTheLaws() async throws {
         try await checkLaws(of: Courteous(pause: .zero))

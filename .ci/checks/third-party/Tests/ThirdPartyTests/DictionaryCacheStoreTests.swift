@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 import ThirdParty
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DictionaryCacheStoreTests {
     private let transport = MockTransport { request in
         MockResponse(

@@ -3,7 +3,7 @@ import Networking
 import Testing
 
 /// The texts for the user of an app, as another package reads them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ErrorTextTests {
     @Test func errorsOfStoresHaveTheirOwnTexts() {
         let error = CookieStorageError.unusable(reason: "The directory is missing.")

@@ -3,7 +3,7 @@ import NetworkingTesting
 import Testing
 import ThirdParty
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HopLimitedTests {
     @Test func keepsTheLaws() async throws {
         try await checkLaws(of: HopLimited(limit: .seconds(60)))

@@ -5,7 +5,7 @@ import Testing
 import ThirdParty
 
 /// Each modifier of the package with each kind of modifier of the library, on either side.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct PairsTests {
     struct Modifier: Sendable, CustomTestStringConvertible {
         let name: String

@@ -6,7 +6,7 @@ import NetworkingTesting
 import Testing
 import ThirdParty
 
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct SocketTransportTests {
     /// The checks that the transport does not pass, and why.
     private static let exceptions: [String: String] = [

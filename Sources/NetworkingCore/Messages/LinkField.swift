@@ -1,8 +1,7 @@
-import HTTPTypes
-import NetworkingCore
+package import HTTPTypes
 
 /// A link of a `Link` header field (RFC 8288 section 3).
-struct LinkField: Sendable, Hashable {
+package struct LinkField: Sendable, Hashable {
     /// The reference between the angle brackets, which may be relative.
     let target: String
     /// The relation types, in lower case.
@@ -11,7 +10,7 @@ struct LinkField: Sendable, Hashable {
     let hasAnchor: Bool
 
     /// The maximum length of all `Link` fields of a response, in bytes.
-    static let maximumBytes = 65_536
+    package static let maximumBytes = 65_536
 
     /// Returns the target of the first link with a relation.
     ///
@@ -20,7 +19,7 @@ struct LinkField: Sendable, Hashable {
     ///   - fields: The header fields of the response.
     /// - Returns: The target, which may be relative; `nil` if there is no such link.
     /// - Throws: `TooLong` if the fields exceed the maximum length.
-    static func target(of relation: String, in fields: HTTPFields) throws(TooLong) -> String? {
+    package static func target(of relation: String, in fields: HTTPFields) throws(TooLong) -> String? {
         let values = fields.filter { $0.name.canonicalName == "link" }.map(\.value)
         guard values.reduce(0, { $0 + $1.utf8.count }) <= maximumBytes else { throw TooLong() }
         for value in values {
@@ -40,7 +39,7 @@ struct LinkField: Sendable, Hashable {
     }
 
     /// The `Link` fields of a response are longer than the limit.
-    struct TooLong: Error {}
+    package struct TooLong: Error {}
 }
 
 /// Parses the links of a field from its bytes, by the algorithm of RFC 8288 appendix B.

@@ -3,7 +3,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@testable import NetworkingCalls
+@testable import NetworkingCore
 
 @Suite(.timeLimit(.minutes(20)))
 struct LinkFieldTests {

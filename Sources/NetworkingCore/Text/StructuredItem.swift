@@ -1,65 +1,128 @@
-/// A member of a structured field that is a list: its value and its parameters (RFC 9651 section 3.1).
-struct StructuredItem: Hashable, Sendable {
-    enum Value: Hashable, Sendable {
+import FoundationForNetworking
+
+/// A member of a structured field, or the whole field: its value and its parameters (RFC 9651 section 3).
+package struct StructuredItem: Hashable, Sendable {
+    package enum Value: Hashable, Sendable {
         case boolean(Bool)
         case integer(Int64)
+        case decimal(Double)
         case string(String)
-        /// A byte sequence, as the base64 text that was sent.
-        case bytes(String)
-        /// A valid value of another type: a decimal, a token, a date, a display string or an inner list.
-        case other
+        case token(String)
+        case bytes([UInt8])
+        /// The seconds since 1970.
+        case date(Int64)
+        case displayString(String)
+        case innerList([StructuredItem])
     }
 
-    let value: Value
+    package let value: Value
     /// The parameters; the last value of a repeated one applies.
-    let parameters: [String: Value]
+    package let parameters: [String: Value]
+
+    package init(_ value: Value, parameters: [String: Value] = [:]) {
+        (self.value, self.parameters) = (value, parameters)
+    }
 
     /// Reads a field that is a list.
     ///
     /// - Parameter field: The value of the field; several lines are joined with a comma.
     /// - Returns: The members, or `nil` if any part of the field is malformed.
-    static func list(_ field: String) -> [StructuredItem]? {
-        var parser = StructuredListParser(rest: Array(field.utf8)[...])
+    package static func list(_ field: String) -> [StructuredItem]? {
+        var parser = StructuredFieldParser(field)
         return parser.list()
+    }
+
+    /// Reads a field that is a dictionary.
+    ///
+    /// - Parameter field: The value of the field; several lines are joined with a comma.
+    /// - Returns: The members, the last one of each name, or `nil` if any part of the field is malformed.
+    package static func dictionary(_ field: String) -> [String: StructuredItem]? {
+        var parser = StructuredFieldParser(field)
+        return parser.dictionary()
+    }
+
+    /// Reads a field that is one item.
+    ///
+    /// - Parameter field: The value of the field.
+    /// - Returns: The item, or `nil` if any part of the field is malformed.
+    package static func item(_ field: String) -> StructuredItem? {
+        var parser = StructuredFieldParser(field)
+        return parser.item()
     }
 }
 
-/// The strict parser of RFC 9651 section 4.2.1.
+/// The strict parser of RFC 9651 section 4.2.
 ///
 /// It neither recurses nor allocates more than the members, so a field of any length is harmless.
-private struct StructuredListParser {
+private struct StructuredFieldParser {
     typealias Value = StructuredItem.Value
 
     var rest: ArraySlice<UInt8>
 
+    init(_ field: String) {
+        rest = Array(field.utf8)[...]
+    }
+
     mutating func list() -> [StructuredItem]? {
         var members: [StructuredItem] = []
+        return eachMember { parser in
+            guard let member = parser.member() else { return false }
+            members.append(member)
+            return true
+        } ? members : nil
+    }
+
+    mutating func dictionary() -> [String: StructuredItem]? {
+        var members: [String: StructuredItem] = [:]
+        return eachMember { parser in
+            guard let key = parser.key() else { return false }
+            if parser.skipped("=") {
+                guard let member = parser.member() else { return false }
+                members[key] = member
+            } else {
+                guard let parameters = parser.parameters() else { return false }
+                members[key] = StructuredItem(.boolean(true), parameters: parameters)
+            }
+            return true
+        } ? members : nil
+    }
+
+    mutating func item() -> StructuredItem? {
+        skip { $0 == .space }
+        guard let value = value(), let parameters = parameters() else { return nil }
+        skip { $0 == .space }
+        return rest.isEmpty ? StructuredItem(value, parameters: parameters) : nil
+    }
+
+    /// Reads members between commas to the end; `false` if one is malformed or a comma ends the field.
+    private mutating func eachMember(_ read: (inout StructuredFieldParser) -> Bool) -> Bool {
         skip { $0 == .space }
         while !rest.isEmpty {
-            guard let member = member() else { return nil }
-            members.append(member)
+            guard read(&self) else { return false }
             skip { $0 == .space || $0 == .tab }
             guard !rest.isEmpty else { break }
-            guard skipped(",") else { return nil }
+            guard skipped(",") else { return false }
             skip { $0 == .space || $0 == .tab }
-            guard !rest.isEmpty else { return nil }
+            guard !rest.isEmpty else { return false }
         }
-        return members
+        return true
     }
 
     private mutating func member() -> StructuredItem? {
         guard let value = rest.first == UInt8(ascii: "(") ? innerList() : value() else { return nil }
-        return parameters().map { StructuredItem(value: value, parameters: $0) }
+        return parameters().map { StructuredItem(value, parameters: $0) }
     }
 
     private mutating func innerList() -> Value? {
         guard skipped("(") else { return nil }
+        var items: [StructuredItem] = []
         while true {
             skip { $0 == .space }
-            if skipped(")") { return .other }
-            guard value() != nil, parameters() != nil, rest.first == .space || rest.first == UInt8(ascii: ")") else {
-                return nil
-            }
+            if skipped(")") { return .innerList(items) }
+            guard let value = value(), let parameters = parameters(),
+                rest.first == .space || rest.first == UInt8(ascii: ")")
+            else { return nil }
+            items.append(StructuredItem(value, parameters: parameters))
         }
     }
 
@@ -67,8 +130,7 @@ private struct StructuredListParser {
         var parameters: [String: Value] = [:]
         while skipped(";") {
             skip { $0 == .space }
-            guard let first = rest.first, first == UInt8(ascii: "*") || 0x61...0x7A ~= first else { return nil }
-            let key = prefix { $0.isLowercaseAlphanumeric || "_-.*".utf8.contains($0) }
+            guard let key = key() else { return nil }
             if skipped("=") {
                 guard let value = value() else { return nil }
                 parameters[key] = value
@@ -77,6 +139,11 @@ private struct StructuredListParser {
             }
         }
         return parameters
+    }
+
+    private mutating func key() -> String? {
+        guard let first = rest.first, first == UInt8(ascii: "*") || 0x61...0x7A ~= first else { return nil }
+        return prefix { $0.isLowercaseAlphanumeric || "_-.*".utf8.contains($0) }
     }
 
     private mutating func value() -> Value? {
@@ -99,12 +166,13 @@ private struct StructuredListParser {
         guard (1...15).contains(whole.utf8.count), let number = Int64(whole) else { return nil }
         guard skipped(".") else { return .integer(isNegative ? -number : number) }
         let fraction = prefix { 0x30...0x39 ~= $0 }
-        return whole.utf8.count <= 12 && (1...3).contains(fraction.utf8.count) ? .other : nil
+        guard whole.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { return nil }
+        return Double("\(isNegative ? "-" : "")\(whole).\(fraction)").map { .decimal($0) }
     }
 
     private mutating func date() -> Value? {
-        guard skipped("@"), case .integer? = number() else { return nil }
-        return .other
+        guard skipped("@"), case .integer(let seconds)? = number() else { return nil }
+        return .date(seconds)
     }
 
     private mutating func boolean() -> Value? {
@@ -115,8 +183,7 @@ private struct StructuredListParser {
 
     private mutating func token() -> Value? {
         let characters = "!#$%&'*+-.^_`|~:/".utf8
-        skip { $0.isLetter || 0x30...0x39 ~= $0 || characters.contains($0) }
-        return .other
+        return .token(prefix { $0.isLetter || 0x30...0x39 ~= $0 || characters.contains($0) })
     }
 
     private mutating func string() -> String? {
@@ -142,9 +209,10 @@ private struct StructuredListParser {
         // Missing padding is accepted, as the specification recommends.
         let padding = prefix { $0 == UInt8(ascii: "=") }
         guard skipped(":"), data.utf8.count % 4 != 1, padding.isEmpty || (data + padding).utf8.count.isMultiple(of: 4),
-            padding.utf8.count <= 2
+            padding.utf8.count <= 2,
+            let bytes = Data(base64Encoded: data + String(repeating: "=", count: -data.utf8.count & 3))
         else { return nil }
-        return .bytes(data)
+        return .bytes(Array(bytes))
     }
 
     private mutating func displayString() -> Value? {
@@ -152,7 +220,7 @@ private struct StructuredListParser {
         var text: [UInt8] = []
         while let byte = rest.popFirst() {
             switch byte {
-            case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self).map { _ in .other }
+            case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self).map { .displayString($0) }
             case UInt8(ascii: "%"):
                 guard let high = rest.popFirst()?.lowercaseHexDigit, let low = rest.popFirst()?.lowercaseHexDigit else {
                     return nil

@@ -1,0 +1,144 @@
+import FoundationForNetworking
+import NetworkingCore
+
+/// The bytes of a resumable upload, which are read from any offset.
+struct UploadSource: Sendable {
+    /// The number of bytes at the start and at the end of a file that identify it.
+    private static let identifyingCount: Int64 = 64 << 10
+
+    private enum Bytes: Sendable {
+        case data(Data)
+        case file(String, FileSnapshot)
+    }
+
+    /// What identifies the bytes after a relaunch.
+    struct Identity: Codable, Equatable {
+        let length: Int64
+        /// The time of the last modification; `nil` for bytes in memory.
+        let modification: String?
+        /// A digest of the bytes at the start and at the end.
+        let digest: String
+    }
+
+    private let bytes: Bytes
+    let length: Int64
+    let identity: Identity
+
+    /// Opens a body; `nil` if it cannot be read from any offset.
+    ///
+    /// - Throws: `RequestBody.Failure` if its file cannot be read, or `CancellationError`.
+    static func open(_ body: RequestBody) async throws -> UploadSource? {
+        if let data = body.data { return UploadSource(data) }
+        guard let path = body.fileURL?.path else { return nil }
+        return try await DiskQueue.run(until: nil) { try UploadSource(path) }
+    }
+
+    private init(_ data: Data) {
+        bytes = .data(data)
+        length = Int64(data.count)
+        identity = Identity(
+            length: length,
+            modification: nil,
+            digest: Self.digest(data.prefix(Int(Self.identifyingCount)), data.suffix(Int(Self.identifyingCount)))
+        )
+    }
+
+    private init(_ path: String) throws {
+        do {
+            let file = try OpenFile(reading: path)
+            let snapshot = try file.snapshot()
+            let count = Int(min(Self.identifyingCount, snapshot.size))
+            let start = try file.read(upTo: count, at: 0)
+            let end = try file.read(upTo: count, at: snapshot.size - Int64(count))
+            bytes = .file(path, snapshot)
+            length = snapshot.size
+            identity = Identity(
+                length: length,
+                modification: snapshot.modification,
+                digest: Self.digest(start, end)
+            )
+        } catch {
+            throw RequestBody.Failure(error)
+        }
+    }
+
+    private static func digest(_ start: Data, _ end: Data) -> String {
+        StableDigest.hex(of: [start.base64EncodedString(), end.base64EncodedString()])
+    }
+
+    /// Returns the bytes of one request.
+    func slice(_ range: Range<Int64>, contentType: String) -> RequestBody {
+        switch bytes {
+        case .data(let data):
+            let start = data.startIndex + Int(range.lowerBound)
+            return .data(Data(data[start..<start + range.count]), contentType: contentType)
+        case .file(let path, let snapshot):
+            return RequestBody(FileSlice(path: path, snapshot: snapshot, range: range), contentType: contentType)
+        }
+    }
+
+    /// Returns the digest of some bytes.
+    func digest(of range: Range<Int64>, _ function: any ChecksumFunction) async throws -> Data {
+        var function = function
+        for try await chunk in slice(range, contentType: "application/octet-stream").chunks {
+            function.update(chunk)
+        }
+        return function.finish()
+    }
+}
+
+/// A part of a file as a body.
+private struct FileSlice: BodySource {
+    let path: String
+    /// The state of the file when the upload started.
+    let snapshot: FileSnapshot
+    let range: Range<Int64>
+
+    var length: Int64? { Int64(range.count) }
+    var isOnDisk: Bool { true }
+    var isReplayable: Bool { true }
+    var identity: String? { "\(path) \(range)" }
+
+    func open() async throws -> any BodyReader {
+        try await DiskQueue.run(until: nil) { try reader() }
+    }
+
+    func openNow() throws -> (any BodyReaderNow)? {
+        try reader()
+    }
+
+    private func reader() throws -> FileSliceReader {
+        do {
+            let file = try OpenFile(reading: path)
+            guard try file.snapshot() == snapshot else { throw RequestBody.Failure.changed(path) }
+            return FileSliceReader(file: file, path: path, snapshot: snapshot, range: range)
+        } catch let fault as FileFault {
+            throw RequestBody.Failure(fault)
+        }
+    }
+}
+
+private struct FileSliceReader: DiskReader {
+    private static let chunkSize: Int64 = 128 << 10
+
+    let file: OpenFile
+    let path: String
+    let snapshot: FileSnapshot
+    /// The bytes that were not read yet.
+    var range: Range<Int64>
+
+    mutating func nextNow() throws -> Data? {
+        guard !range.isEmpty else { return nil }
+        do {
+            let data = try file.read(upTo: Int(min(Self.chunkSize, Int64(range.count))), at: range.lowerBound)
+            range = range.lowerBound + Int64(data.count)..<range.upperBound
+            // Checked at the end as well, because the last bytes must belong to the same version.
+            if data.isEmpty || range.isEmpty {
+                guard try !data.isEmpty && file.snapshot() == snapshot else { throw RequestBody.Failure.changed(path) }
+            }
+            return data
+        } catch let fault as FileFault {
+            throw RequestBody.Failure(fault)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+#if Configuration
+import Configuration
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(20)))
+struct StandardConfigurationTests {
+    private func reader(_ values: [AbsoluteConfigKey: ConfigValue]) -> ConfigReader {
+        ConfigReader(provider: InMemoryProvider(values: values))
+    }
+
+    private func problems(_ values: [AbsoluteConfigKey: ConfigValue]) -> [String] {
+        problems { _ = try StandardStack.server(from: reader(values)) }
+    }
+
+    private func problems(_ read: () throws -> Void) -> [String] {
+        let error = #expect(throws: StandardStack.ConfigurationError.self, performing: read)
+        return error?.problems.map(\.description) ?? []
+    }
+
+    @Test func emptyConfigurationIsThePreset() throws {
+        let outline = { (stack: StandardStack) in
+            MockTransport().standard(stack).outline.split(separator: "\n").dropFirst()
+        }
+        #expect(outline(try .app(from: reader([:]))) == outline(.app))
+        #expect(outline(try .server(from: reader([:]))) == outline(.server))
+        #expect("\(try StandardStack.app(from: reader([:])).removing(.retry))" == ".app(from: config).removing(.retry)")
+    }
+
+    @Test func everyNumberOfThePresetForAnAppIsRead() throws {
+        let stack = try StandardStack.app(
+            from: reader([
+                "timeout.connectSeconds": 1, "timeout.headSeconds": 2.5, "timeout.idleSeconds": 3,
+                "concurrencyLimit.maximumPerHost": 12, "rateLimit.maximumWaitSeconds": 0,
+                "circuitBreaker.failureRatio": 0.25, "circuitBreaker.minimumCalls": 20,
+                "circuitBreaker.connectionFailures": 3, "circuitBreaker.windowSeconds": 15,
+                "circuitBreaker.firstBreakSeconds": 1, "circuitBreaker.maximumBreakSeconds": 9,
+                "circuitBreaker.probes": 2, "circuitBreaker.closesAfter": 2, "retry.maximumRetries": 4,
+                "retry.firstDelaySeconds": 0.1, "retry.maximumDelaySeconds": 5, "retry.budget.ratio": 1,
+                "retry.budget.reserve": 7, "retry.budget.windowSeconds": 30, "deadline.seconds": 12,
+            ])
+        )
+        #expect(
+            MockTransport().standard(stack).outline == """
+                standard(.app(from: config))
+                ├─ deadline(12.0 seconds, exemptsTransfers: true)
+                ├─ deduplicated()
+                ├─ retry(up to 4 times, backoff: 0.1 seconds to 5.0 seconds, full jitter, budget: 1.0 of the calls \
+                of 30.0 seconds, and 7)
+                ├─ circuitBreaker(25.0% of at least 20 calls in 15.0 seconds, or 3 connection failures, for 1.0 \
+                seconds to 9.0 seconds)
+                ├─ rateLimited(by: ServerRateLimiter(), maximumWait: 0.0 seconds)
+                ├─ throttled(maxPerHost: 12)
+                └─ timeout(connect: 1.0 seconds, head: 2.5 seconds, idle: 3.0 seconds, exemptsStreams: true)
+                MockTransport
+                """
+        )
+    }
+
+    /// The names are those of the page, and a variable has text.
+    @Test func environmentVariablesOfAScopeAreRead() throws {
+        let variables = [
+            "SHOP_HTTP_DEADLINE_SECONDS": "20", "SHOP_HTTP_CONCURRENCY_LIMIT_MINIMUM": "2",
+            "SHOP_HTTP_CONCURRENCY_LIMIT_START": "3", "SHOP_HTTP_CONCURRENCY_LIMIT_MAXIMUM": "50",
+            "SHOP_HTTP_TIMEOUT_CONNECT_SECONDS": "0.5", "DEADLINE_SECONDS": "1",
+        ]
+        let config = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
+        let outline = MockTransport().standard(try .server(from: config.scoped(to: "shop.http"))).outline
+        #expect(outline.contains("deadline(20.0 seconds"))
+        #expect(outline.contains("adaptiveLimit(2...50)"))
+        #expect(outline.contains("timeout(connect: 0.5 seconds"))
+    }
+
+    @Test func oneErrorListsAllInvalidValues() throws {
+        let values: [AbsoluteConfigKey: ConfigValue] = [
+            "timeout.connectSeconds": 0, "timeout.headSeconds": "5s", "timeout.idleSeconds": true,
+            "concurrencyLimit.minimum": 0, "concurrencyLimit.start": 1.5, "rateLimit.maximumWaitSeconds": -1,
+            "circuitBreaker.failureRatio": 1.5, "circuitBreaker.probes": "hunter2", "retry.maximumRetries": 101,
+            "retry.budget.ratio": "", "retry.budget.reserve": .init(.intArray([1]), isSecret: false),
+            "deadline.seconds": 86_401,
+        ]
+        let seconds = "and must be a number from 0.001 to 86400"
+        #expect(
+            problems(values) == [
+                "timeout.connectSeconds is 0, \(seconds)", "timeout.headSeconds is \"5s\", \(seconds)",
+                "timeout.idleSeconds is true, \(seconds)",
+                "concurrencyLimit.minimum is 0, and must be a whole number from 1 to 100000",
+                "concurrencyLimit.start is 1.5, and must be a whole number from 1 to 100000",
+                "rateLimit.maximumWaitSeconds is -1, and must be a number from 0 to 86400",
+                "circuitBreaker.failureRatio is 1.5, and must be a number from 0.001 to 1",
+                "circuitBreaker.probes is a text, and must be a whole number from 1 to 1000000",
+                "retry.maximumRetries is 101, and must be a whole number from 0 to 100",
+                "retry.budget.ratio is empty, and must be a number from 0 to 1",
+                "retry.budget.reserve is an array, and must be a whole number from 0 to 1000000",
+                "deadline.seconds is 86401, \(seconds)",
+            ]
+        )
+        let error = #expect(throws: StandardStack.ConfigurationError.self) {
+            try StandardStack.server(from: reader(values))
+        }
+        let text = "The configuration of the stack has invalid values:\n- timeout.connectSeconds is 0, \(seconds)\n- "
+        #expect(error?.description.hasPrefix(text) == true)
+        #expect(error?.errorDescription == error?.description)
+    }
+
+    @Test(arguments: ["nan", "inf", "-inf", "1e400", "99999999999999999999", "-0.0001"])
+    func hostileNumbersAreInvalid(text: String) {
+        let variables = ["DEADLINE_SECONDS": text, "RETRY_MAXIMUM_RETRIES": text]
+        let config = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
+        #expect(problems { _ = try StandardStack.app(from: config) }.count == 2)
+    }
+
+    /// These would stop the program where the stack is built.
+    @Test func contradictionsAreProblems() {
+        #expect(
+            problems([
+                "timeout.headSeconds": 20, "concurrencyLimit.minimum": 10, "circuitBreaker.firstBreakSeconds": 90,
+                "retry.firstDelaySeconds": 30,
+            ]) == [
+                "concurrencyLimit.start is 6, and must be from 10 to 200, the minimum and the maximum",
+                "circuitBreaker.maximumBreakSeconds is 60, and must be at least the first break, which is 90",
+                "circuitBreaker.windowSeconds is 30, and must be at least twice the time limit of an attempt, "
+                    + "which is 40",
+                "retry.maximumDelaySeconds is 20, and must be at least the first delay, which is 30",
+                "deadline.seconds is 10, and must be at least the time limit of an attempt, which is 20",
+            ]
+        )
+        #expect(
+            problems(["concurrencyLimit.maximum": 5, "concurrencyLimit.minimum": 9]) == [
+                "concurrencyLimit.maximum is 5, and must be at least concurrencyLimit.minimum, which is 9"
+            ]
+        )
+    }
+
+    @Test func boundsOfTheRangesBuildAStack() throws {
+        let lowest: [AbsoluteConfigKey: ConfigValue] = [
+            "timeout.connectSeconds": 0.001, "timeout.headSeconds": 0.001, "timeout.idleSeconds": 0.001,
+            "concurrencyLimit.minimum": 1, "concurrencyLimit.start": 1, "concurrencyLimit.maximum": 1,
+            "rateLimit.maximumWaitSeconds": 0, "circuitBreaker.failureRatio": 0.001, "circuitBreaker.minimumCalls": 1,
+            "circuitBreaker.connectionFailures": 1, "circuitBreaker.windowSeconds": 0.002,
+            "circuitBreaker.firstBreakSeconds": 0.001, "circuitBreaker.maximumBreakSeconds": 0.001,
+            "circuitBreaker.probes": 1, "circuitBreaker.closesAfter": 1, "retry.maximumRetries": 0,
+            "retry.firstDelaySeconds": 0, "retry.maximumDelaySeconds": 0, "retry.budget.ratio": 0,
+            "retry.budget.reserve": 0, "retry.budget.windowSeconds": 0.001, "deadline.seconds": 0.001,
+        ]
+        let highest: [AbsoluteConfigKey: ConfigValue] = [
+            "timeout.connectSeconds": 43_200, "timeout.headSeconds": 43_200, "timeout.idleSeconds": 86_400,
+            "concurrencyLimit.minimum": 100_000, "concurrencyLimit.start": 100_000,
+            "concurrencyLimit.maximum": 100_000, "rateLimit.maximumWaitSeconds": 86_400,
+            "circuitBreaker.failureRatio": 1, "circuitBreaker.minimumCalls": 1_000_000,
+            "circuitBreaker.connectionFailures": 1_000_000, "circuitBreaker.windowSeconds": 86_400,
+            "circuitBreaker.firstBreakSeconds": 86_400, "circuitBreaker.maximumBreakSeconds": 86_400,
+            "circuitBreaker.probes": 1_000_000, "circuitBreaker.closesAfter": 1_000_000, "retry.maximumRetries": 100,
+            "retry.firstDelaySeconds": 86_400, "retry.maximumDelaySeconds": 86_400, "retry.budget.ratio": 1,
+            "retry.budget.reserve": 1_000_000, "retry.budget.windowSeconds": 86_400, "deadline.seconds": 86_400,
+        ]
+        for values in [lowest, highest] {
+            #expect(MockTransport().standard(try .server(from: reader(values))).modifiers.count > 6)
+        }
+    }
+}
+#endif
