@@ -23,21 +23,27 @@ class Step:
     cost: tuple = (0, 0)
     command: str = ""
     # The seconds after which the step fails.
-    timeout: int = 3600
+    timeout: int = 5400
+    # Whether a slow machine may leave out the step, with those that need it, when the run would exceed its limit.
+    is_optional: bool = False
 
 
 class Run:
     """One run of steps. The first lane prints what its steps print; the output of the others is in files."""
 
-    def __init__(self, steps, command_of, environment, additions, temporary, first, urgent=()):
+    def __init__(self, steps, command_of, environment, additions, temporary, first, urgent=(), limit=float("inf")):
         self.steps, self.command_of, self.additions = steps, command_of, additions
+        # The seconds that the run may take.
+        self.limit = limit
         self.environment, self.temporary, self.first, self.urgent = environment, temporary, first, urgent
         self.began = time.monotonic()
         # Guards what follows, and is notified when a step ends.
         self.changed = threading.Condition()
-        self.passed, self.failed, self.table = set(), None, []
+        self.passed, self.left_out, self.failed, self.table = set(), set(), None, []
+        # The processor time of the steps that have passed: what they took, and what the table says.
+        self.taken, self.expected = 0, 0
         # The process of each step that runs now. Its identifier is also that of its session.
-        self.running = {}
+        self.running, self.starts = {}, {}
         # The steps of other lanes that the first lane waits for, with those before them in their lanes.
         self.hurried = set()
         # What outlived its step.
@@ -68,16 +74,37 @@ class Run:
             for name in step.needs:
                 if not self.wait_for(name, is_first=lane == self.first):
                     return
-            if not self.run_step(step):
+            if not self.leaves_out(step) and not self.run_step(step):
                 return
 
     def wait_for(self, name, is_first=True):
-        """Waits until a step has passed, and returns False if any step has failed."""
+        """Waits until a step has passed or is left out, and returns False if any step has failed."""
         if is_first:
             self.hurry(name)
         with self.changed:
-            self.changed.wait_for(lambda: self.failed or name in self.passed)
+            self.changed.wait_for(lambda: self.failed or name in self.passed | self.left_out)
             return not self.failed
+
+    def leaves_out(self, step):
+        """Leaves out a step that the machine is too slow for, or that needs such a step, and returns whether it did."""
+        with self.changed:
+            too_slow = step.is_optional and self.predicted_end() > self.limit
+            if not too_slow and not self.left_out.intersection(step.needs):
+                return False
+            self.left_out.add(step.name)
+            self.table.append((self.clock(), 0, 0, "left out", step.title))
+            self.changed.notify_all()
+            return True
+
+    def predicted_end(self):
+        """Returns when the run would end with all steps that are left, at the pace of those that have passed."""
+        pace = max(1, self.taken / self.expected) if self.expected else 1
+        seconds = 0
+        for step in self.steps:
+            if step.name not in self.passed | self.left_out:
+                done = (self.clock() - self.starts.get(step.name, self.clock())) / pace / max(1, step.cost[0])
+                seconds += step.cost[1] * max(0, 1 - done)
+        return self.clock() + pace * seconds / os.cpu_count()
 
     def run_step(self, step):
         """Runs a step, and returns whether the run can continue."""
@@ -97,7 +124,7 @@ class Run:
                     command, stdin=subprocess.DEVNULL, stdout=None if is_first else file, stderr=None if is_first else subprocess.STDOUT,
                     env={**self.environment, **self.additions(step)}, start_new_session=True,
                 )
-            self.running[step.name] = process.pid
+            self.running[step.name], self.starts[step.name] = process.pid, started
         alarm = threading.Timer(step.timeout, self.give_up, (step, process.pid))
         alarm.start()
         # Until the process is reaped, no other session can have its identifier.
@@ -119,6 +146,7 @@ class Run:
             self.table.append((started, self.clock() - started, usage.ru_utime + usage.ru_stime, result, step.title))
             if result == "passed":
                 self.passed.add(step.name)
+                self.taken, self.expected = self.taken + self.table[-1][2], self.expected + step.cost[1]
             elif result == "FAILED":
                 self.failed = step.title
                 print_end(log, 200)
@@ -158,7 +186,7 @@ class Run:
     def report(self):
         self.say("Steps: start, duration and processor time in seconds:")
         for start, duration, processor, result, title in sorted(self.table):
-            print(f"{start:6.0f} {duration:6.0f} s {processor:6.0f} s  {result:7} {title}")
+            print(f"{start:6.0f} {duration:6.0f} s {processor:6.0f} s  {result:8} {title}")
         unsteady = self.temporary / "unsteady"
         if unsteady.exists():
             print("\nThese tests failed once and passed alone; please mend them:")
@@ -166,6 +194,8 @@ class Run:
         if self.orphans:
             print("\nThese processes outlived their step:")
             print("\n".join(self.orphans))
+        if self.left_out:
+            print(f"\nThe steps that are left out would end after {self.limit / 60:.0f} minutes on this machine.")
         if self.failed:
             self.say(f"FAILED: {self.failed}", sys.stderr)
             return 1

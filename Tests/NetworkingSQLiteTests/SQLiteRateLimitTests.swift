@@ -166,7 +166,7 @@ struct SQLiteRateLimitTests {
                     )
                     return MockTransport { _ in .ok() }
                         .rateLimited(
-                            by: RateLimiter(1, per: .seconds(60), burst: 2, sharing: sharing),
+                            by: RateLimiter(1, per: .seconds(86_400), burst: 2, sharing: sharing),
                             maximumWait: .zero
                         )
                         // A call to the store has no time limit that a busy machine exceeds, and so ends with the test.

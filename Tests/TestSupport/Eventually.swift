@@ -17,7 +17,7 @@ package import Testing
 ///   condition, or `CancellationError` if the test is cancelled. The time limit of a suite cancels its tests.
 package func eventually(
     _ expectation: Comment,
-    within limit: Duration = .seconds(20),
+    within limit: Duration = .seconds(120),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws {

@@ -19,11 +19,10 @@ struct Machine: Sendable {
     ///   - secret: The secret of all machines, with which the server's contents are encrypted.
     /// - Throws: An error if the session cannot be read.
     init(vendor: URL, socket: String, secret: SymmetricKey) async throws {
-        // A refresh may take longer than a decision about a request, which has its own limit of 50 milliseconds.
         valkey = ValkeyClient(.unixSocket(socket), configuration: ValkeyConfiguration(timeout: .seconds(1)))
         let limits = ValkeyRateLimit(valkey, namespace: "shop")
         // While the server cannot be used, each of the three machines uses its share of the limit.
-        let sharing = RateLimiter.Sharing(in: limits, as: "vendor", localShare: 1 / 3)
+        let sharing = RateLimiter.Sharing(in: limits, as: "vendor", localShare: 1 / 3, timeout: .seconds(1))
         let key = SessionSealingKey(id: "2026-11", secret)
         let sessions = ValkeySessionStorage(valkey, namespace: "shop", keys: [key])
         let tokens = try await TokenStore(for: "shop", sharing: sessions, delegate: Renewal(url: vendor))
@@ -118,8 +117,8 @@ enum ManyMachines {
         let seconds = (ContinuousClock.now - start) / .seconds(1)
 
         print("Three processes have sent \(service.orders) orders in \(Int(seconds.rounded())) seconds.")
-        print("The limit is 50 per second for all; the most within a second were \(service.ordersPerSecond).")
-        expect(service.orders == 210 && service.ordersPerSecond <= 60, "the machines share the limit")
+        print("The limit is 50 per second for all, so no 210 orders take less than 4 seconds.")
+        expect(service.orders == 210 && seconds >= 4, "the machines share the limit")
         print("Their session had expired; one of them has refreshed it. Refreshes: \(service.refreshes)")
         expect(service.refreshes == 1 && !service.isRevoked, "one machine refreshes the session for all")
         print("Each has used the exchange rate that another process had cached. Fetched: \(service.rates) time")

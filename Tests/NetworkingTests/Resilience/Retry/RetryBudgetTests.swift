@@ -133,7 +133,7 @@ struct RetryBudgetTests {
     @Test(arguments: ["API.example.com", "api.example.com:443"])
     func serverHasOneAccountInAnySpelling(authority: String) async throws {
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
-        let network = transport.retry(.immediate(), budget: RetryBudget(.ratio(0, reserve: 1)))
+        let network = transport.retry(.immediate(), budget: RetryBudget(.ratio(0, reserve: 1, over: .seconds(3_600))))
         #expect(try await network.data(HTTPRequestData(authority: "api.example.com")).retryRefusal == .budget)
         #expect(try await network.data(HTTPRequestData(authority: authority)).retryRefusal == .budget)
         #expect(transport.requests.count == 3)

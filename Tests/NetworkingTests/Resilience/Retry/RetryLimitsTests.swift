@@ -63,7 +63,7 @@ struct RetryLimitsTests {
         let network = transport.intercepted(
             by: Insisting(),
             policy: .immediate(maximumRetries: 5),
-            budget: RetryBudget(.ratio(0, reserve: 2))
+            budget: RetryBudget(.ratio(0, reserve: 2, over: .seconds(3_600)))
         )
         let response = try await network.data(.lawful)
         #expect(response.retryRefusal == .budget)

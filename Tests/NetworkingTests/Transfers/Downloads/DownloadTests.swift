@@ -244,7 +244,7 @@ struct DownloadTests {
                 .breaks(after: 10),
                 .breaks(after: 10)
             )
-            let budget = RetryBudget(.ratio(0, reserve: 1))
+            let budget = RetryBudget(.ratio(0, reserve: 1, over: .seconds(3_600)))
             let error = await #expect(throws: NetworkingError.self) {
                 try await origin.retry(.exponential(base: .zero), budget: budget).download(request, to: place)
             }
