@@ -152,12 +152,12 @@ extension Session {
 }
 
 /// Public keys in JSON (RFC 7517).
-package enum JSONWebKey {
+enum JSONWebKey {
     /// Returns the thumbprint of a key: the SHA-256 of its required members, in base64url (RFC 7638).
     ///
     /// - Parameter members: The required members of its type. Neither names nor values need escapes in JSON.
     /// - Returns: The thumbprint.
-    package static func thumbprint(of members: [String: String]) -> String {
+    static func thumbprint(of members: [String: String]) -> String {
         Base64URL.encode(SHA256.hash(data: Data(json(of: members).utf8)))
     }
 
