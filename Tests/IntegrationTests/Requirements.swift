@@ -1,6 +1,11 @@
 import Foundation
 import TestSupport
 
+#if AsyncHTTPClient && os(Linux)
+import NetworkingAsyncHTTPClient
+import NetworkingCore
+#endif
+
 extension Requirement {
     static let curl = Requirement(.curl) { FileManager.default.isExecutableFile(atPath: "/usr/bin/curl") }
 
@@ -23,6 +28,12 @@ extension Requirement {
     #if LoopbackRedirect && URLSession && (os(Linux) || os(macOS))
     static let authlib = Requirement(.authlib) { await PythonModules.haveAuthlib }
     static let oidcProvider = Requirement(.oidcProvider) { await PythonModules.haveProviderMock }
+    #endif
+
+    #if AsyncHTTPClient && os(Linux)
+    static let compressionLibraries = Requirement(.compressionLibraries) {
+        [ContentCoding].systemLibraries.count == 2
+    }
     #endif
 
     static let cacheTests = Requirement(.cacheTests) { CacheSuite.file != nil }

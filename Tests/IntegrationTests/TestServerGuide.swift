@@ -31,6 +31,20 @@ extension Loopback {
                 try server.verify()
             }
         }
+
+        /// The example of a server for uploads.
+        @Test func resumesAfterAReset() async throws {
+            try await withTestServer { server in
+                let uploads = server.routeUploads("/films")
+                uploads.enqueue(.disconnect(.reset, after: .bytes(1_000)), at: .append)
+                uploads.enqueue(.status(.serviceUnavailable), at: .offset)
+                let request = HTTPRequestData(method: .post, url: server.url.appending(path: "films"))
+                let film = Data(repeating: 1, count: 5_000)
+                try await URLSession.shared.upload(.data(film), to: request, resumable: .automatic)
+                #expect(uploads.all.map(\.isComplete) == [true])
+                #expect(uploads.all.map(\.repeatedByteCount) == [0])
+            }
+        }
     }
 }
 #endif

@@ -4,6 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 extension Loopback {
@@ -166,9 +167,7 @@ extension Loopback {
         // MARK: Libraries of the system
 
         #if os(Linux)
-        private static let isInstalled = [ContentCoding].systemLibraries.count == 2
-
-        @Test(.enabled(if: isInstalled), arguments: [("br", brotli), ("zstd", zstandard)])
+        @Test(.requires(.compressionLibraries), arguments: [("br", brotli), ("zstd", zstandard)])
         func decodesWithALibraryOfTheSystem(coding: String, base64: String) async throws {
             let body = try #require(Data(base64Encoded: base64))
             try await withTestServer { server in
@@ -201,7 +200,7 @@ extension Loopback {
             }
         }
 
-        @Test(.enabled(if: isInstalled)) func limitEndsABombOfALibrary() async throws {
+        @Test(.requires(.compressionLibraries)) func limitEndsABombOfALibrary() async throws {
             let bomb = try #require(Data(base64Encoded: Self.brotliBomb))
             try await withTestServer { server in
                 let error = await error(transport, server, response(bomb, "br"), .systemLibraries)
@@ -210,7 +209,7 @@ extension Loopback {
         }
 
         /// A frame whose window of 128 MiB would have to be allocated (RFC 9659).
-        @Test(.enabled(if: isInstalled)) func refusesAFrameWithALargeWindow() async throws {
+        @Test(.requires(.compressionLibraries)) func refusesAFrameWithALargeWindow() async throws {
             let body = try #require(Data(base64Encoded: "KLUv/QSIGQAAaGkKND1Qkg=="))
             try await withTestServer { server in
                 let error = await error(transport, server, response(body, "zstd"), .systemLibraries)
