@@ -409,10 +409,11 @@ struct UploadMachine {
     private func lengthFault(_ reply: UploadReply, _ offset: Int64, isComplete: Bool) -> Fault? {
         let stated = reply.length ?? length
         guard offset > length || stated != length || isComplete && offset < length else { return nil }
+        let state = isComplete ? " and completes it" : ""
         return Fault(
             kind: .invalidResponse,
-            reason: "The server has \(offset) of \(stated) bytes of the upload\(isComplete ? " and completes it" : ""), "
-                + "but the body has \(length). The upload was cancelled.",
+            reason: "The server has \(offset) of \(stated) bytes of the upload\(state), but the body has \(length). The "
+                + "upload was cancelled.",
             cancels: true
         )
     }

@@ -5,8 +5,9 @@ import Synchronization
 final class UploadMeter: Sendable {
     private struct State {
         var last: TransferProgress
-        /// Whether a thread is in the closure. It also reports the progress that is made meanwhile, because two threads
-        /// could report in the wrong order.
+        /// Whether a thread is in the closure.
+        ///
+        /// It also reports the progress that is made meanwhile, because two threads could report in the wrong order.
         var isReporting = false
     }
 

@@ -24,11 +24,12 @@ struct UploadSource: Sendable {
     let length: Int64
     let identity: Identity
 
-    /// Opens a body; `nil` if it cannot be read from any offset.
+    /// Opens a body.
     ///
     /// - Parameters:
     ///   - body: The body.
     ///   - isIdentified: Whether its bytes are compared with those of an earlier call.
+    /// - Returns: The source; `nil` if the body cannot be read from any offset.
     /// - Throws: `RequestBody.Failure` if its file cannot be read, or `CancellationError`.
     static func open(_ body: RequestBody, isIdentified: Bool) async throws -> UploadSource? {
         if let data = body.data {

@@ -311,7 +311,7 @@ struct ResumableUploadTests {
         }
         #expect(error?.kind == .tooLarge && origin.log == ["OPTIONS"])
         #expect(error?.localizedDescription == "This is too large for the server.")
-        // Without the question, the creation tells.
+        // Without the question, the response to the creation names the limit.
         await #expect(throws: NetworkingError.self) {
             try await origin.upload(.data(Self.bytes), to: request, resumable: .ietf)
         }
