@@ -412,8 +412,8 @@ struct UploadMachine {
         let state = isComplete ? " and completes it" : ""
         return Fault(
             kind: .invalidResponse,
-            reason: "The server has \(offset) of \(stated) bytes of the upload\(state), but the body has \(length). The "
-                + "upload was cancelled.",
+            reason: "The server has \(offset) of \(stated) bytes of the upload\(state), but the body has \(length). "
+                + "The upload was cancelled.",
             cancels: true
         )
     }
