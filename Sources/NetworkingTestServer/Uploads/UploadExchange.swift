@@ -100,7 +100,8 @@ extension UploadExchange {
         }
         guard let count = request.announcedLength else { return false }
         guard let record = upload?.record else { return request.digits(UploadField.length) == count }
-        return record.length == record.offset + count
+        // A subtraction, because the client may announce any length.
+        return record.length.map { $0 - record.offset } == count
     }
 
     /// The response to `OPTIONS`.

@@ -72,9 +72,9 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     func run() async throws -> Result {
         try Task.checkCancellation()
         let source = try await opened()
-        guard let source, resumable != .never else { return try await sendPlainly() }
+        guard let source, resumable != .never else { return try await sendPlainly(source?.length) }
         do {
-            let record = try await reading { try await store.open() }
+            let record = try await storing { try await store.open() }
             let result = try await run(source, resuming: record)
             await store.close()
             return result
@@ -86,7 +86,7 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
 
     private func opened() async throws -> UploadSource? {
         do {
-            if let source = try await UploadSource.open(body) { return source }
+            if let source = try await UploadSource.open(body, isIdentified: store.path != nil) { return source }
         } catch let failure as RequestBody.Failure {
             throw NetworkingError(failure.kind, request: original, reason: failure.reason)
         }
@@ -102,8 +102,11 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     }
 
     /// Sends the body in one ordinary request.
-    private func sendPlainly() async throws -> Result {
-        let routed = network.routed(original)
+    private func sendPlainly(_ length: Int64?) async throws -> Result {
+        var routed = network.routed(original)
+        if let length {
+            routed.progressHandler = meter.handler(from: 0, of: length)
+        }
         let response = try await network.begin(routed: routed, for: original)
         guard routed.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
@@ -112,9 +115,12 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     }
 
     private func run(_ source: UploadSource, resuming kept: UploadRecord?) async throws -> Result {
-        let resource = resource
-        // The state of an upload to another request is not used, and is replaced.
-        let record = kept?.resource == resource ? kept : nil
+        let routed = network.routed(original)
+        let resource = self.resource(of: routed)
+        // The state of an upload to another request is not used, and is replaced. The same holds for a URL that this
+        // request may not use.
+        let place = kept.flatMap { $0.resource == resource ? self.place(in: $0, of: routed) : nil }
+        let record = place == nil ? nil : kept
         if let record, record.file != source.identity { throw changed }
         var machine = UploadMachine(
             resumable,
@@ -123,7 +129,7 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
             options: options,
             resuming: record
         )
-        var call = Call(source: source, resource: resource, place: record?.place, record: record)
+        var call = Call(source: source, resource: resource, place: place, record: record)
         meter.update(sent: machine.offset, of: source.length)
         var step = machine.start(at: environment.clock.date)
         try await keepState(of: machine, &call)
@@ -136,11 +142,17 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
                 isInterrupted = false
             }
             let highest = machine.highest
-            let (exchange, interim) = try await send(step, machine, call)
-            if let interim {
-                call.place = interim.place
-                machine.place(under: interim.limits, at: environment.clock.date)
+            let interim = step == .whole ? InterimPlace(after: routed) : nil
+            let exchange: Exchange
+            do {
+                exchange = try await send(step, interim, machine, call)
+            } catch {
+                // A cancelled upload resumes at the URL that it has received.
+                adopt(interim, &machine, &call)
+                try? await keepState(of: machine, &call)
+                throw error
             }
+            adopt(interim, &machine, &call)
             let next: UploadMachine.Next
             switch exchange {
             case .lost: next = machine.lose(step)
@@ -224,7 +236,7 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         }
         guard record != call.record else { return }
         // Only the URL must survive a crash of the machine. The server knows the offset.
-        let isDurable = record?.place != call.record?.place
+        let isDurable = record?.url != call.record?.url
         call.record = record
         try await storing { [record] in try await store.keep(record, isDurable: isDurable) }
     }
@@ -238,17 +250,21 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         _ call: Call
     ) async throws -> Result {
         if call.record != nil {
-            try await storing { try await store.keep(nil, isDurable: true) }
+            do {
+                try await storing { try await store.keep(nil, isDurable: true) }
+            } catch is CancellationError {
+                // The state is removed nevertheless. Without the response, a paused upload would be sent again.
+            }
         }
         meter.update(
             sent: call.source.length,
             of: call.source.length,
             received: BytesReceived(count: result.response.body.count, expected: result.response.body.count)
         )
-        if let error { throw error }
         // The responses of tus and the state of an upload have statuses that the caller does not know.
-        let isChecked = !result.isLost && (machine.dialect != .tus || step == .whole)
-        guard !isChecked || network.routed(original).acceptedStatuses.contains(result.response.status) else {
+        guard !result.isLost, machine.dialect != .tus || step == .whole else { return result }
+        if let error { throw error }
+        guard network.routed(original).acceptedStatuses.contains(result.response.status) else {
             throw NetworkingError.refusedStatus(of: result.response)
         }
         return result
@@ -258,32 +274,30 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
 
     private func send(
         _ step: UploadMachine.Step,
+        _ interim: InterimPlace?,
         _ machine: UploadMachine,
         _ call: Call
-    ) async throws -> (Exchange, InterimPlace.Found?) {
+    ) async throws -> Exchange {
         var request = try await request(for: step, machine, call)
-        let interim = step == .whole ? InterimPlace() : nil
         if let interim {
             request.addObserver(interim)
         }
         var routed = network.routed(request)
         // A deadline covers all requests together.
         routed.spanningDeadline = call.deadline
-        let exchange: Exchange
         do {
-            exchange = .response(try await network.begin(routed: routed, for: original), nil)
+            return .response(try await network.begin(routed: routed, for: original), nil)
         } catch let error as NetworkingError {
             switch error.kind.meaning {
             case .answered:
                 guard let response = error.response else { throw error }
-                exchange = .response(response, error)
+                return .response(response, error)
             case .unreachable, .interrupted:
-                exchange = .lost(error)
+                return .lost(error)
             default:
                 throw error
             }
         }
-        return (exchange, interim?.place)
     }
 
     private func request(
@@ -409,6 +423,18 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         return request
     }
 
+    /// Takes the URL of the upload from interim responses.
+    private func adopt(_ interim: InterimPlace?, _ machine: inout UploadMachine, _ call: inout Call) {
+        guard let found = interim?.found else { return }
+        call.place = found.place
+        machine.place(under: found.limits, at: environment.clock.date)
+    }
+
+    /// Returns the URL of the upload in a state; `nil` if a request must not use it.
+    private func place(in record: UploadRecord, of routed: HTTPRequestData) -> UploadPlace? {
+        try? UploadPlace(record.url, from: routed, after: routed)
+    }
+
     /// Takes the URL of the upload from a response, and returns whether there is one.
     private func adoptLocation(
         of response: HTTPResponseData,
@@ -492,9 +518,8 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
     }
 
     /// A digest that identifies the request.
-    private var resource: String {
+    private func resource(of routed: HTTPRequestData) -> String {
         if let key = options.resumptionKey { return StableDigest.hex(of: ["key", key]) }
-        let routed = network.routed(original)
         return StableDigest.hex(
             of: [routed.method.rawValue, routed.absoluteString ?? "", network.principal(for: routed)?.id ?? ""]
         )
@@ -582,10 +607,6 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         )
     }
 
-    private func reading<Value>(_ work: () async throws -> Value) async throws -> Value {
-        try await storing(work)
-    }
-
     private func storing<Value>(_ work: () async throws -> Value) async throws -> Value {
         do {
             return try await work()
@@ -604,11 +625,13 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         try Task.checkCancellation()
         do {
             let record = try await storing { try await store.open() }
-            guard let record, record.resource == resource else {
+            let target = network.routed(original)
+            guard let record, record.resource == resource(of: target), let place = self.place(in: record, of: target)
+            else {
                 await store.close()
                 return false
             }
-            let routed = network.routed(atPlace(record.place, .delete, record.dialect))
+            let routed = network.routed(atPlace(place, .delete, record.dialect))
             do {
                 let response = try await network.begin(routed: routed, for: original)
                 // A server that does not know the upload, or cannot remove it, lets it expire.
@@ -635,21 +658,29 @@ private final class InterimPlace: NetworkEventObserver {
         let limits: UploadLimits?
     }
 
-    private let found = Mutex<Found?>(nil)
+    private let first: HTTPRequestData
+    private let state = Mutex<Found?>(nil)
 
-    var place: Found? {
-        found.withLock { $0 }
+    /// Creates an observer.
+    ///
+    /// - Parameter first: The request before any redirect. The server that it is redirected to may send interim
+    ///   responses too, and must receive no credentials with the requests that follow.
+    init(after first: HTTPRequestData) {
+        self.first = first
+    }
+
+    var found: Found? {
+        state.withLock { $0 }
     }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         guard case ExchangeEvent.headReceived(let head) = event, head.status.code == 104,
             head.headerFields[singleton: .uploadDraftInteropVersion]?.trimmed == "8",
             let location = head.headerFields[singleton: .location],
-            // A redirect has not chosen the URL of the upload.
-            let place = try? UploadPlace(location, from: request, after: request)
+            let place = try? UploadPlace(location, from: request, after: first)
         else { return }
         let limits = head.headerFields[.uploadLimit].flatMap { UploadLimits($0) }
-        found.withLock { found in
+        state.withLock { found in
             // All interim responses name the same URL.
             if found == nil { found = Found(place: place, limits: limits) }
         }

@@ -87,8 +87,13 @@ struct UploadMachine {
     /// Whether the first bytes are sent with the request that creates an upload by tus.
     private var createsWithBody = false
     private var limits = UploadLimits()
-    private var appendSize: Int64
+    private let appendSize: Int64
+    /// The maximum number of bytes in one request after a 413.
+    ///
+    /// It only decreases, whatever limits the server names, so that the number of such responses is limited.
+    private var acceptedSize = Int64.max
     private var hasRestarted = false
+    private var hasAskedAfterRefusal = false
     private var hasCompletingResponse = false
 
     init(
@@ -147,13 +152,13 @@ struct UploadMachine {
         if let maximum = limits.maximumAppendSize, maximum > 0 {
             size = min(size, maximum)
         }
-        return size
+        return min(size, acceptedSize)
     }
 
     /// Forgets the URL of the upload, so that another one is created.
     private mutating func forget() {
         hasPlace = false
-        (offset, expires, hasSentAll) = (0, nil, false)
+        (offset, highest, expires, hasSentAll) = (0, 0, nil, false)
     }
 
     // MARK: Responses
@@ -252,30 +257,19 @@ struct UploadMachine {
         guard reply.isSuccess else { return reply.isTransient ? .retry(.locate) : .refuse }
         adopt(reply.limits, at: now)
         adoptExpiry(reply, at: now)
-        if dialect == .ietf, reply.isComplete == true {
-            reach(length)
-            return hasCompletingResponse ? .finishWithEarlierResponse : .finishWithoutResponse
-        }
-        guard let offset = reply.offset else {
+        let isComplete = dialect == .ietf && reply.isComplete == true
+        guard let offset = reply.offset ?? (isComplete ? length : nil) else {
             return .fail(
                 Fault(kind: .invalidResponse, reason: "The server did not state the offset of the upload.")
             )
         }
-        guard offset <= length, reply.length.map({ $0 == length }) ?? true else {
-            return .fail(
-                Fault(
-                    kind: .invalidResponse,
-                    reason: "The server has \(offset) of \(reply.length ?? length) bytes of the upload, but the body "
-                        + "has \(length). The upload was cancelled.",
-                    cancels: true
-                )
-            )
-        }
+        if let fault = lengthFault(reply, offset, isComplete: isComplete) { return .fail(fault) }
         reach(offset)
-        if let fault = sizeFault { return .fail(fault) }
-        if dialect == .tus, offset == length {
+        if isComplete || dialect == .tus && offset == length {
             return hasCompletingResponse ? .finishWithEarlierResponse : .finishWithoutResponse
         }
+        if let fault = sizeFault { return .fail(fault) }
+        hasCompletingResponse = false
         return append()
     }
 
@@ -289,6 +283,8 @@ struct UploadMachine {
         adopt(reply.limits, at: now)
         if reply.isComplete == true {
             // Also a failure of the processing, which no further request would change.
+            let offset = reply.offset ?? (completes ? length : start + count)
+            if reply.isSuccess, let fault = lengthFault(reply, offset, isComplete: true) { return .fail(fault) }
             reach(length)
             return .finish
         }
@@ -321,13 +317,18 @@ struct UploadMachine {
         switch (reply.status, reply.problem) {
         case (409, _), (_, "completed-upload"?), (_, "mismatching-upload-offset"?):
             return .retry(.locate)
+        // Some transports repeat a request whose connection was lost. The server then has its bytes already, and only
+        // the response to the repetition arrives, which needs no problem type.
+        case (400, _) where !hasAskedAfterRefusal:
+            hasAskedAfterRefusal = true
+            return .retry(.locate)
         // A tus server discards the bytes of a request whose checksum is wrong.
         case (460, _) where dialect == .tus:
             return .retry(.locate)
         case (413, _):
             let smaller = max(count / 2, limits.minimumAppendSize ?? 0, Self.minimumDividedSize)
             guard smaller < count else { return .refuse }
-            appendSize = smaller
+            acceptedSize = smaller
             return .send(.locate)
         default:
             return reply.isTransient ? .retry(.locate) : .refuse
@@ -338,7 +339,9 @@ struct UploadMachine {
 
     private mutating func reach(_ offset: Int64) {
         self.offset = offset
-        highest = max(highest, offset)
+        guard offset > highest else { return }
+        highest = offset
+        hasAskedAfterRefusal = false
     }
 
     /// Returns the request with the next bytes.
@@ -355,9 +358,8 @@ struct UploadMachine {
                 )
             )
         }
-        if count == rest {
-            hasSentAll = true
-        }
+        // Before it, the server has stated that the upload is not complete.
+        hasSentAll = count == rest
         return .send(.append(offset: offset, count: count, completes: count == rest))
     }
 
@@ -369,7 +371,8 @@ struct UploadMachine {
                 Fault(
                     kind: .status,
                     reason: "All bytes of the upload were sent, the response was lost, and the server no longer has "
-                        + "the upload. It may be complete. Ask the server before you upload the body again."
+                        + "the upload. It may be complete. Ask the server. To upload the body again, remove the state "
+                        + "with cancelUpload first."
                 )
             )
         }
@@ -400,6 +403,19 @@ struct UploadMachine {
         case .ietf: adopt(reply.limits, at: now)
         case nil: break
         }
+    }
+
+    /// The reason why the server's offset cannot be that of this body; `nil` if it can.
+    private func lengthFault(_ reply: UploadReply, _ offset: Int64, isComplete: Bool) -> Fault? {
+        let stated = reply.length ?? length
+        guard offset > length || stated != length || isComplete && offset < length else { return nil }
+        let state = isComplete ? " and completes it" : ""
+        return Fault(
+            kind: .invalidResponse,
+            reason: "The server has \(offset) of \(stated) bytes of the upload\(state), but the body has \(length). "
+                + "The upload was cancelled.",
+            cancels: true
+        )
     }
 
     /// The reason why the server does not accept a body of this length; `nil` if it does.

@@ -3,12 +3,14 @@ import HTTPTypes
 import NetworkingCore
 
 /// The URL of an upload, which the server names in `Location`.
-struct UploadPlace: Codable, Equatable, Sendable {
+struct UploadPlace: Equatable, Sendable {
     /// The maximum length of the URL, in bytes.
     static let maximumBytes = 16_384
 
     let url: String
     /// Whether the URL has the origin of the server that received the request, so that credentials may be sent there.
+    ///
+    /// A state file does not store it, because the next request may go to another server.
     let hasOriginOfRequest: Bool
 
     /// Resolves the field of a response.
@@ -36,7 +38,7 @@ struct UploadPlace: Codable, Equatable, Sendable {
         }
         if hasOriginOfRequest {
             // Another spelling, such as an explicit default port, would be another server to the stack.
-            (target.scheme, target.authority) = (first.scheme, first.authority)
+            (target.scheme, target.authority) = (first.scheme ?? "https", first.authority)
         }
         guard let text = target.absoluteString, text.utf8.count <= Self.maximumBytes else {
             throw Unusable(fault: "is too long")
@@ -51,12 +53,6 @@ struct UploadPlace: Codable, Equatable, Sendable {
         var reason: String {
             "The URL of the upload, which the server named in Location, \(fault)."
         }
-    }
-
-    /// Whether the URL, which was read from a file, can be used.
-    var isPlausible: Bool {
-        url.utf8.count <= Self.maximumBytes && (url.hasPrefix("https://") || url.hasPrefix("http://"))
-            && URL(string: url) != nil
     }
 }
 
@@ -81,10 +77,11 @@ extension HTTPRequestData {
         }
         // A reader of a log could continue or cancel the upload with the URL.
         let (path, query) = RequestTarget.split(next.target ?? "")
-        for text in [path.split(separator: "/").last, query] {
-            if let text, text.utf8.count >= 16 {
-                next.markSecret(String(text))
-            }
+        let known = Set(RequestTarget.split(target ?? "").path.split(separator: "/"))
+        let segments = path.split(separator: "/").filter { !known.contains($0) }
+        let values = (query ?? "").split(separator: "&").compactMap { $0.split(separator: "=", maxSplits: 1).last }
+        for text in segments + values where text.mayBeSecret {
+            next.markSecret(String(text))
         }
         return next
     }
@@ -96,5 +93,12 @@ extension HTTPRequestData {
             return ["content-", "if-", "upload-", "tus-", "want-"].contains { name.hasPrefix($0) }
                 || ["idempotency-key", "repr-digest", "expect", "range"].contains(name)
         }
+    }
+}
+
+extension Substring {
+    /// Whether a part of a URL is too long for a word, or is an identifier with digits.
+    fileprivate var mayBeSecret: Bool {
+        utf8.count >= 16 || utf8.count >= 8 && utf8.contains { 0x30...0x39 ~= $0 }
     }
 }

@@ -16,7 +16,7 @@ struct UploadSource: Sendable {
         let length: Int64
         /// The time of the last modification; `nil` for bytes in memory.
         let modification: String?
-        /// A digest of the bytes at the start and at the end.
+        /// A digest of the bytes at the start and at the end of a file, or of all bytes in memory.
         let digest: String
     }
 
@@ -24,23 +24,32 @@ struct UploadSource: Sendable {
     let length: Int64
     let identity: Identity
 
-    /// Opens a body; `nil` if it cannot be read from any offset.
+    /// Opens a body.
     ///
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - isIdentified: Whether its bytes are compared with those of an earlier call.
+    /// - Returns: The source; `nil` if the body cannot be read from any offset.
     /// - Throws: `RequestBody.Failure` if its file cannot be read, or `CancellationError`.
-    static func open(_ body: RequestBody) async throws -> UploadSource? {
-        if let data = body.data { return UploadSource(data) }
+    static func open(_ body: RequestBody, isIdentified: Bool) async throws -> UploadSource? {
+        if let data = body.data {
+            guard isIdentified else { return UploadSource(data, isIdentified: false) }
+            return try await DiskQueue.run(until: nil) { UploadSource(data, isIdentified: true) }
+        }
         guard let path = body.fileURL?.path else { return nil }
         return try await DiskQueue.run(until: nil) { try UploadSource(path) }
     }
 
-    private init(_ data: Data) {
+    private init(_ data: Data, isIdentified: Bool) {
         bytes = .data(data)
         length = Int64(data.count)
-        identity = Identity(
-            length: length,
-            modification: nil,
-            digest: Self.digest(data.prefix(Int(Self.identifyingCount)), data.suffix(Int(Self.identifyingCount)))
-        )
+        // Bytes in memory have no time of a change, so all of them count.
+        var digest = ""
+        for start in stride(from: 0, to: isIdentified ? data.count : 0, by: Int(Self.identifyingCount)) {
+            let block = data.dropFirst(start).prefix(Int(Self.identifyingCount))
+            digest = StableDigest.hex(of: [digest, block.base64EncodedString()])
+        }
+        identity = Identity(length: length, modification: nil, digest: digest)
     }
 
     private init(_ path: String) throws {
@@ -71,7 +80,7 @@ struct UploadSource: Sendable {
         switch bytes {
         case .data(let data):
             let start = data.startIndex + Int(range.lowerBound)
-            return .data(Data(data[start..<start + range.count]), contentType: contentType)
+            return .data(Data(data[start..<start + Int(range.byteCount)]), contentType: contentType)
         case .file(let path, let snapshot):
             return RequestBody(FileSlice(path: path, snapshot: snapshot, range: range), contentType: contentType)
         }
@@ -94,7 +103,7 @@ private struct FileSlice: BodySource {
     let snapshot: FileSnapshot
     let range: Range<Int64>
 
-    var length: Int64? { Int64(range.count) }
+    var length: Int64? { range.byteCount }
     var isOnDisk: Bool { true }
     var isReplayable: Bool { true }
     var identity: String? { "\(path) \(range)" }
@@ -130,7 +139,7 @@ private struct FileSliceReader: DiskReader {
     mutating func nextNow() throws -> Data? {
         guard !range.isEmpty else { return nil }
         do {
-            let data = try file.read(upTo: Int(min(Self.chunkSize, Int64(range.count))), at: range.lowerBound)
+            let data = try file.read(upTo: Int(min(Self.chunkSize, range.byteCount)), at: range.lowerBound)
             range = range.lowerBound + Int64(data.count)..<range.upperBound
             // Checked at the end as well, because the last bytes must belong to the same version.
             if data.isEmpty || range.isEmpty {
@@ -140,5 +149,12 @@ private struct FileSliceReader: DiskReader {
         } catch let fault as FileFault {
             throw RequestBody.Failure(fault)
         }
+    }
+}
+
+extension Range<Int64> {
+    /// The number of bytes; `count` would trap beyond 2 GiB where `Int` has 32 bits.
+    fileprivate var byteCount: Int64 {
+        upperBound - lowerBound
     }
 }

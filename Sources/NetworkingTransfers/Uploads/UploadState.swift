@@ -101,6 +101,8 @@ struct UploadRecord: Codable, Equatable, Sendable {
     private static let currentVersion = 1
     /// A record has at most a few kilobytes; a longer file is not a record.
     private static let maximumSize = 64 << 10
+    /// The end of the year 9999, in seconds since 1970.
+    private static let latestExpiry: Int64 = 253_402_300_799
 
     private var version = currentVersion
     /// A digest that identifies the request, because its URL may contain a secret.
@@ -109,8 +111,9 @@ struct UploadRecord: Codable, Equatable, Sendable {
     let dialect: UploadMachine.Dialect
     /// The URL of the upload.
     ///
-    /// A program that knows it may continue or cancel the upload, so only this user may read the file.
-    let place: UploadPlace
+    /// A program that knows it may continue or cancel the upload, so only this user may read the file. Whether it may
+    /// be used is decided for each request: the file may have been changed, and the request may have another origin.
+    let url: String
     var offset: Int64
     /// The moment at which the server removes the bytes, in seconds since 1970.
     var expires: Int64?
@@ -129,9 +132,9 @@ struct UploadRecord: Codable, Equatable, Sendable {
         self.resource = resource
         self.file = file
         self.dialect = dialect
-        self.place = place
+        url = place.url
         offset = machine.offset
-        expires = machine.expires.map { Int64($0.timeIntervalSince1970) }
+        expires = machine.expires.map { Int64(min(max(0, $0.timeIntervalSince1970), Double(Self.latestExpiry))) }
         hasSentAll = machine.hasSentAll
         checksum = machine.checksum
     }
@@ -178,8 +181,8 @@ struct UploadRecord: Codable, Equatable, Sendable {
     }
 
     private var isPlausible: Bool {
-        place.isPlausible && file.length >= 0 && 0...file.length ~= offset
-            && expires.map { (0...4_102_444_800 * 2).contains($0) } ?? true
+        !url.isEmpty && file.length >= 0 && 0...file.length ~= offset
+            && expires.map { (0...Self.latestExpiry).contains($0) } ?? true
     }
 
     private struct Format: Decodable {

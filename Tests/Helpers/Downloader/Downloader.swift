@@ -16,6 +16,7 @@ import Synchronization
 /// - `arrived 65536`: the number of bytes that the transport has delivered in this exchange, written or not
 /// - `kept 65536`: the number of bytes in the file, from its start
 /// - `sent 65536`: the number of bytes of the file that are sent
+/// - `passed 65536`: the number of bytes of all requests that the transport has taken, sent again or not
 /// - `done 67108864 65536`: the total number of bytes, and how many of them existed before; for an upload, the status in
 ///   place of the second number
 /// - `failed storage …`: the kind and the description of the error
@@ -90,7 +91,8 @@ enum Downloader {
         do {
             let sent = Mutex(Int64(0))
             let request = HTTPRequestData(method: .post, url: url)
-            let response = try await transport.upload(.file(file), to: request, resumable: .automatic) { progress in
+            let network = transport.modified(SendReporter())
+            let response = try await network.upload(.file(file), to: request, resumable: .automatic) { progress in
                 // A line for each MiB, so that the output of a large upload stays small.
                 let isDue = sent.withLock { sent in
                     guard progress.sent.count >= sent + (1 << 20) else { return false }
@@ -136,6 +138,34 @@ private struct ArrivalReporter: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var request = request
         request.progressHandler = { Downloader.printLine("arrived \($0.received.count)") }
+        return try await upstream.send(request)
+    }
+}
+/// Prints the number of bytes that the transport has taken, for each 256 KiB and at the end of a request.
+private struct SendReporter: NetworkingModifier {
+    private final class Counts: Sendable {
+        let total = Mutex(Int64(0))
+    }
+
+    private let counts = Counts()
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var request = request
+        let last = Mutex((counted: Int64(0), printed: Int64(0)))
+        request.addProgressHandler { [counts] progress in
+            let count = progress.sent.count
+            let (new, isDue) = last.withLock { last in
+                defer { last.counted = max(last.counted, count) }
+                let isDue = count >= last.printed + (256 << 10) || count == progress.sent.expected
+                if isDue { last.printed = count }
+                return (max(0, count - last.counted), isDue)
+            }
+            let total = counts.total.withLock { total in
+                total += new
+                return total
+            }
+            if isDue, new > 0 { Downloader.printLine("passed \(total)") }
+        }
         return try await upstream.send(request)
     }
 }

@@ -9,6 +9,8 @@ struct DownloaderProcess: Sendable {
         var status: Int32 = -1
         /// The number of bytes of this exchange that the transport has delivered.
         var arrived: Int?
+        /// The number of bytes of all requests that were passed to the transport.
+        var passed: Int?
         /// The number of bytes in the file, or `nil` before the first request.
         var kept: Int?
         var done: (count: Int, resumed: Int)?
@@ -22,6 +24,7 @@ struct DownloaderProcess: Sendable {
             let numbers = parts[1].split(separator: " ").compactMap { Int($0) }
             switch (parts[0], numbers.count) {
             case ("arrived", 1): arrived = numbers[0]
+            case ("passed", 1): passed = numbers[0]
             case ("kept", 1): kept = numbers[0]
             case ("done", 2): done = (numbers[0], numbers[1])
             case ("failed", _): failure = String(parts[1])

@@ -77,6 +77,28 @@ extension Loopback {
             }
         }
 
+        @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases, [ResumableUpload.ietf, .tus])
+        func uploadResumesAfterALostConnection(
+            version: TestServer.TLS.ApplicationProtocol,
+            resumable: ResumableUpload
+        ) async throws {
+            try await withTemporaryDirectory { directory in
+                try await Self.withServer(.loopback(version)) { server, network in
+                    let uploads = server.routeUploads("/films", options: TestUploads.Options(directory: directory))
+                    uploads.enqueue(.disconnect(.reset, after: .bytes(150_000)), at: .completion)
+                    let body = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+                    let request = HTTPRequestData(method: .post, path: "films")
+                    try await network.upload(.data(body), to: request, resumable: resumable)
+                    let arrived = try #require(uploads.all.first)
+                    #expect(uploads.all.count == 1 && arrived.isComplete)
+                    #expect(try Data(contentsOf: #require(arrived.file)) == body)
+                    #expect(server.requests.map(\.method) == [.post, .patch, .head, .patch])
+                    let expected = version == .http2 ? "HTTP/2" : "HTTP/1.1"
+                    #expect(server.requests.allSatisfy { $0.httpVersion == expected })
+                }
+            }
+        }
+
         @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases, TestResponse.SocketEffect.ends)
         func responseThatEndsEarlyFails(
             version: TestServer.TLS.ApplicationProtocol,

@@ -81,6 +81,8 @@ extension Loopback {
                         }
                         let url = server.url.appending(path: "films")
                         let faults = Self.resets + Self.kills
+                        // Includes the bytes that a lost connection left in the buffers of the system.
+                        var passedCount = 0
                         for kill in 1...Self.kills {
                             let left = faults - kill * faults / Self.kills
                             let process = try DownloaderProcess(
@@ -91,8 +93,9 @@ extension Loopback {
                                 output: outputs.appending(path: "\(kill)")
                             )
                             let report = try await process.killed { _ in
-                                uploads.queuedFaults(at: .append).count == left
+                                uploads.queuedFaults(at: .append).count <= left
                             }
+                            passedCount += report.passed ?? 0
                             #expect(report.status == SIGKILL, about)
                             #expect(report.failure == nil, about)
                             #expect(uploads.all.map(\.isComplete) == [false], about)
@@ -103,6 +106,14 @@ extension Loopback {
                         #expect(report.status == 0, about)
                         #expect(report.failure == nil, about)
                         let arrived = try #require(uploads.all.first)
+                        passedCount += report.passed ?? 0
+                        #expect(passedCount > byteCount / 2, about)
+                        if ProcessInfo.processInfo.environment["UPLOAD_MEBIBYTES"] != nil {
+                            print(
+                                "\(client) \(uploadProtocol): \(byteCount) bytes, \(arrived.repeatedByteCount) of them "
+                                    + "received twice, \(passedCount) passed to the transport"
+                            )
+                        }
                         #expect(uploads.all.count == 1, about)
                         #expect(arrived.isComplete && arrived.offset == Int64(byteCount), about)
                         #expect(arrived.sha256 == digest, about)

@@ -252,6 +252,25 @@ extension Loopback {
             }
         }
 
+        /// The server does not announce the draft, and offers it in an interim response (104).
+        @Test(arguments: Client.allCases)
+        func ordinaryRequestResumesAfterAnInterimResponse(client: Client) async throws {
+            try await Self.withUpload(over: client, by: .automatic) { upload in
+                upload.uploads.enqueue(.status(.methodNotAllowed), at: .discovery)
+                upload.uploads.enqueue(.disconnect(.reset, after: .bytes(500_000)), at: .completion)
+                switch client {
+                case .urlSession:
+                    try await upload.run()
+                    try upload.expectArrival()
+                case .asyncHTTPClient:
+                    // It drops interim responses.
+                    let error = await #expect(throws: NetworkingError.self) { try await upload.run() }
+                    #expect(error?.kind.meaning == .interrupted)
+                }
+                #expect(upload.uploads.all.count == 1)
+            }
+        }
+
         // MARK: Hostile servers
 
         @Test(

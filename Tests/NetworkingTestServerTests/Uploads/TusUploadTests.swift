@@ -107,6 +107,17 @@ struct TusUploadTests {
         }
     }
 
+    @Test func rejectsAnAppendOfAnyLength() async throws {
+        try await Self.withUploads { client, uploads, _ in
+            _ = try await client.response(to: Self.create(5))
+            _ = try await client.response(to: Wire.tusAppend("he", at: 0))
+            let fields = ["Content-Type: application/offset+octet-stream", "Upload-Offset: 2"]
+            let append = Wire.tus("PATCH", "/films/1", fields, announcing: .max)
+            #expect(try await client.response(to: append).status == 413)
+            #expect(uploads.all.map(\.offset) == [2])
+        }
+    }
+
     @Test func anUploadExpiresOnTheClockOfTheServer() async throws {
         let clock = RecordingClock()
         try await Self.withUploads(TestUploads.Limits(maximumAge: .seconds(60)), clock: clock) { client, _, _ in

@@ -75,6 +75,15 @@ struct ResumableUploadTests {
         }
     }
 
+    @Test func statusesOfTusAreNotThoseOfTheRequest() async throws {
+        let origin = UploadOrigin(.tus)
+        var request = request
+        request.acceptedStatuses = [.accepted]
+        let network = origin.checkedStatusCode()
+        let response = try await network.upload(.data(Self.bytes), to: request, resumable: .tus)
+        #expect(response.status == .noContent && origin.state.bytes == Self.bytes)
+    }
+
     @Test func tusServerReceivesAShortBodyWithTheCreation() async throws {
         let origin = UploadOrigin(.tus, [.named("Tus-Extension"): "creation,creation-with-upload"])
         try await origin.upload(.data(Self.bytes), to: request, resumable: .automatic)
@@ -302,7 +311,7 @@ struct ResumableUploadTests {
         }
         #expect(error?.kind == .tooLarge && origin.log == ["OPTIONS"])
         #expect(error?.localizedDescription == "This is too large for the server.")
-        // Without the question, the creation tells.
+        // Without the question, the response to the creation names the limit.
         await #expect(throws: NetworkingError.self) {
             try await origin.upload(.data(Self.bytes), to: request, resumable: .ietf)
         }

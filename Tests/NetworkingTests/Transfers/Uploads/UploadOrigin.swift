@@ -146,6 +146,7 @@ extension UploadOrigin.State {
             return .status(.noContent, headerFields: response)
         case .patch:
             guard exists else { return .status(.notFound) }
+            guard !isComplete else { return .status(.badRequest) }
             guard request.headerFields[.named("Upload-Offset")] == "\(bytes.count)" else {
                 response[.named("Upload-Offset")] = "\(bytes.count)"
                 return .status(.conflict, headerFields: response)
