@@ -210,7 +210,7 @@ struct DPoPTests {
 
     @Test(arguments: ["", "AAAA", "?"])
     func damagedKeyNeedsANewSignIn(key: String) async throws {
-        let text = #"{"accessToken": "a", "refreshToken": "r", "networkingBoundKey": "\#(key)"}"#
+        let text = #"{"accessToken": "a", "refreshToken": "r", "networkingPrivateKey": "\#(key)"}"#
         let session = try JSONDecoder().decode(Session.self, from: Data(text.utf8))
         client.set(session)
         let error = await #expect(throws: NetworkingError.self) { try await get() }

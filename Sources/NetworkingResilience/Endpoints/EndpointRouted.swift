@@ -138,7 +138,7 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
 
     var stackPart: StackPart {
         StackPart(
-            roles: [.server],
+            roles: [.server, .resending],
             server: endpoints.server.authority,
             rules: [
                 .notOutside(
