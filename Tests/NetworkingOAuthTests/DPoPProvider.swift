@@ -126,7 +126,7 @@ final class DPoPProvider: Sendable {
     var transport: MockTransport {
         MockTransport { [self] request in
             state.withLock { state in
-                var response =
+                var response: MockResponse =
                     switch request.path {
                     case "/token": token(request, &state)
                     case "/device": .text(Self.deviceCode)

@@ -155,7 +155,7 @@ struct DPoPStackTests {
         try await network.oauth(client).signIn(with: provider.user)
         provider.set(\.nonces, ["api.example.com": "api-1"])
         #expect(try await get(over: network) == .ok)
-        for url in ["https://files.example.com/a", "https://API.example.com:443/a"] {
+        for url in ["https://files.example.com/a", "https://api.example.com/a"] {
             _ = try await network.data(HTTPRequestData(method: .get, url: URL(string: url)!))
         }
         #expect(proofs.map { $0.claim("nonce") } == [nil, "api-1", nil, "api-1"])

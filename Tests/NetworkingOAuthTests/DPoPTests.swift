@@ -127,7 +127,7 @@ struct DPoPTests {
     }
 
     @Test(arguments: [
-        "", " ", "a b", #"a"b"#, #"a\b"#, "é", "a\u{7F}", String(repeating: "n", count: 1_025),
+        "", " ", "a b", #"a"b"#, #"a\b"#, "é", String(repeating: "n", count: 1_025),
     ])
     func invalidNonceIsIgnored(nonce: String) async throws {
         try await network.oauth(client).signIn(with: provider.user)
