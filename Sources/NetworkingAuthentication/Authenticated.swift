@@ -292,7 +292,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         request.recordCredentials(of: grant.principal, since: bare)
         let result = try await upstream.outcome(of: request).belonging(to: grant.principal)
         if let presenter, let response = request.response(in: result), scope.admits(response.sentRequest) {
-            presenter.learn(from: response)
+            presenter.learn(from: response, with: grant.credentials)
         }
         if grant.isUnproven, let response = request.response(in: result), response.status.showsAcceptance,
             scope.admits(response.sentRequest)
@@ -357,21 +357,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         StackPart(
             roles: [.authentication],
             options: [.authenticationMethod],
-            rules: presenter == nil
-                ? [scope.rule]
-                : [
-                    scope.rule,
-                    .notOutside(
-                        .retry,
-                        "is outside retry, so all attempts have the proof of the first, which a server accepts once. "
-                            + "Put it inside."
-                    ),
-                    .notOutside(
-                        .hedging,
-                        "is outside hedged, so both requests have one proof, which a server accepts once. Put it "
-                            + "inside."
-                    ),
-                ]
+            rules: presenter == nil ? [scope.rule] : [scope.rule, .ofProofs]
         )
     }
 
@@ -387,6 +373,18 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             settings.append("preemptive: false")
         }
         return "authenticated(\(settings.joined(separator: ", ")))"
+    }
+}
+
+extension StackRule {
+    /// A proof is for the method and the URL of one request.
+    fileprivate static let ofProofs = StackRule { place in
+        let roles: Set<StackRole> = [.retry, .hedging, .fallback, .resending]
+        return place.inner.first { !$0.stackPart.roles.isDisjoint(with: roles) }
+            .map { part in
+                "\(place.name) is outside \(part.outlineName), whose requests have the proof of another one, which a "
+                    + "server refuses. Put it inside."
+            }
     }
 }
 

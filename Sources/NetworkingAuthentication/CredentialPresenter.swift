@@ -13,8 +13,8 @@ package protocol CredentialPresenter<Credentials>: Sendable {
     func apply(_ credentials: Credentials, to request: inout HTTPRequestData) throws
 
     /// Reads what a response of a server that may receive the credentials says about the requests after it.
-    func learn(from response: HTTPResponseData)
+    func learn(from response: HTTPResponseData, with credentials: Credentials)
 
-    /// Returns whether a refused request may succeed with the same credentials, after ``learn(from:)``.
+    /// Returns whether a refused request may succeed with the same credentials, after ``learn(from:with:)``.
     func asksForRepetition(_ refusal: HTTPResponseData, with credentials: Credentials) -> Bool
 }

@@ -88,7 +88,8 @@ extension Session: Codable {
         case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow
         // Names that the response of a server is unlikely to have.
         case signIn = "networkingSignIn"
-        case boundKey = "networkingBoundKey"
+        // Logs redact it in bodies, because the name contains `privateKey`.
+        case boundKey = "networkingPrivateKey"
         case userId, id
         case userIDInSnakeCase = "user_id"
         case accessTokenInSnakeCase = "access_token"

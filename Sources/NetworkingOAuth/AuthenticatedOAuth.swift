@@ -19,7 +19,7 @@ extension NetworkingComponent {
     ///
     /// If the system uses ``OAuthSystem/dpop``, each request also gets a proof for its method and its URL, and this
     /// modifier follows redirects instead of the transport. Place it inside of everything that sends a request again or
-    /// changes its URL.
+    /// changes its URL, also of `server(endpoints:)`.
     ///
     /// - Parameters:
     ///   - client: The client that manages the tokens.

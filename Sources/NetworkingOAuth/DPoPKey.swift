@@ -18,9 +18,9 @@ public import NetworkingCore
 /// }
 /// ```
 public struct DPoPKey: Sendable {
+    /// The SHA-256 thumbprint of the public key in base64url (RFC 7638), which the provider binds tokens to.
+    public let thumbprint: String
     private let key: P256.Signing.PrivateKey
-    /// The members of the public key, as a JSON Web Key.
-    private let members: [String: String]
     /// The encoded header of each proof.
     private let header: String
 
@@ -51,10 +51,11 @@ public struct DPoPKey: Sendable {
     private init(_ key: P256.Signing.PrivateKey) {
         self.key = key
         let point = key.publicKey.rawRepresentation
-        members = [
+        let members = [
             "crv": "P-256", "kty": "EC",
             "x": Base64URL.encode(point.prefix(32)), "y": Base64URL.encode(point.suffix(32)),
         ]
+        thumbprint = JSONWebKey.thumbprint(of: members)
         let json = JSONWebKey.json(of: members)
         header = Base64URL.encode(#"{"alg":"ES256","jwk":\#(json),"typ":"dpop+jwt"}"#.utf8)
     }
@@ -62,11 +63,6 @@ public struct DPoPKey: Sendable {
     /// The secret bytes of the key.
     public var rawRepresentation: Data {
         key.rawRepresentation
-    }
-
-    /// The SHA-256 thumbprint of the public key in base64url (RFC 7638), which the provider binds tokens to.
-    public var thumbprint: String {
-        JSONWebKey.thumbprint(of: members)
     }
 
     /// Returns a proof for one request (RFC 9449 section 4.2).
@@ -121,12 +117,12 @@ public struct DPoPKey: Sendable {
 extension DPoPKey: Hashable {
     /// Whether both are the same key.
     public static func == (lhs: Self, rhs: Self) -> Bool {
-        lhs.members == rhs.members
+        lhs.thumbprint == rhs.thumbprint
     }
 
     /// Hashes the public key.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(members)
+        hasher.combine(thumbprint)
     }
 }
 

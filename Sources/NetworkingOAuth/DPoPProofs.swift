@@ -10,14 +10,27 @@ final class DPoPProofs: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// The last nonce of each origin, the latest origin last.
-        var nonces: [(origin: [String], nonce: String)] = []
+        /// The last nonces, the latest one last.
+        var nonces: [(place: Place, nonce: String)] = []
         /// The key that was used last.
         var key: DPoPKey?
     }
 
-    /// The maximum number of origins whose nonces are kept.
-    static let maximumOrigins = 64
+    /// The origin that has sent a nonce, and the thumbprint of the key in whose proofs it is used.
+    ///
+    /// A nonce that names a user to a server must not be sent after another user has signed in.
+    private struct Place: Equatable {
+        let origin: [String]
+        let key: String
+
+        init(_ request: HTTPRequestData, _ key: DPoPKey) {
+            origin = request.origin
+            self.key = key.thumbprint
+        }
+    }
+
+    /// The maximum number of nonces that are kept.
+    static let maximumNonces = 64
     /// The maximum length of a nonce, in bytes.
     static let maximumNonce = 1_024
 
@@ -25,12 +38,12 @@ final class DPoPProofs: Sendable {
 
     /// Adds a proof for a request to a token endpoint.
     func prove(_ request: inout HTTPRequestData, with key: DPoPKey) throws {
-        request.setCredential(try key.proof(for: request, nonce: nonce(for: request)), for: .dpop)
+        request.setCredential(try key.proof(for: request, nonce: nonce(for: request, key)), for: .dpop)
     }
 
     /// Adds an access token that is bound to a key, and a proof of the key.
     func present(_ session: Session, with key: DPoPKey, on request: inout HTTPRequestData) throws {
-        let proof = try key.proof(for: request, accessToken: session.accessToken, nonce: nonce(for: request))
+        let proof = try key.proof(for: request, accessToken: session.accessToken, nonce: nonce(for: request, key))
         request.setCredential("DPoP \(session.accessToken)", for: .authorization)
         request.setCredential(proof, for: .dpop)
     }
@@ -55,21 +68,21 @@ final class DPoPProofs: Sendable {
 
     // MARK: Nonces
 
-    /// Keeps the nonce of a response for the next requests to its origin (RFC 9449 section 8.2).
-    func learn(from response: HTTPResponseData) {
+    /// Keeps the nonce of a response for the next proofs of a key to the same origin (RFC 9449 section 8.2).
+    func learn(from response: HTTPResponseData, with key: DPoPKey) {
         guard let nonce = response.dpopNonce else { return }
-        let origin = response.sentRequest.origin
+        let place = Place(response.sentRequest, key)
         state.withLock { state in
-            if let last = state.nonces.last, last.origin == origin, last.nonce == nonce { return }
-            state.nonces.removeAll { $0.origin == origin }
-            if state.nonces.count >= Self.maximumOrigins { state.nonces.removeFirst() }
-            state.nonces.append((origin, nonce))
+            if let last = state.nonces.last, last.place == place, last.nonce == nonce { return }
+            state.nonces.removeAll { $0.place == place }
+            if state.nonces.count >= Self.maximumNonces { state.nonces.removeFirst() }
+            state.nonces.append((place, nonce))
         }
     }
 
-    private func nonce(for request: HTTPRequestData) -> String? {
-        let origin = request.origin
-        return state.withLock { state in state.nonces.last { $0.origin == origin }?.nonce }
+    private func nonce(for request: HTTPRequestData, _ key: DPoPKey) -> String? {
+        let place = Place(request, key)
+        return state.withLock { state in state.nonces.last { $0.place == place }?.nonce }
     }
 }
 
@@ -95,8 +108,9 @@ struct DPoPPresenter: CredentialPresenter {
         }
     }
 
-    func learn(from response: HTTPResponseData) {
-        proofs.learn(from: response)
+    func learn(from response: HTTPResponseData, with session: Session) {
+        guard let key = try? proofs.key(of: session) else { return }
+        proofs.learn(from: response, with: key)
     }
 
     /// Whether a resource requires a nonce that it has sent (RFC 9449 section 9).

@@ -9,6 +9,8 @@ public enum OAuthDPoP: Sendable, Hashable {
     /// Tokens are bound to a key if the provider supports it. Otherwise they are bearer tokens.
     case preferred
     /// Tokens are bound to a key, and a provider that issues bearer tokens is refused.
+    ///
+    /// A session without a key, such as one from before, is used until it expires, and is not renewed.
     case required
 }
 

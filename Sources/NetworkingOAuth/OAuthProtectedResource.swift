@@ -16,7 +16,7 @@ public import NetworkingCore
 public struct OAuthProtectedResource: Sendable, Hashable {
     /// The identifier of the resource, for ``OAuthSystem/resources``.
     public let resource: String
-    /// The issuers of the providers that issue tokens for the resource, in the order of the metadata.
+    /// The issuers of the providers that issue tokens for the resource, in the order of the metadata; ten at most.
     public let authorizationServers: [String]
     /// The scopes to request: those that a refusal named, or else all that the metadata lists.
     public let scopes: [String]
@@ -36,7 +36,8 @@ public struct OAuthProtectedResource: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: The URL of the resource, such as the URL of an MCP server.
-    ///   - refusal: The response with which the resource has refused a request to this URL; `nil` if there is none.
+    ///   - refusal: The response with which the resource has refused a request to this URL; `nil` if there is none. The
+    ///     response of another server, to which a redirect has led, is ignored.
     ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The metadata.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to
@@ -54,7 +55,10 @@ public struct OAuthProtectedResource: Sendable, Hashable {
                 "The URL of the resource is neither https nor on this machine. Use its https URL."
             )
         }
-        let challenges = refusal?.challenges.filter { $0.isOf(scheme: "Bearer") || $0.isOf(scheme: "DPoP") } ?? []
+        // Another server must not choose the provider to which the user signs in for this one.
+        let isOwn = refusal?.sentRequest.origin == HTTPRequestData(method: .get, url: url).origin
+        let challenges =
+            (isOwn ? refusal?.challenges : nil)?.filter { $0.isOf(scheme: "Bearer") || $0.isOf(scheme: "DPoP") } ?? []
         let challenged = challenges.compactMap { $0["scope"] }.first.map(Self.words)
         var places: [URL] = []
         if let named = challenges.lazy.compactMap({ $0["resource_metadata"] }).first {
@@ -138,11 +142,13 @@ public struct OAuthProtectedResource: Sendable, Hashable {
     }
 
     fileprivate static func words(_ scope: String) -> [String] {
-        scope.split(separator: " ").prefix(maximumValues).map(String.init)
+        scope.split(separator: " ").prefix(maximumScopes).map(String.init)
     }
 
-    /// The maximum number of providers or scopes of one resource.
-    fileprivate static let maximumValues = 100
+    /// The maximum number of providers of one resource, each of which may cost several requests.
+    fileprivate static let maximumProviders = 10
+    /// The maximum number of scopes of one resource.
+    fileprivate static let maximumScopes = 100
 }
 
 extension HTTPResponseData {
@@ -201,11 +207,12 @@ private struct Metadata: Decodable {
                 "The metadata belongs to another resource, so it was not used. Check the URL of the resource."
             )
         }
-        let servers = (authorizationServers ?? []).prefix(OAuthProtectedResource.maximumValues)
+        let servers = (authorizationServers ?? [])
             .filter { issuer in
                 guard let url = URL(string: issuer) else { return false }
                 return url.isProtected && !url.isOutOfReach(of: asked.url)
             }
+            .prefix(OAuthProtectedResource.maximumProviders)
         guard !servers.isEmpty else {
             throw OAuthError(
                 .discovery,
@@ -215,8 +222,8 @@ private struct Metadata: Decodable {
         }
         return OAuthProtectedResource(
             resource: resource,
-            authorizationServers: servers,
-            scopes: scopes ?? Array((self.scopes ?? []).prefix(OAuthProtectedResource.maximumValues)),
+            authorizationServers: Array(servers),
+            scopes: scopes ?? Array((self.scopes ?? []).prefix(OAuthProtectedResource.maximumScopes)),
             name: name.map { PrintableText.cut(PrintableText.singleLine($0), to: 200) },
             requiresDPoP: requiresDPoP ?? false
         )

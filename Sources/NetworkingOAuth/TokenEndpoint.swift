@@ -91,7 +91,7 @@ struct TokenEndpoint {
             var attempt = request
             try proofs.prove(&attempt, with: key)
             let response = try await network.plainResponse(to: attempt)
-            proofs.learn(from: response)
+            proofs.learn(from: response, with: key)
             guard !isRepetition, response.dpopNonce != nil, response.status.kind == .clientError,
                 OAuthTokenFields(response)?.error == "use_dpop_nonce", request.body?.isReplayable ?? true
             else { return response }

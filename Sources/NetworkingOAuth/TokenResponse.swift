@@ -88,8 +88,8 @@ struct TokenResponse {
             return key
         default:
             throw invalid(
-                "The token endpoint issued a token that is neither a bearer token nor bound to a key with DPoP, the "
-                    + "only supported types."
+                "The token endpoint issued a token that is not a bearer token and not bound to a key with DPoP. Use a "
+                    + "provider that issues one of the two."
             )
         }
     }

@@ -170,19 +170,21 @@ final class TokenService: Sendable {
     ///   - grant: The grant.
     ///   - parameters: Additional query items for the page.
     ///   - scopes: The scopes to request instead of those of the system; `nil` for those.
+    ///   - oldKey: The key of the session that the new one replaces; `nil` for a new key.
     ///   - network: Sends the requests.
-    /// - Returns: The session, with a key of its own if its tokens are bound to one.
+    /// - Returns: The session, with its key if its tokens are bound to one.
     /// - Throws: ``OAuthError``; `NetworkingError` if the provider cannot be reached; errors of the user agent.
     func session(
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem] = [],
         _ scopes: [String]? = nil,
+        keeping oldKey: DPoPKey? = nil,
         over network: AnyNetworkingComponent
     ) async throws -> Session {
         let server = try await server(over: network)
         var system = system
         system.scopes = scopes ?? system.scopes
-        let key = try system.newKey(at: server)
+        let key = try oldKey ?? system.newKey(at: server)
         switch grant {
         case .authorizationCode(let agent):
             let authorization = try OAuthAuthorization(for: system, at: server, parameters, boundTo: key)
@@ -208,8 +210,9 @@ final class TokenService: Sendable {
         case .clientCredentials:
             let scope = system.scopes.joined(separator: " ")
             let fields = scope.isEmpty ? [] : [URLQueryItem(name: "scope", value: scope)]
-            return try await endpoint(of: server, boundTo: key, over: network).tokens(for: "client_credentials", fields)
-                .session(asking: system.scopes)
+            var endpoint = endpoint(of: server, boundTo: key, over: network)
+            endpoint.isRenewing = oldKey != nil
+            return try await endpoint.tokens(for: "client_credentials", fields).session(asking: system.scopes)
         }
     }
 
@@ -223,13 +226,18 @@ final class TokenService: Sendable {
                 case .user: false
                 case nil: grant.map { !$0.needsUser } ?? false
                 }
-            if isApps { return try await self.session(by: .clientCredentials, over: network) }
+            if isApps {
+                return try await self.session(by: .clientCredentials, keeping: session.dpopKey, over: network)
+            }
             throw OAuthError.signInRequired(because: "and there is no refresh token to renew it")
         }
         guard state.withLock({ $0.deadToken != token }) else { throw Self.refused(nil) }
         do {
             // The provider has bound the refresh token of an app without a secret to the key (RFC 9449 section 5).
             let key = try proofs.key(of: session)
+            guard key != nil || system.dpop != .required else {
+                throw OAuthError.signInRequired(because: "and its session has no key, which dpop = .required demands")
+            }
             var endpoint = try await endpoint(of: server(over: network), boundTo: key, over: network)
             endpoint.isRenewing = true
             let fields = [URLQueryItem(name: "refresh_token", value: token)]

@@ -72,6 +72,9 @@ final class DPoPProvider: Sendable {
         var tokenType = "DPoP"
         /// Responses of the API that are sent before the regular ones.
         var scripted: [MockResponse] = []
+        /// Responses of the token endpoint that are sent before the regular ones, after its checks.
+        var scriptedTokens: [MockResponse] = []
+        var deviceIsApproved = false
         var fieldsOfResponses: HTTPFields = [:]
         var complaints: [String] = []
     }
@@ -123,8 +126,12 @@ final class DPoPProvider: Sendable {
     var transport: MockTransport {
         MockTransport { [self] request in
             state.withLock { state in
-                let isToken = request.path == "/token"
-                var response = isToken ? token(request, &state) : resource(request, &state)
+                var response: MockResponse =
+                    switch request.path {
+                    case "/token": token(request, &state)
+                    case "/device": .text(Self.deviceCode)
+                    default: resource(request, &state)
+                    }
                 let host = request.authority ?? ""
                 if let nonce = state.nextNonce ?? state.nonces[host] {
                     response = response.headerFields([HTTPField.Name("DPoP-Nonce")!: nonce])
@@ -134,6 +141,11 @@ final class DPoPProvider: Sendable {
             }
         }
     }
+
+    private static let deviceCode = """
+        {"device_code": "device-secret", "user_code": "WDJB-MJHT", "interval": 5,
+        "verification_uri": "https://login.example.com/go"}
+        """
 
     /// Checks the proof of a request, and returns its thumbprint, or the error code of a refusal.
     private func check(_ request: HTTPRequestData, token: String?, _ state: inout State) -> Result<String, Refusal> {
@@ -182,6 +194,10 @@ final class DPoPProvider: Sendable {
             default: true
             }
         guard isBound else { return ScriptedProvider.refusal("invalid_grant") }
+        if form["device_code"] != nil, !state.deviceIsApproved {
+            return ScriptedProvider.refusal("authorization_pending")
+        }
+        if !state.scriptedTokens.isEmpty { return state.scriptedTokens.removeFirst() }
         state.number += 1
         let (access, refresh) = ("access-\(state.number)", "refresh-\(state.number)")
         state.accessTokens[access] = thumbprint

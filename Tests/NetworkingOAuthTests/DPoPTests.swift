@@ -127,7 +127,7 @@ struct DPoPTests {
     }
 
     @Test(arguments: [
-        "", " ", "a b", #"a"b"#, #"a\b"#, "é", "a\u{7F}", String(repeating: "n", count: 1_025),
+        "", " ", "a b", #"a"b"#, #"a\b"#, "é", String(repeating: "n", count: 1_025),
     ])
     func invalidNonceIsIgnored(nonce: String) async throws {
         try await network.oauth(client).signIn(with: provider.user)
@@ -210,7 +210,7 @@ struct DPoPTests {
 
     @Test(arguments: ["", "AAAA", "?"])
     func damagedKeyNeedsANewSignIn(key: String) async throws {
-        let text = #"{"accessToken": "a", "refreshToken": "r", "networkingBoundKey": "\#(key)"}"#
+        let text = #"{"accessToken": "a", "refreshToken": "r", "networkingPrivateKey": "\#(key)"}"#
         let session = try JSONDecoder().decode(Session.self, from: Data(text.utf8))
         client.set(session)
         let error = await #expect(throws: NetworkingError.self) { try await get() }

@@ -115,6 +115,64 @@ struct ProtectedResourceTests {
         #expect(transport.requests.isEmpty)
     }
 
+    /// The other server could name a provider to which the user then signs in for this one.
+    @Test func refusalOfAnotherServerIsIgnored() async throws {
+        for origin in ["https://evil.example/mcp", "https://mcp.example.com:8443/mcp"] {
+            let challenge = #"Bearer resource_metadata="https://evil.example/metadata", scope="all""#
+            let refusal = HTTPResponseData(
+                request: HTTPRequestData(method: .post, url: URL(string: origin)!),
+                http: HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: challenge]),
+                body: .collected(Data())
+            )
+            let (resource, places) = try await discover([Self.metadata()], after: refusal)
+            #expect(places == ["https://mcp.example.com/.well-known/oauth-protected-resource/mcp"])
+            #expect(resource.scopes == ["read", "write"])
+        }
+    }
+
+    @Test func metadataIsReadFromTheChallengeOfAKnownScheme() async throws {
+        let place = "https://mcp.example.com/metadata"
+        for challenge in [
+            #"dpop algs="ES256", Resource_Metadata="\#(place)""#,
+            #"Basic realm="x", resource_metadata="https://a", Bearer resource_metadata="\#(place)""#,
+            #"Negotiate abc==, Bearer error="x", resource_metadata="\#(place)", resource_metadata="https://b""#,
+            #"Basic realm="a, Bearer resource_metadata=\"https://a\"", Bearer resource_metadata="\#(place)""#,
+            #"Bearer resource_metadata = "https:\//mcp.example.com/metadata""#,
+        ] {
+            let (_, places) = try await discover([Self.metadata()], after: Self.refusal(challenge))
+            #expect(places == [place], "\(challenge)")
+        }
+        // A parameter of another scheme, or one that does not end, names no metadata.
+        for challenge in [
+            #"Basic resource_metadata="\#(place)""#, #"Bearer resource_metadata="\#(place)"#, "Bearer", "",
+        ] {
+            let (_, places) = try await discover([Self.metadata()], after: Self.refusal(challenge))
+            #expect(places == ["https://mcp.example.com/.well-known/oauth-protected-resource/mcp"], "\(challenge)")
+        }
+    }
+
+    @Test func tenProvidersAreTriedAtMost() async throws {
+        let servers = (0..<1_000).map { #""https://login-\#($0).example.com""# }.joined(separator: ", ")
+        let (resource, _) = try await discover([Self.metadata(servers: "[\(servers)]")])
+        #expect(resource.authorizationServers.count == 10)
+        let transport = MockTransport { _ in .status(.notFound) }
+        await #expect(throws: OAuthError.self) { try await resource.authorizationServer(over: transport) }
+        #expect(Set(transport.requests.map(\.authority)).count == 10)
+    }
+
+    @Test func deepAndLongMetadataIsRefused() async throws {
+        let depth = 100_000
+        let deep = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        let text = """
+            {"resource": "https://mcp.example.com/mcp", "authorization_servers": ["https://a.example"], "x": \(deep)}
+            """
+        let error = await #expect(throws: OAuthError.self) { try await discover([.text(text), .text(text)]) }
+        #expect(error?.kind == .discovery)
+        let long = #"{"resource": "\#(String(repeating: "a", count: 2 << 20))"}"#
+        let failure = await #expect(throws: NetworkingError.self) { try await discover([.text(long)]) }
+        #expect(failure?.kind == .tooLarge)
+    }
+
     @Test(arguments: [
         "[]", #"["http://login.example.com"]"#, #"["https://127.0.0.1"]"#, #"["https://192.168.0.1", "login"]"#, "null",
     ])

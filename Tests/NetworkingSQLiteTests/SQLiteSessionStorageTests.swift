@@ -60,6 +60,29 @@ struct SQLiteSessionStorageTests {
         }
     }
 
+    /// A token that is bound to a key is of no use without it (RFC 9449).
+    @Test func keyOfASessionIsKeptByARefresh() async throws {
+        try await withStorage { storage, file in
+            var bound = session("emily")
+            bound.boundKey = Session.BoundKey(representation: Data(repeating: 7, count: 32))
+            try await storage.save(bound)
+            let other = SQLiteSessionStorage(file: file)
+            let stored = try #require(try await other.session(for: "emily"))
+            #expect(stored == bound)
+            let lock = try acquired(try await other.lockSession(for: "emily", lease: .seconds(1)))
+            let next = stored.renewed(accessToken: "access-1", refreshToken: "refresh-1")
+            #expect(try await other.save(next, replacing: stored, under: lock))
+            lock.release()
+            #expect(try await storage.session(for: "emily")?.boundKey == bound.boundKey)
+            try await storage.removeSession(for: "emily")
+            let key = Data(repeating: 7, count: 32).base64EncodedString()
+            for name in try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path) {
+                let data = try Data(contentsOf: file.deletingLastPathComponent().appending(path: name))
+                #expect(data.firstRange(of: Data(key.utf8)) == nil, "\(name)")
+            }
+        }
+    }
+
     @Test func changedSessionIsNotReplaced() async throws {
         try await withStorage { storage, _ in
             let lock = try acquired(try await storage.lockSession(for: "emily", lease: .seconds(1)))

@@ -30,6 +30,8 @@ extension StackRole {
     public static let retry = StackRole("retry")
     /// Sends a second request while the first one is slow.
     public static let hedging = StackRole("hedging")
+    /// Sends a request again, or with another method or to another server than the modifiers outside of it know.
+    package static let resending = StackRole("resending")
     /// Returns another response in place of a failure.
     public static let fallback = StackRole("fallback")
     /// Adds credentials to requests when they are sent, on behalf of a principal.

@@ -19,7 +19,8 @@ extension NetworkingComponent {
     /// It names the server like `server(authority:)`, so no other modifier needs to. The whole stack outside of it
     /// knows the server under that one name: URLs, cache keys, cookies and redirects have it. It belongs inside
     /// `retry`, `cached`, `cookies` and `authenticated`, so that each attempt can have another endpoint, and outside
-    /// `signed` and `timeout`, so that signatures are for the endpoint and an endpoint that hangs is recognized.
+    /// `signed` and `timeout`, so that signatures are for the endpoint and an endpoint that hangs is recognized. An
+    /// `authenticated(oauth:)` with DPoP belongs inside, because its proofs are for the endpoint, too.
     ///
     /// Of the first group with a usable endpoint, two are drawn by their weights, and the one with fewer attempts in
     /// flight is picked. A further attempt of a call is sent to an endpoint that the call has not used. After all
@@ -138,7 +139,7 @@ struct EndpointRouted: UpstreamLimited, StackDescribing, CustomStringConvertible
 
     var stackPart: StackPart {
         StackPart(
-            roles: [.server],
+            roles: [.server, .resending],
             server: endpoints.server.authority,
             rules: [
                 .notOutside(

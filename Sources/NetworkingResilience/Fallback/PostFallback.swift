@@ -110,6 +110,7 @@ struct PostFallback: UpstreamLimited, CustomStringConvertible {
 
     var stackPart: StackPart {
         StackPart(
+            roles: [.resending],
             options: [.allowsPostFallback],
             rules: [
                 .notOutside(

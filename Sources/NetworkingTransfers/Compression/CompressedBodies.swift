@@ -189,7 +189,7 @@ struct CompressedBodies: UpstreamLimited, CustomStringConvertible {
 
     var stackPart: StackPart {
         StackPart(
-            roles: [StackRole("compression")],
+            roles: [StackRole("compression"), .resending],
             rules: [
                 .notInside(.signing, "is inside signed, so it changes bodies that are signed. Put it outside.")
             ]

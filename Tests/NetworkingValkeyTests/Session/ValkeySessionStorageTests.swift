@@ -57,6 +57,30 @@ extension Servers {
 
         // MARK: Sessions
 
+        /// A token that is bound to a key is of no use without it (RFC 9449).
+        @Test func keyOfASessionIsSealedAndKeptByARefresh() async throws {
+            try await onClock {
+                let storage = storage()
+                var bound = session
+                bound.boundKey = Session.BoundKey(representation: Data(repeating: 7, count: 32))
+                try await storage.save(bound)
+                let stored = try #require(try await storage.session(for: "emily@example.com"))
+                #expect(stored == bound)
+                let outcome = try await storage.lockSession(for: "emily@example.com", lease: .seconds(9))
+                let lock = try #require(acquired(outcome))
+                let next = stored.renewed(accessToken: "access-1", refreshToken: "refresh-1")
+                #expect(try await storage.save(next, replacing: stored, under: lock))
+                lock.release()
+                #expect(try await storage.session(for: "emily@example.com")?.boundKey == bound.boundKey)
+                let name = try #require(sessionKey)
+                let value = Data(valkey.withKeys { $0[name] ?? [] })
+                let key = Data(repeating: 7, count: 32)
+                for secret in [key, Data(key.base64EncodedString().utf8)] {
+                    #expect(value.firstRange(of: secret) == nil)
+                }
+            }
+        }
+
         @Test func sessionIsStoredWithoutItsSecretsAndExpires() async throws {
             try await onClock {
                 let storage = storage(lifetime: .seconds(100))
