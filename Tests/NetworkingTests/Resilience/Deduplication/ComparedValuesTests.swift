@@ -172,7 +172,7 @@ struct ComparedValuesTests {
     }
 
     @Test func eachOptionHasADecision() throws {
-        let pattern = #"\bRequestOption(?:<[^(\n]*>)?\(\s*"(\w+)""#
+        let pattern = #"\bRequestOption(?:<[^\n]*>)?\(\s*"(\w+)""#
         #expect(try Self.declarations(of: pattern) == Set(Self.options.keys))
     }
 
