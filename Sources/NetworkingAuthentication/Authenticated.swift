@@ -431,11 +431,6 @@ extension HTTPRequestData {
         get { self[.offeredSchemes] }
         set { self[.offeredSchemes] = newValue }
     }
-
-    /// Whether the body and the sink can both be used again.
-    package func canBeSentAgain(_ sinkUse: SinkUse?) -> Bool {
-        body?.isReplayable ?? true && sinkUse?.canStartOver ?? true
-    }
 }
 
 extension RequestOptionKey {

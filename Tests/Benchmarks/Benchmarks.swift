@@ -3,8 +3,8 @@ import Foundation
 import Networking
 
 /// Measures the library against its budgets:
-/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer,Valkey Benchmarks
-/// [overhead|inflight|mocks|caches|transport|asynchttpclient|http2|downloads|streams|valkey]`.
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer,Valkey,Crypto Benchmarks
+/// [overhead|inflight|mocks|caches|bodies|transport|asynchttpclient|http2|downloads|streams|valkey]`.
 ///
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
 /// instructions.
@@ -43,6 +43,9 @@ struct Benchmarks {
         }
         if choice == nil || choice == "caches" {
             report.rows += try await Task.detached { try await Caches.measure() }.value
+        }
+        if choice == nil || choice == "bodies" {
+            report.rows += try await Task.detached { try await Bodies.measure() }.value
         }
         if choice == nil || choice == "transport" {
             report.rows += try await Task.detached { try await TransportRatio.measureURLSession() }.value

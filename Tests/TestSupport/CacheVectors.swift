@@ -20,6 +20,7 @@ package struct CacheVector: Decodable, Sendable, CustomTestStringConvertible {
         let url: String
         let user: String?
         let fields: [[String]]?
+        let body: String?
         let status: Int?
         let answer: [[String]]?
         let uses: Int?
@@ -87,6 +88,7 @@ package struct CacheVector: Decodable, Sendable, CustomTestStringConvertible {
             for field in Self.fields(step.fields) {
                 request.headerFields.append(field)
             }
+            request.body = step.body.map { .data(Data($0.utf8), contentType: "text/plain") }
             let response = try await network.data(request)
             #expect((transport.requests.count > sent) == step.isSent, label)
             if step.isSent {

@@ -28,4 +28,14 @@ extension NetworkingComponent {
         request.content.value.users.areKept = true
         return request
     }
+
+    /// Returns whether a request that a part of the stack sends again is still for the user of the response to it.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - principal: The principal of the response; `nil` if it names none.
+    /// - Returns: `false` if another user has signed in, or the user has signed out.
+    package func isSameUser(of request: HTTPRequestData, as principal: Principal?) -> Bool {
+        principal.map { self.principal(for: request.withoutUsers).isSame(as: $0) } ?? true
+    }
 }

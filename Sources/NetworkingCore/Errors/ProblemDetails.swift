@@ -154,15 +154,17 @@ private struct StandardMembers {
     private(set) var texts: [String: String] = [:]
     private(set) var status: Int?
 
-    private static let names: Set<String> = ["type", "title", "detail", "instance"]
+    private static let names: Set<String> = ["type", "title", "status", "detail", "instance"]
 
     /// Reads an object, and checks the whole document; `nil` if it is malformed, too deep or no object.
     ///
-    /// The last one of several members with a name counts, as in a decoder.
+    /// The first one of several members with a name counts, as in `JSONDecoder`, so that both read the same values.
     init?(_ document: [UInt8]) {
         var tokens = JSONTokenizer(document)
         guard tokens.next() == .start(.object) else { return nil }
-        var name = ""
+        var known: Set<String> = []
+        // The standard member whose value follows; `nil` for any other member, and for one that has a value already.
+        var name: String?
         while let token = tokens.next() {
             guard tokens.depth <= ProblemDetails.maximumDepth else { return nil }
             guard token != .documentEnd else { return }
@@ -170,10 +172,10 @@ private struct StandardMembers {
             guard tokens.depth == 1 else { continue }
             switch token {
             case .name(let range):
-                name = tokens.text(of: range)
-                texts[name] = nil
-                if name == "status" { status = nil }
-            case .string(let range) where Self.names.contains(name): texts[name] = tokens.text(of: range)
+                let text = tokens.text(of: range)
+                name = Self.names.contains(text) && known.insert(text).inserted ? text : nil
+            case .string(let range) where name != "status":
+                if let name { texts[name] = tokens.text(of: range) }
             case .number(let range) where name == "status":
                 let number = Double(String(decoding: document[range], as: UTF8.self))
                 status = number.flatMap { Int(exactly: $0) }.flatMap { 100...599 ~= $0 ? $0 : nil }

@@ -141,18 +141,20 @@ extension HTTPRequestData {
 
     /// POST becomes GET after 301 and 302, everything but GET and HEAD after 303; 307 and 308 change nothing.
     ///
-    /// A QUERY keeps its method and its body after 301 and 302 (RFC 10008 section 2.5).
+    /// A QUERY keeps its method and its body after 301 and 302 (RFC 10008 section 2.5), and so does a POST in its
+    /// place.
     private mutating func changeMethod(for code: Int) {
         let becomesGet =
             switch code {
-            case 301, 302: method == .post
+            case 301, 302: method == .post && !replacesQuery
             case 303: method != .get && method != .head
             default: false
             }
         guard becomesGet else { return }
         method = .get
         body = nil
-        headerFields.removeAll { $0.name.canonicalName.hasPrefix("content-") }
+        // A key belongs to the request that the server has processed, and another request must not reuse it.
+        headerFields.removeAll { $0.name.canonicalName.hasPrefix("content-") || $0.name == .idempotencyKey }
     }
 
     /// Scheme, host and port, with the port that the scheme implies (RFC 6454 section 4).

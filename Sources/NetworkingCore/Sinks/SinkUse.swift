@@ -34,4 +34,9 @@ extension HTTPRequestData {
         self.sink = use.observed
         return use
     }
+
+    /// Whether the body and the sink can both be used again.
+    package func canBeSentAgain(_ sinkUse: SinkUse?) -> Bool {
+        body?.isReplayable ?? true && sinkUse?.canStartOver ?? true
+    }
 }

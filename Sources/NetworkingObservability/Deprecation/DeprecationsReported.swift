@@ -53,9 +53,10 @@ struct DeprecationsReported: UpstreamLimited, CustomStringConvertible {
     }
 
     private func report(_ response: HTTPResponseData, of request: HTTPRequestData) {
-        guard response.headerFields.announceDeprecation, let deprecation = response.deprecation,
-            let notice = notices.add(deprecation, of: response.sentRequest, route: request.route)
-        else { return }
+        guard response.headerFields.announceDeprecation, let deprecation = response.deprecation else { return }
+        // After redirects, the announcement is about another path than that of the route.
+        let route = response.redirects.isEmpty ? request.route : nil
+        guard let notice = notices.add(deprecation, of: response.sentRequest, route: route) else { return }
         NetworkEnvironment.current.logger.warning("\(notice)\(response.linkText(of: deprecation))")
         request.emit(DeprecationEvent.announced(deprecation))
     }

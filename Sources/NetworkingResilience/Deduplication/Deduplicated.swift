@@ -7,7 +7,8 @@ extension NetworkingComponent {
     /// It belongs inside `cached` and outside `retry`, `redirected` and `throttled`, so that the whole call is shared.
     /// Two requests are identical if they would get the same response: same method, URL, header fields, body and
     /// options, the same principal, and equal values of the environment (``NetworkEnvironment/identities``). Requests
-    /// with a sink are never shared, because a sink has a single writer.
+    /// with a sink are never shared, because a sink has a single writer. Neither are QUERY requests whose body is a
+    /// file or a stream, because its bytes may differ from one request to the next.
     ///
     /// ```swift
     /// let network = URLSession.shared.retry().deduplicated()
@@ -120,6 +121,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
 
     private func mayShare(_ request: HTTPRequestData) -> Bool {
         request.sink == nil && methods.contains(request.method) && request.isDeduplicated
+            && (request.method != .query || request.body == nil || request.body?.data != nil)
     }
 
     /// Starts a new exchange.

@@ -23,7 +23,8 @@ extension NetworkingComponent {
     /// sent as a POST with the same header fields and body, except for the conditions and the range, which are not
     /// defined for POST. A 405 whose `Allow` does not contain POST is returned, and so is the refusal by the target of
     /// a redirect, or of a request whose body or sink cannot start over. Each stack remembers for an hour which paths
-    /// need a POST, up to 256 of them, and sends a POST at once.
+    /// need a POST, up to 256 of them, and sends a POST at once. If the server then refuses the POST, the next request
+    /// is a QUERY again. After a redirect with 301 or 302, the POST keeps its method and its body, as the QUERY would.
     ///
     /// The POST may be repeated like the QUERY (``HTTPRequestData/isIdempotent``). Its response is not stored by a
     /// cache, because HTTP does not allow to use it for a QUERY. A cancelled caller gets `CancellationError`, and
@@ -89,15 +90,18 @@ struct PostFallback: UpstreamLimited, CustomStringConvertible {
         let clock = NetworkEnvironment.current.clock
         if refusals.contains(request, at: clock.now) {
             request.emit(PostFallbackEvent.used(nil))
-            return try await upstream.send(request.asPost)
+            let answer = try await upstream.outcome(of: request.asPost)
+            if let response = request.response(in: answer), response.isMethodRefused {
+                refusals.remove(request)
+            }
+            return try answer.get()
         }
         var query = request
         let sinkUse = query.observeSink()
         let result = try await upstream.outcome(of: query)
         guard let response = request.response(in: result), response.refusesQuery,
-            request.body?.isReplayable ?? true, sinkUse?.canStartOver ?? true,
-            request.exchangeLimit?.isReached != true,
-            response.principal.map({ upstream.principal(for: request.withoutUsers).isSame(as: $0) }) ?? true
+            request.canBeSentAgain(sinkUse), request.exchangeLimit?.isReached != true,
+            upstream.isSameUser(of: request, as: response.principal)
         else { return try result.get() }
         try request.checkCancellation()
         request.emit(PostFallbackEvent.used(response.status))
@@ -146,6 +150,11 @@ private final class QueryRefusals: Sendable {
         ends.withLock { _ = $0.withValue(of: key, adding: end) { $0 = end } }
     }
 
+    func remove(_ request: HTTPRequestData) {
+        let key = Self.key(of: request)
+        ends.withLock { _ = $0.withValue(of: key) { $0 = .zero } }
+    }
+
     /// The scheme, the authority and the path.
     ///
     /// The query of the URL does not select the methods (RFC 10008 section 3).
@@ -174,6 +183,7 @@ extension HTTPRequestData {
     fileprivate var asPost: HTTPRequestData {
         var post = self
         post.method = .post
+        post.replacesQuery = true
         if post.isIdempotent == nil {
             post.isIdempotent = true
         }

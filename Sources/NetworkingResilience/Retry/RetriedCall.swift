@@ -81,9 +81,7 @@ struct RetriedCall {
                 throw error
             }
             // The next attempt would carry other credentials, or none, for example because the server has changed.
-            if let principal = attempt.principal,
-                !upstream.principal(for: request.withoutUsers).isSame(as: principal)
-            {
+            if !upstream.isSameUser(of: request, as: attempt.principal) {
                 giveBackPermit()
                 history.removeLast()
                 return try given(attempt, refusal: refused(.anotherUser))

@@ -22,8 +22,8 @@ extension NetworkingComponent {
     /// If a server refuses the coding with 415, the body is sent again at once: in another of the codings if
     /// `Accept-Encoding` of the response names it, and otherwise as it is. The modifier remembers refusals of up to
     /// 1,000 origins, each for an hour, and also those in the `Accept-Encoding` of other responses. A 415 that accepts
-    /// the coding, or that the plain body gets too, is about the media type, and is returned. A body that can be sent
-    /// only once is not sent again.
+    /// the coding, or that the plain body gets too, is about the media type, and is returned. So is the 415 of a body
+    /// that can be sent only once, and one after which another user has signed in.
     ///
     /// Requests with a `Content-Encoding`, a `Content-Range`, a digest of their body or fields of a resumable upload
     /// pass unchanged.
@@ -140,9 +140,9 @@ struct CompressedBodies: UpstreamLimited, CustomStringConvertible {
             } else {
                 refusals.add(sent, of: request)
             }
-            guard isRefused, plain.body?.isReplayable ?? true, sinkUse?.canStartOver ?? true else {
-                return try result.get()
-            }
+            guard isRefused, plain.canBeSentAgain(sinkUse), request.exchangeLimit?.isReached != true,
+                upstream.isSameUser(of: request, as: response.principal)
+            else { return try result.get() }
             try Task.checkCancellation()
             request.emit(ContentCodingEvent.refused(coding: sent.name))
             refused.insert(sent.name)

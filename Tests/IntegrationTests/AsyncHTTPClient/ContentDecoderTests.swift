@@ -48,6 +48,11 @@ extension Loopback {
             func finish(_ output: (Data) throws -> Void) throws {}
         }
 
+        private struct Swallowing: ContentDecoder {
+            func decode(_ bytes: Data, _ output: (Data) throws -> Void) throws {}
+            func finish(_ output: (Data) throws -> Void) throws {}
+        }
+
         private struct Broken: Error {}
 
         private struct Failing: ContentDecoder {
@@ -200,11 +205,36 @@ extension Loopback {
             }
         }
 
-        @Test(.requires(.compressionLibraries)) func limitEndsABombOfALibrary() async throws {
-            let bomb = try #require(Data(base64Encoded: Self.brotliBomb))
+        /// 64 MiB of zeros: a frame of 512 blocks that repeat a byte.
+        private static let zstandardBomb =
+            Data([0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x68]) + (0..<511).flatMap { _ in [0x02, 0x00, 0x10, 0x00] }
+            + [0x03, 0x00, 0x10, 0x00]
+
+        private static func bomb(in coding: String) throws -> Data {
+            coding == "br" ? try #require(Data(base64Encoded: brotliBomb)) : zstandardBomb
+        }
+
+        @Test(.requires(.compressionLibraries), arguments: ["br", "zstd"])
+        func limitEndsABombOfALibrary(coding: String) async throws {
+            let bomb = try Self.bomb(in: coding)
             try await withTestServer { server in
-                let error = await error(transport, server, response(bomb, "br"), .systemLibraries)
+                let error = await error(transport, server, response(bomb, coding), .systemLibraries)
                 #expect(error?.kind == .tooLarge)
+            }
+        }
+
+        /// The bytes between two codings count, although the last coding may leave nothing of them.
+        @Test(.requires(.compressionLibraries), arguments: ["br", "zstd"])
+        func limitEndsABombBetweenTwoCodings(coding: String) async throws {
+            let outer = try Self.bomb(in: coding)
+            let inner = Data(outer.map { ~$0 }) + [0]
+            let swallowing = ContentCoding("x-swallowed", decoder: { Swallowing() })
+            let codings = [swallowing, Self.inverted] + [ContentCoding].systemLibraries
+            try await withTestServer { server in
+                for (body, list) in [(outer, "x-swallowed, \(coding)"), (inner, "\(coding), x-inverted")] {
+                    let error = await error(transport, server, response(body, list), codings)
+                    #expect(error?.kind == .tooLarge, "\(list)")
+                }
             }
         }
 

@@ -102,7 +102,7 @@ struct ProblemDetailsTests {
             "{}", #"{"type": 1, "title": [], "status": "403", "detail": {}, "instance": null}"#,
             #"{"title": {"title": "x", "status": 404}, "status": [404]}"#, #"{"status": 404.5}"#, #"{"status": 1e999}"#,
             #"{"status": -404}"#, #"{"status": 600}"#, #"{"status": 99999999999999999999}"#, #"{"Title": "x"}"#,
-            #"{"title": "first", "title": 2}"#,
+            #"{"title": 1, "title": "second", "status": "404", "status": 404}"#,
         ]
     )
     func ignoresStandardMembersOfAnotherType(json: String) async throws {
@@ -115,12 +115,27 @@ struct ProblemDetailsTests {
         #expect(problem.description == "403")
     }
 
-    @Test func readsEscapesMarksAndRepeatedMembers() async throws {
-        let json = "\u{FEFF}" + #"{"t\u0069tle": "first", "title": "\u00e9\ud83d\ude00\n", "status": 404.0}"#
+    @Test func readsEscapesAndMarks() async throws {
+        let json = "\u{FEFF}" + #"{"t\u0069tle": "\u00e9\ud83d\ude00\n", "status": 404.0}"#
         let problem = try #require(try await problem(json, type: "Application/Problem+JSON; charset=utf-8"))
         #expect(problem.title == "é😀\n")
         #expect(problem.status == 404)
         #expect(try problem.members(as: [String: JSONText].self).count == 2)
+    }
+
+    /// The description and the decoded members must not be about different problems.
+    @Test func firstOfRepeatedMembersCountsAsInADecoder() async throws {
+        struct Members: Decodable {
+            let title: String
+            let status: Int
+        }
+        let json = #"{"t\u0069tle": "first", "status": 404, "title": "second", "status": 500, "title": {}}"#
+        let problem = try #require(try await problem(json))
+        #expect(problem.title == "first" && problem.status == 404)
+        let members = try problem.members(as: Members.self)
+        #expect(members.title == problem.title && members.status == problem.status)
+        let decoded = try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8))
+        #expect(decoded.title == problem.title && decoded.status == problem.status)
     }
 
     private struct JSONText: Decodable {

@@ -28,6 +28,7 @@ struct RedirectRulesTests {
         request.method = method
         request.headerFields[.contentLanguage] = "de"
         request.headerFields[.accept] = "text/plain"
+        request.headerFields[.idempotencyKey] = "\"1\""
         if method != .get, method != .head {
             request.body = .json([1])
         }
@@ -40,10 +41,12 @@ struct RedirectRulesTests {
         if next == method {
             #expect(followed.body == request.body)
             #expect(followed.headerFields[.contentLanguage] == "de")
+            #expect(followed.headerFields[.idempotencyKey] == "\"1\"")
             #expect(followed.headerFields[.contentType] == request.body?.contentType)
         } else {
             #expect(followed.body == nil)
             #expect(followed.headerFields[.contentLanguage] == nil)
+            #expect(followed.headerFields[.idempotencyKey] == nil)
             #expect(followed.headerFields[.contentType] == nil)
         }
     }

@@ -149,6 +149,16 @@ struct DeprecationTests {
 
     private struct Refused: Error {}
 
+    @Test func noticeOfARedirectNamesThePathThatIsDeprecated() async throws {
+        let announced = try response([("Deprecation", "@1782777600")])
+        let transport = MockTransport([.redirect(to: "https://old.example.com/people/42"), announced])
+        let notices = DeprecationNotices()
+        let network = transport.deprecationsReported(to: notices).environment(\.logger, LogRecorder().logger())
+        try await network.data(request.with { ($0.path, $0.route) = ("/users/42", "/users/{id}") })
+        let expected = ["GET https://old.example.com/people/42 is deprecated since 2026-06-30"]
+        #expect(notices.all.map(\.description) == expected)
+    }
+
     @Test func keepsABoundedNumberOfRoutesAndChanges() async throws {
         let notices = DeprecationNotices()
         let transport = MockTransport { request in

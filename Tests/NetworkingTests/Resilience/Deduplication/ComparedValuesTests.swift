@@ -71,6 +71,7 @@ struct ComparedValuesTests {
         "priority": (.sending, { $0.priority = .high }),
         "rateLimitWeight": (.none, { $0.rateLimitWeight = 2 }),
         "refusedResponse": (.none, nil),
+        "replacesQuery": (.sending, { $0.replacesQuery = true }),
         // The request itself is compared.
         "requestForFallback": (.none, nil),
         "requiresStoredResponse": (.sending, { $0.requiresStoredResponse = true }),
@@ -171,7 +172,7 @@ struct ComparedValuesTests {
     }
 
     @Test func eachOptionHasADecision() throws {
-        let pattern = #"\bRequestOption(?:<[^(\n]*>)?\(\s*"(\w+)""#
+        let pattern = #"\bRequestOption(?:<[^\n]*>)?\(\s*"(\w+)""#
         #expect(try Self.declarations(of: pattern) == Set(Self.options.keys))
     }
 

@@ -51,6 +51,21 @@ struct DeduplicatedKeyTests {
         #expect(held.requests.count == count)
     }
 
+    /// The file may change while the first request is sent.
+    @Test func queriesWithAFileShareNoExchange() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "query.txt")
+            try Data("a".utf8).write(to: file)
+            let query = HTTPRequestData.lawful.with { ($0.method, $0.body) = (.query, .file(file)) }
+            let first = Task { [shared] in try await shared.data(query) }
+            try await held.waitForRequests()
+            let second = Task { [shared] in try await shared.data(query) }
+            try await held.waitForRequests(2)
+            held.respond()
+            _ = try await (first.value, second.value)
+        }
+    }
+
     // MARK: Environment
 
     typealias Pair = (one: String?, other: String?, count: Int)

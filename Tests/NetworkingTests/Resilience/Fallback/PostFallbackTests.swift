@@ -76,6 +76,48 @@ struct PostFallbackTests {
         #expect(transport.requests.map(\.method) == [.query, .post, .query, .post])
     }
 
+    /// The server has been updated meanwhile.
+    @Test func refusedPostMakesTheNextRequestAQueryAgain() async throws {
+        let accepted = Mutex(HTTPRequest.Method.post)
+        let transport = MockTransport { request in
+            request.method == accepted.withLock { $0 } ? .text("\(request.method)") : .status(.methodNotAllowed)
+        }
+        let network = network(transport)
+        #expect(try await network.data(query).text == "POST")
+        accepted.withLock { $0 = .query }
+        #expect(try await network.data(query).status == .methodNotAllowed)
+        #expect(try await network.data(query).text == "QUERY")
+        #expect(transport.requests.map(\.method) == [.query, .post, .post, .query])
+    }
+
+    /// RFC 10008 section 2.5: a GET without the body would read something else.
+    @Test(arguments: [301, 302, 307, 308], [false, true])
+    func redirectedPostKeepsItsBody(code: Int, isOfStack: Bool) async throws {
+        let transport = MockTransport { request in
+            guard request.path == "/moved" else {
+                return request.method == .query
+                    ? .status(.methodNotAllowed) : .redirect(to: "/moved", status: .init(code: code))
+            }
+            return .text("\(request.method) \(request.body?.data?.count ?? 0)")
+        }
+        let network = isOfStack ? AnyNetworkingComponent(transport.redirected()) : AnyNetworkingComponent(transport)
+        #expect(try await self.network(network).data(query).text == "POST 14")
+        #expect(transport.requests.map(\.method) == [.query, .post, .post])
+        // A POST of the app is redirected as in a browser.
+        let post = query.with { $0.method = .post }
+        #expect(try await self.network(network).data(post).text == (code < 307 ? "GET 0" : "POST 14"))
+    }
+
+    @Test func redirectWith303BecomesAGet() async throws {
+        let transport = MockTransport { request in
+            request.method == .get
+                ? .text("there")
+                : request.method == .query ? .status(.methodNotAllowed) : .redirect(to: "/result", status: .seeOther)
+        }
+        #expect(try await network(transport).data(query).text == "there")
+        #expect(transport.requests.map(\.method) == [.query, .post, .get])
+    }
+
     @Test func requestMayForbidIt() async throws {
         let transport = server(405)
         let network = network(transport)
@@ -167,21 +209,5 @@ struct PostFallbackTests {
         #expect(transport.fallbackToPost().retry().deduplicated().cached().diagnostics.isEmpty)
         #expect(transport.cached().fallbackToPost().diagnostics.contains { "\($0)".contains("Put it inside") })
         #expect(transport.deduplicated().fallbackToPost().diagnostics.contains { "\($0)".contains("Put it inside") })
-    }
-}
-
-/// A modifier whose user is replaced by another one during each exchange.
-private final class SigningOut: NetworkingModifier {
-    private let user = Mutex(Principal(id: "ada"))
-
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        var response = try await upstream.send(request)
-        response.principal = user.withLock { $0 }
-        user.withLock { $0 = Principal(id: "bob") }
-        return response
-    }
-
-    func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-        user.withLock { $0 }
     }
 }

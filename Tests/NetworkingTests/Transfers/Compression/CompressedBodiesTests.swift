@@ -270,6 +270,13 @@ struct CompressedBodiesTests {
         #expect(codings(of: transport) == ["gzip", nil])
     }
 
+    @Test func returnsThe415IfAnotherUserHasSignedIn() async throws {
+        let transport = MockTransport { _ in refusal("identity") }
+        let network = transport.modified(SigningOut()).compressedBodies()
+        #expect(try await network.data(post()).status == .unsupportedMediaType)
+        #expect(codings(of: transport) == ["gzip"])
+    }
+
     @Test func findsThe415BehindAnError() async throws {
         let transport = MockTransport { request in
             request.headerFields.contains(.contentEncoding) ? refusal(nil) : .ok()
