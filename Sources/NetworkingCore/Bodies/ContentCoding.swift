@@ -4,8 +4,8 @@ import HTTPTypes
 /// A content coding: the name in `Content-Encoding` and `Accept-Encoding`, with its decoder and its encoder (RFC 9110
 /// section 8.4.1).
 ///
-/// AsyncHTTPClient decodes gzip and deflate, and with the trait `Compression` br and zstd. An app adds another coding
-/// with a decoder of its own:
+/// `AsyncHTTPClientTransport` decodes gzip and deflate, and on Linux `.systemLibraries` adds br and zstd. An app adds
+/// another coding with a decoder of its own:
 ///
 /// ```swift
 /// struct InvertingDecoder: ContentDecoder {

@@ -1,7 +1,11 @@
 #if Configuration
 import Configuration
+import Foundation
 import Networking
+@testable import NetworkingResilience
 import NetworkingTesting
+import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
@@ -58,6 +62,44 @@ struct StandardConfigurationTests {
         )
     }
 
+    /// The outline does not show all of these.
+    @Test func everyNumberOfThePresetForAServerIsReadIntoItsPlace() throws {
+        let values: [AbsoluteConfigKey: ConfigValue] = [
+            "timeout.connectSeconds": 1, "timeout.headSeconds": 2.5, "timeout.idleSeconds": 3,
+            "concurrencyLimit.minimum": 2, "concurrencyLimit.start": 3, "concurrencyLimit.maximum": 50,
+            "rateLimit.maximumWaitSeconds": 4, "circuitBreaker.failureRatio": 0.25, "circuitBreaker.minimumCalls": 21,
+            "circuitBreaker.connectionFailures": 8, "circuitBreaker.windowSeconds": 15,
+            "circuitBreaker.firstBreakSeconds": 1.5, "circuitBreaker.maximumBreakSeconds": 9,
+            "circuitBreaker.probes": 22, "circuitBreaker.closesAfter": 23, "retry.maximumRetries": 24,
+            "retry.firstDelaySeconds": 0.1, "retry.maximumDelaySeconds": 5, "retry.budget.ratio": 0.75,
+            "retry.budget.reserve": 7, "retry.budget.windowSeconds": 33, "deadline.seconds": 12,
+        ]
+        #expect(try StandardNumbers(reader(values), over: .server) == Self.others)
+    }
+
+    /// Numbers that differ from those of both presets.
+    private static let others = {
+        var breaker = CircuitBreaker.Policy.server
+        (breaker.failureRatio, breaker.minimumCalls, breaker.connectionFailures) = (0.25, 21, 8)
+        (breaker.window, breaker.firstBreak, breaker.maximumBreak) = (.seconds(15), .milliseconds(1_500), .seconds(9))
+        (breaker.probes, breaker.closesAfter) = (22, 23)
+        return StandardNumbers(
+            connect: .seconds(1),
+            head: .milliseconds(2_500),
+            idle: .seconds(3),
+            concurrency: .adaptive(minimum: 2, start: 3, maximum: 50),
+            rateLimitWait: .seconds(4),
+            breaker: breaker,
+            maximumRetries: 24,
+            firstDelay: .milliseconds(100),
+            maximumDelay: .seconds(5),
+            retryRatio: 0.75,
+            retryReserve: 7,
+            retryWindow: .seconds(33),
+            deadline: .seconds(12)
+        )
+    }()
+
     /// The names are those of the page, and a variable has text.
     @Test func environmentVariablesOfAScopeAreRead() throws {
         let variables = [
@@ -111,6 +153,45 @@ struct StandardConfigurationTests {
         #expect(problems { _ = try StandardStack.app(from: config) }.count == 2)
     }
 
+    @Test(arguments: [
+        "hunter2", "-hunter2", "4f9c2e71", "9e107d9d372bb682", "sk_live_51H", "12345678901", "1234567890s", "5 s3cret",
+        "5\n6", "٣٤",
+    ])
+    func errorShowsNoTextThatMayBeASecret(text: String) {
+        let variables = ["DEADLINE_SECONDS": text, "RETRY_MAXIMUM_RETRIES": text, "CONCURRENCY_LIMIT_START": text]
+        let config = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
+        let problems = problems { _ = try StandardStack.app(from: config) }
+        #expect(problems.count == 3)
+        #expect(problems.allSatisfy { !$0.contains(text) })
+    }
+
+    @Test(arguments: ["5s", "-5s", "1,5", "10 ms", "50%", "0x5"])
+    func errorShowsANumberWithAUnit(text: String) {
+        #expect(
+            problems(["deadline.seconds": ConfigValue(.string(text), isSecret: false)]) == [
+                "deadline.seconds is \"\(text)\", and must be a number from 0.001 to 86400"
+            ]
+        )
+    }
+
+    /// Such a value would have no effect.
+    @Test func numberOfTheOtherPresetIsAProblem() {
+        #expect(
+            problems(["concurrencyLimit.maximumPerHost": 12]) == [
+                "concurrencyLimit.maximumPerHost is 12, and must be left out, because only .app has it"
+            ]
+        )
+        let values: [AbsoluteConfigKey: ConfigValue] = [
+            "concurrencyLimit.minimum": 2, "concurrencyLimit.maximum": "many",
+        ]
+        #expect(
+            problems { _ = try StandardStack.app(from: reader(values)) } == [
+                "concurrencyLimit.minimum is 2, and must be left out, because only .server has it",
+                "concurrencyLimit.maximum is a text, and must be left out, because only .server has it",
+            ]
+        )
+    }
+
     /// These would stop the program where the stack is built.
     @Test func contradictionsAreProblems() {
         #expect(
@@ -157,6 +238,97 @@ struct StandardConfigurationTests {
         ]
         for values in [lowest, highest] {
             #expect(MockTransport().standard(try .server(from: reader(values))).modifiers.count > 6)
+        }
+    }
+
+    // MARK: The page
+
+    /// A row of the table of keys on the page Standard stacks.
+    private struct Row {
+        let key: String
+        let valid: String
+        /// The number of the preset; `–` if it does not have the key.
+        let app, server: String
+
+        static func all() throws -> [Row] {
+            let page = try Repository.text(at: "Documentation/StandardStacks.md")
+            return page.split(separator: "\n")
+                .compactMap { line in
+                    let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+                    guard cells.count == 4, cells[0].hasPrefix("`"), cells[0].contains(".") else { return nil }
+                    return Row(
+                        key: cells[0].trimmingCharacters(in: ["`"]),
+                        valid: cells[1],
+                        app: cells[2],
+                        server: cells[3]
+                    )
+                }
+        }
+    }
+
+    /// Records the keys that are read.
+    private final class ReadKeys: AccessReporter {
+        private let keys = Mutex<Set<String>>([])
+
+        var all: Set<String> {
+            keys.withLock { $0 }
+        }
+
+        func report(_ event: AccessEvent) {
+            let key = event.metadata.key.components.joined(separator: ".")
+            keys.withLock { _ = $0.insert(key) }
+        }
+    }
+
+    @Test func pageListsTheKeysThatAreRead() throws {
+        let keys = try Row.all().map(\.key)
+        for read in [StandardStack.app(from:), StandardStack.server(from:)] {
+            let reporter = ReadKeys()
+            _ = try read(ConfigReader(provider: InMemoryProvider(values: [:]), accessReporter: reporter))
+            #expect(Set(keys) == reporter.all)
+        }
+        // In the environment, a dot and the start of a word both become an underscore.
+        let variables = keys.map { key in
+            key.map { $0 == "." ? "_" : $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }.joined()
+        }
+        #expect(Set(variables).count == keys.count)
+    }
+
+    @Test func pageHasTheNumbersOfThePresets() throws {
+        let columns: [(column: KeyPath<Row, String>, numbers: StandardNumbers, limit: StandardNumbers.Concurrency)] = [
+            (\.app, .app, .perHost(1)), (\.server, .server, Self.others.concurrency),
+        ]
+        for (column, numbers, limit) in columns {
+            var values: [AbsoluteConfigKey: ConfigValue] = [:]
+            for row in try Row.all() where row[keyPath: column] != "–" {
+                let number = try #require(Double(row[keyPath: column]))
+                values[AbsoluteConfigKey(row.key.split(separator: ".").map(String.init))] =
+                    Int(exactly: number).map { ConfigValue(.int($0), isSecret: false) }
+                    ?? ConfigValue(.double(number), isSecret: false)
+            }
+            var others = Self.others
+            others.concurrency = limit
+            #expect(try StandardNumbers(reader(values), over: others) == numbers)
+        }
+    }
+
+    @Test func pageHasTheRangesOfTheKeys() throws {
+        for row in try Row.all() {
+            let valid = try #require(try /^(?:(whole), )?([0-9.]+) to ([0-9.]+)/.firstMatch(in: row.valid))
+            let kind = valid.output.1 == nil ? "a number" : "a whole number"
+            let bounds = [try #require(Double(valid.output.2)), try #require(Double(valid.output.3))]
+            for outside in [bounds[0] - 1, bounds[1] + 1] {
+                let key = AbsoluteConfigKey(row.key.split(separator: ".").map(String.init))
+                let config = reader([key: ConfigValue(.double(outside), isSecret: false)])
+                let error = #expect(throws: StandardStack.ConfigurationError.self) {
+                    _ = try row.app == "–" ? StandardStack.server(from: config) : StandardStack.app(from: config)
+                }
+                #expect(error?.problems.map(\.key) == [row.key])
+                #expect(
+                    error?.problems.first?.expected == "\(kind) from \(valid.output.2) to \(valid.output.3)",
+                    "\(row.key)"
+                )
+            }
         }
     }
 }
