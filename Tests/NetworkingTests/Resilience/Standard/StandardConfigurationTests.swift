@@ -74,7 +74,8 @@ struct StandardConfigurationTests {
             "retry.firstDelaySeconds": 0.1, "retry.maximumDelaySeconds": 5, "retry.budget.ratio": 0.75,
             "retry.budget.reserve": 7, "retry.budget.windowSeconds": 33, "deadline.seconds": 12,
         ]
-        #expect(try StandardNumbers(reader(values), over: .server) == Self.others)
+        let numbers = try StandardNumbers(reader(values), over: .server)
+        #expect(numbers == Self.others)
     }
 
     /// Numbers that differ from those of both presets.
@@ -282,9 +283,10 @@ struct StandardConfigurationTests {
 
     @Test func pageListsTheKeysThatAreRead() throws {
         let keys = try Row.all().map(\.key)
-        for read in [StandardStack.app(from:), StandardStack.server(from:)] {
+        for defaults in [StandardNumbers.app, .server] {
             let reporter = ReadKeys()
-            _ = try read(ConfigReader(provider: InMemoryProvider(values: [:]), accessReporter: reporter))
+            let config = ConfigReader(provider: InMemoryProvider(values: [:]), accessReporter: reporter)
+            _ = try StandardNumbers(config, over: defaults)
             #expect(Set(keys) == reporter.all)
         }
         // In the environment, a dot and the start of a word both become an underscore.
@@ -294,40 +296,43 @@ struct StandardConfigurationTests {
         #expect(Set(variables).count == keys.count)
     }
 
+    /// Returns the value and the key of a row for a reader.
+    private static func value(_ number: Double, of row: Row) -> (AbsoluteConfigKey, ConfigValue) {
+        let content = Int(exactly: number).map { ConfigContent.int($0) } ?? .double(number)
+        let key = AbsoluteConfigKey(row.key.split(separator: ".").map(String.init))
+        return (key, ConfigValue(content, isSecret: false))
+    }
+
     @Test func pageHasTheNumbersOfThePresets() throws {
-        let columns: [(column: KeyPath<Row, String>, numbers: StandardNumbers, limit: StandardNumbers.Concurrency)] = [
-            (\.app, .app, .perHost(1)), (\.server, .server, Self.others.concurrency),
-        ]
-        for (column, numbers, limit) in columns {
+        let rows = try Row.all()
+        for isServer in [false, true] {
             var values: [AbsoluteConfigKey: ConfigValue] = [:]
-            for row in try Row.all() where row[keyPath: column] != "–" {
-                let number = try #require(Double(row[keyPath: column]))
-                values[AbsoluteConfigKey(row.key.split(separator: ".").map(String.init))] =
-                    Int(exactly: number).map { ConfigValue(.int($0), isSecret: false) }
-                    ?? ConfigValue(.double(number), isSecret: false)
+            for row in rows {
+                let text = isServer ? row.server : row.app
+                guard text != "–" else { continue }
+                let (key, value) = Self.value(try #require(Double(text)), of: row)
+                values[key] = value
             }
             var others = Self.others
-            others.concurrency = limit
-            #expect(try StandardNumbers(reader(values), over: others) == numbers)
+            if !isServer { others.concurrency = .perHost(1) }
+            let numbers = try StandardNumbers(reader(values), over: others)
+            #expect(numbers == (isServer ? .server : .app))
         }
     }
 
     @Test func pageHasTheRangesOfTheKeys() throws {
         for row in try Row.all() {
-            let valid = try #require(try /^(?:(whole), )?([0-9.]+) to ([0-9.]+)/.firstMatch(in: row.valid))
-            let kind = valid.output.1 == nil ? "a number" : "a whole number"
-            let bounds = [try #require(Double(valid.output.2)), try #require(Double(valid.output.3))]
-            for outside in [bounds[0] - 1, bounds[1] + 1] {
-                let key = AbsoluteConfigKey(row.key.split(separator: ".").map(String.init))
-                let config = reader([key: ConfigValue(.double(outside), isSecret: false)])
+            let match = try /^(whole, )?([0-9.]+) to ([0-9.]+)/.firstMatch(in: row.valid)
+            let (_, whole, lowest, highest) = try #require(match).output
+            let expected = "a \(whole == nil ? "" : "whole ")number from \(lowest) to \(highest)"
+            for outside in [try #require(Double(lowest)) - 1, try #require(Double(highest)) + 1] {
+                let (key, value) = Self.value(outside, of: row)
+                let config = reader([key: value])
                 let error = #expect(throws: StandardStack.ConfigurationError.self) {
-                    _ = try row.app == "–" ? StandardStack.server(from: config) : StandardStack.app(from: config)
+                    _ = try StandardNumbers(config, over: row.app == "–" ? .server : .app)
                 }
                 #expect(error?.problems.map(\.key) == [row.key])
-                #expect(
-                    error?.problems.first?.expected == "\(kind) from \(valid.output.2) to \(valid.output.3)",
-                    "\(row.key)"
-                )
+                #expect(error?.problems.first?.expected == expected)
             }
         }
     }
