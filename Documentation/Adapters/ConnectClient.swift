@@ -123,7 +123,9 @@ extension ConnectError {
             case _ where error.isCancelled: .canceled
             case .timeout, .deadline: .deadlineExceeded
             case .invalidRequest, .unencodableBody: .invalidArgument
-            case .connection, .connectionLost, .nameResolution, .offline: .unavailable
+            // As Connect reads the statuses 429 and 503.
+            case .connection, .connectionLost, .nameResolution, .offline, .rejected: .unavailable
+            case .tooLarge: .resourceExhausted
             case .unauthorized: .unauthenticated
             default: .unknown
             }

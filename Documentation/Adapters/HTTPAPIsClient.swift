@@ -1,13 +1,15 @@
 // Copy this file into a target that uses Apple's proposal for an HTTP API. It needs Swift 6.4 and the products HTTPAPIs of
-// swift-http-api-proposal and Networking of swift-networking.
+// swift-http-api-proposal, BasicContainers of swift-collections and Networking of swift-networking.
 
 #if compiler(>=6.4) || HTTPAPIsStub
+import BasicContainers
 import Foundation
 import HTTPAPIs
 import Networking
 import Synchronization
 
 /// A stack as an `HTTPClient` of the proposal.
+@available(macOS 26.2, iOS 26.2, watchOS 26.2, tvOS 26.2, visionOS 26.2, *)
 struct StackClient: HTTPClient {
     /// The options of a request that a stack understands.
     struct RequestOptions: HTTPClientCapability.RequestOptions, Sendable {
@@ -72,6 +74,7 @@ enum StackClientError: Error {
     case trailers
 }
 
+@available(macOS 26.2, iOS 26.2, watchOS 26.2, tvOS 26.2, visionOS 26.2, *)
 extension RequestBody {
     /// Creates a body from one of the proposal.
     ///
@@ -86,6 +89,7 @@ extension RequestBody {
     }
 }
 
+@available(macOS 26.2, iOS 26.2, watchOS 26.2, tvOS 26.2, visionOS 26.2, *)
 extension StackClient {
     /// Writes the body of a request; a write returns when the transport needs more bytes.
     struct Writer: CallerAsyncWriter, ~Copyable {
@@ -171,6 +175,7 @@ extension StackClient {
     }
 }
 
+@available(macOS 26.2, iOS 26.2, watchOS 26.2, tvOS 26.2, visionOS 26.2, *)
 extension Data {
     fileprivate init(draining buffer: inout some (RangeReplaceableContainer<UInt8> & ~Copyable)) {
         self.init(capacity: buffer.count)

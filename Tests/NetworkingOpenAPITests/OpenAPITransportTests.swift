@@ -64,6 +64,31 @@ struct OpenAPITransportTests {
         #expect(transport.requests.first?.url?.absoluteString == "https://stack.example.com/users")
     }
 
+    @Test func repeatedFieldsAreKeptInBothDirections() async throws {
+        let name = try #require(HTTPField.Name("X-Tag"))
+        var tags = HTTPFields()
+        tags.append(HTTPField(name: name, value: "b"))
+        tags.append(HTTPField(name: name, value: "a, b"))
+        let transport = MockTransport { [tags] _ in .ok(headerFields: tags) }
+        var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/users")
+        request.headerFields = tags
+        let (head, _) = try await OpenAPITransport<ClientBody>(over: transport)
+            .send(request, body: nil, baseURL: url, operationID: "getUsers")
+        #expect(transport.requests.first?.headerFields[values: name] == ["b", "a, b"])
+        #expect(head.headerFields[values: name] == ["b", "a, b"])
+    }
+
+    @Test(arguments: [true, false])
+    func redirectRepeatsOnlyABodyThatCanBeReadAgain(isReplayable: Bool) async throws {
+        let transport = MockTransport([
+            .status(.temporaryRedirect, headerFields: [.location: "/v2/users"]), .text("Hello"),
+        ])
+        let body = ClientBody(["Emily"], byteCount: nil, isReplayable: isReplayable)
+        let (head, _) = try await send(.put, body: body, over: transport.redirected())
+        #expect(head.status == (isReplayable ? .ok : .temporaryRedirect))
+        #expect(body.timesRead == (isReplayable ? 2 : 1))
+    }
+
     // MARK: Responses
 
     @Test(arguments: [HTTPResponse.Status.badRequest, .unauthorized, .notFound, .internalServerError])

@@ -1,7 +1,7 @@
 import NetworkingCore
 
 /// The numbers of a preset: those of ``StandardStack/app`` or ``StandardStack/server``, or of a configuration.
-struct StandardNumbers: Sendable {
+struct StandardNumbers: Sendable, Hashable {
     /// The limit on concurrent requests.
     enum Concurrency: Sendable, Hashable {
         case perHost(Int)

@@ -16,14 +16,15 @@ extension StandardStack {
     /// ```
     ///
     /// The page Standard stacks lists the keys, with their ranges. A key without a value leaves the number of
-    /// ``StandardStack/app``. The values are read once. A reader does not list its keys, so an unknown or misspelled
-    /// key is not reported.
+    /// ``StandardStack/app``, and a value for a number that only ``StandardStack/server`` has is an error. The values
+    /// are read once. A reader does not list its keys, so an unknown or misspelled key is not reported.
     ///
     /// - Parameter config: The reader, scoped to the keys of the stack.
     /// - Returns: The preset, whose parts can be replaced as those of ``StandardStack/app``.
     /// - Throws: One ``ConfigurationError`` with all invalid values.
     public static func app(from config: ConfigReader) throws(ConfigurationError) -> StandardStack {
-        try StandardStack(description: ".app(from: config)", numbers: .app, config)
+        let numbers = try StandardNumbers(config, over: .app)
+        return StandardStack(description: ".app(from: config)", numbers: numbers)
     }
 
     /// Returns the preset for a server with the numbers of a configuration.
@@ -34,18 +35,8 @@ extension StandardStack {
     /// - Returns: The preset, whose parts can be replaced as those of ``StandardStack/server``.
     /// - Throws: One ``ConfigurationError`` with all invalid values.
     public static func server(from config: ConfigReader) throws(ConfigurationError) -> StandardStack {
-        try StandardStack(description: ".server(from: config)", numbers: .server, config)
-    }
-
-    private init(
-        description: String,
-        numbers: StandardNumbers,
-        _ config: ConfigReader
-    ) throws(ConfigurationError) {
-        var reading = ConfiguredNumbers(config: config)
-        let numbers = reading.read(over: numbers)
-        guard reading.problems.isEmpty else { throw ConfigurationError(problems: reading.problems) }
-        self.init(description: description, numbers: numbers)
+        let numbers = try StandardNumbers(config, over: .server)
+        return StandardStack(description: ".server(from: config)", numbers: numbers)
     }
 
     /// The invalid values of a configuration.
@@ -54,8 +45,9 @@ extension StandardStack {
         public struct Problem: Sendable, Hashable, CustomStringConvertible {
             /// The key, without the scope of the reader: `timeout.connectSeconds`.
             public let key: String
-            /// The value; a text that does not start with a digit is not shown, because it may be a secret in the wrong
-            /// place.
+            /// The value: a number of less than a billion, or digits with a short unit: `"5s"`.
+            ///
+            /// Any other value is only described, as `a text` or `out of range`. It may be a secret in the wrong place.
             public let value: String
             /// The valid values: `a number from 0.001 to 86400`.
             public let expected: String
@@ -79,6 +71,20 @@ extension StandardStack {
         public var errorDescription: String? {
             description
         }
+    }
+}
+
+extension StandardNumbers {
+    /// Creates the numbers of a configuration.
+    ///
+    /// - Parameters:
+    ///   - config: The reader, scoped to the keys of the stack.
+    ///   - defaults: The numbers of the keys without a value.
+    /// - Throws: One error with all invalid values.
+    init(_ config: ConfigReader, over defaults: StandardNumbers) throws(StandardStack.ConfigurationError) {
+        var reading = ConfiguredNumbers(config: config)
+        self = reading.read(over: defaults)
+        guard reading.problems.isEmpty else { throw StandardStack.ConfigurationError(problems: reading.problems) }
     }
 }
 
@@ -117,11 +123,25 @@ private struct ConfiguredNumbers {
         case .perHost(var maximum):
             read(&maximum, "concurrencyLimit.maximumPerHost", in: 1...100_000)
             limit = .perHost(maximum)
+            for name in ["minimum", "start", "maximum"] {
+                refuse("concurrencyLimit.\(name)", of: ".server")
+            }
         case .adaptive(var minimum, var start, var maximum):
+            refuse("concurrencyLimit.maximumPerHost", of: ".app")
             read(&minimum, "concurrencyLimit.minimum", in: 1...100_000)
             read(&start, "concurrencyLimit.start", in: 1...100_000)
             read(&maximum, "concurrencyLimit.maximum", in: 1...100_000)
             limit = .adaptive(minimum: minimum, start: start, maximum: maximum)
+        }
+    }
+
+    /// Notes the value of a number that only the other preset has, because it would have no effect.
+    private mutating func refuse(_ key: String, of preset: String) {
+        let expected = "left out, because only \(preset) has it"
+        switch value(of: key) {
+        case nil: return
+        case .number(let found): note(key, shown(found), expected)
+        case .other(let found): note(key, found, expected)
         }
     }
 
@@ -179,7 +199,7 @@ private struct ConfiguredNumbers {
         switch value(of: key) {
         case nil: return
         case .number(let found) where range.contains(found): number = found
-        case .number(let found): note(key, found.shown, expected)
+        case .number(let found): note(key, shown(found), expected)
         case .other(let found): note(key, found, expected)
         }
     }
@@ -190,7 +210,7 @@ private struct ConfiguredNumbers {
         case nil: return
         case .number(let found):
             let exact = Int(exactly: found).flatMap { range.contains($0) ? $0 : nil }
-            guard let exact else { return note(key, found.shown, expected) }
+            guard let exact else { return note(key, shown(found), expected) }
             count = exact
         case .other(let found): note(key, found, expected)
         }
@@ -217,13 +237,25 @@ private struct ConfiguredNumbers {
         return isArray ? .other("an array") : nil
     }
 
-    /// Returns a text for an error: `"5s"`.
+    /// Returns a number for an error.
+    ///
+    /// A long number may be a secret in the wrong place.
+    private func shown(_ number: Double) -> String {
+        abs(number) < 1e9 ? number.shown : "out of range"
+    }
+
+    /// Returns a text for an error, such as `"5s"`.
+    ///
+    /// Any other text than a number with a unit may be a secret in the wrong place.
     private func shown(_ text: String) -> String {
         guard !text.isEmpty else { return "empty" }
-        guard text.utf8.count <= 16, let first = text.utf8.first(where: { $0 != UInt8(ascii: "-") }),
-            DecimalDigits.contains(first)
+        let unsigned = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
+        let number = unsigned.prefix { DecimalDigits.contains($0) || ".,_ ".utf8.contains($0) }
+        let unit = unsigned[number.endIndex...]
+        guard number.first.map(DecimalDigits.contains) == true, number.count <= 9, unit.count <= 3,
+            unit.allSatisfy({ 0x21..<0x7F ~= $0 })
         else { return "a text" }
-        return "\"\(PrintableText.singleLine(text))\""
+        return "\"\(text)\""
     }
 
     private mutating func note(_ key: String, _ value: String, _ expected: String) {

@@ -55,6 +55,14 @@ public final class HTTPBody: @unchecked Sendable {
         makeIterator = { Iterator(sequence.makeAsyncIterator()) }
     }
 
+    public convenience init<Bytes: AsyncSequence>(
+        _ sequence: Bytes,
+        length: HTTPBody.Length,
+        iterationBehavior: IterationBehavior
+    ) where Bytes: Sendable, Bytes.Element: Sequence & Sendable, Bytes.Element.Element == UInt8 {
+        self.init(sequence.map { ArraySlice($0) }, length: length, iterationBehavior: iterationBehavior)
+    }
+
     public convenience init(_ bytes: some Collection<UInt8> & Sendable) {
         let chunk = ArraySlice(bytes)
         let sequence = Once(chunk: chunk)

@@ -59,7 +59,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (NetworkingError.Kind.offline, Code.unavailable), (.timeout, .deadlineExceeded), (.tls, .unknown),
+        (NetworkingError.Kind.offline, Code.unavailable), (.timeout, .deadlineExceeded), (.rejected, .unavailable),
+        (.tooLarge, .resourceExhausted), (.tls, .unknown),
     ])
     func errorOfTheStackHasACode(kind: NetworkingError.Kind, code: Code) async {
         let response = await unary(request(), over: MockTransport { _ in .failure(kind) })

@@ -1,3 +1,4 @@
+import BasicContainers
 import Foundation
 import HTTPAPIs
 import Networking

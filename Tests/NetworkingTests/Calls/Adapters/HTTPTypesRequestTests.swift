@@ -13,6 +13,12 @@ import Testing
             ("https://api.example.com/v1/", "/users/", "https://api.example.com/v1/users/"),
             ("http://localhost:8080/v1?key=1", "?page=2", "http://localhost:8080/v1?page=2"),
             ("https://api.example.com/v1", "", "https://api.example.com/v1"),
+            // An empty parameter of the path does not make the next segment a server.
+            ("https://api.example.com", "//other.example/users", "https://api.example.com//other.example/users"),
+            (
+                "https://api.example.com/v1/", "https://other.example/",
+                "https://api.example.com/v1/https://other.example/"
+            ),
         ] as [(String, String, String)]
     )
     func joinsThePathToTheBaseURL(base: String, path: String, expected: String) throws {

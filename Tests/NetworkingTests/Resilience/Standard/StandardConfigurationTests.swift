@@ -1,7 +1,11 @@
 #if Configuration
 import Configuration
+import Foundation
 import Networking
+@testable import NetworkingResilience
 import NetworkingTesting
+import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
@@ -58,6 +62,45 @@ struct StandardConfigurationTests {
         )
     }
 
+    /// The outline does not show all of these.
+    @Test func everyNumberOfThePresetForAServerIsReadIntoItsPlace() throws {
+        let values: [AbsoluteConfigKey: ConfigValue] = [
+            "timeout.connectSeconds": 1, "timeout.headSeconds": 2.5, "timeout.idleSeconds": 3,
+            "concurrencyLimit.minimum": 2, "concurrencyLimit.start": 3, "concurrencyLimit.maximum": 50,
+            "rateLimit.maximumWaitSeconds": 4, "circuitBreaker.failureRatio": 0.25, "circuitBreaker.minimumCalls": 21,
+            "circuitBreaker.connectionFailures": 8, "circuitBreaker.windowSeconds": 15,
+            "circuitBreaker.firstBreakSeconds": 1.5, "circuitBreaker.maximumBreakSeconds": 9,
+            "circuitBreaker.probes": 22, "circuitBreaker.closesAfter": 23, "retry.maximumRetries": 24,
+            "retry.firstDelaySeconds": 0.1, "retry.maximumDelaySeconds": 5, "retry.budget.ratio": 0.75,
+            "retry.budget.reserve": 7, "retry.budget.windowSeconds": 33, "deadline.seconds": 12,
+        ]
+        let numbers = try StandardNumbers(reader(values), over: .server)
+        #expect(numbers == Self.others)
+    }
+
+    /// Numbers that differ from those of both presets.
+    private static let others = {
+        var breaker = CircuitBreaker.Policy.server
+        (breaker.failureRatio, breaker.minimumCalls, breaker.connectionFailures) = (0.25, 21, 8)
+        (breaker.window, breaker.firstBreak, breaker.maximumBreak) = (.seconds(15), .milliseconds(1_500), .seconds(9))
+        (breaker.probes, breaker.closesAfter) = (22, 23)
+        return StandardNumbers(
+            connect: .seconds(1),
+            head: .milliseconds(2_500),
+            idle: .seconds(3),
+            concurrency: .adaptive(minimum: 2, start: 3, maximum: 50),
+            rateLimitWait: .seconds(4),
+            breaker: breaker,
+            maximumRetries: 24,
+            firstDelay: .milliseconds(100),
+            maximumDelay: .seconds(5),
+            retryRatio: 0.75,
+            retryReserve: 7,
+            retryWindow: .seconds(33),
+            deadline: .seconds(12)
+        )
+    }()
+
     /// The names are those of the page, and a variable has text.
     @Test func environmentVariablesOfAScopeAreRead() throws {
         let variables = [
@@ -111,6 +154,45 @@ struct StandardConfigurationTests {
         #expect(problems { _ = try StandardStack.app(from: config) }.count == 2)
     }
 
+    @Test(arguments: [
+        "hunter2", "-hunter2", "4f9c2e71", "9e107d9d372bb682", "sk_live_51H", "12345678901", "1234567890s", "5 s3cret",
+        "5\n6", "٣٤",
+    ])
+    func errorShowsNoTextThatMayBeASecret(text: String) {
+        let variables = ["DEADLINE_SECONDS": text, "RETRY_MAXIMUM_RETRIES": text, "CONCURRENCY_LIMIT_START": text]
+        let config = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
+        let problems = problems { _ = try StandardStack.app(from: config) }
+        #expect(problems.count == 3)
+        #expect(problems.allSatisfy { !$0.contains(text) })
+    }
+
+    @Test(arguments: ["5s", "-5s", "1,5", "10 ms", "50%", "0x5"])
+    func errorShowsANumberWithAUnit(text: String) {
+        #expect(
+            problems(["deadline.seconds": ConfigValue(.string(text), isSecret: false)]) == [
+                "deadline.seconds is \"\(text)\", and must be a number from 0.001 to 86400"
+            ]
+        )
+    }
+
+    /// Such a value would have no effect.
+    @Test func numberOfTheOtherPresetIsAProblem() {
+        #expect(
+            problems(["concurrencyLimit.maximumPerHost": 12]) == [
+                "concurrencyLimit.maximumPerHost is 12, and must be left out, because only .app has it"
+            ]
+        )
+        let values: [AbsoluteConfigKey: ConfigValue] = [
+            "concurrencyLimit.minimum": 2, "concurrencyLimit.maximum": "many",
+        ]
+        #expect(
+            problems { _ = try StandardStack.app(from: reader(values)) } == [
+                "concurrencyLimit.minimum is 2, and must be left out, because only .server has it",
+                "concurrencyLimit.maximum is a text, and must be left out, because only .server has it",
+            ]
+        )
+    }
+
     /// These would stop the program where the stack is built.
     @Test func contradictionsAreProblems() {
         #expect(
@@ -157,6 +239,101 @@ struct StandardConfigurationTests {
         ]
         for values in [lowest, highest] {
             #expect(MockTransport().standard(try .server(from: reader(values))).modifiers.count > 6)
+        }
+    }
+
+    // MARK: The page
+
+    /// A row of the table of keys on the page Standard stacks.
+    private struct Row {
+        let key: String
+        let valid: String
+        /// The number of the preset; `–` if it does not have the key.
+        let app, server: String
+
+        static func all() throws -> [Row] {
+            let page = try Repository.text(at: "Documentation/StandardStacks.md")
+            return page.split(separator: "\n")
+                .compactMap { line in
+                    let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+                    guard cells.count == 4, cells[0].hasPrefix("`"), cells[0].contains(".") else { return nil }
+                    return Row(
+                        key: cells[0].trimmingCharacters(in: ["`"]),
+                        valid: cells[1],
+                        app: cells[2],
+                        server: cells[3]
+                    )
+                }
+        }
+    }
+
+    /// Records the keys that are read.
+    private final class ReadKeys: AccessReporter {
+        private let keys = Mutex<Set<String>>([])
+
+        var all: Set<String> {
+            keys.withLock { $0 }
+        }
+
+        func report(_ event: AccessEvent) {
+            let key = event.metadata.key.components.joined(separator: ".")
+            keys.withLock { _ = $0.insert(key) }
+        }
+    }
+
+    @Test func pageListsTheKeysThatAreRead() throws {
+        let keys = try Row.all().map(\.key)
+        for defaults in [StandardNumbers.app, .server] {
+            let reporter = ReadKeys()
+            let config = ConfigReader(provider: InMemoryProvider(values: [:]), accessReporter: reporter)
+            _ = try StandardNumbers(config, over: defaults)
+            #expect(Set(keys) == reporter.all)
+        }
+        // In the environment, a dot and the start of a word both become an underscore.
+        let variables = keys.map { key in
+            key.map { $0 == "." ? "_" : $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }.joined()
+        }
+        #expect(Set(variables).count == keys.count)
+    }
+
+    /// Returns the value and the key of a row for a reader.
+    private static func value(_ number: Double, of row: Row) -> (AbsoluteConfigKey, ConfigValue) {
+        let content = Int(exactly: number).map { ConfigContent.int($0) } ?? .double(number)
+        let key = AbsoluteConfigKey(row.key.split(separator: ".").map(String.init))
+        return (key, ConfigValue(content, isSecret: false))
+    }
+
+    @Test func pageHasTheNumbersOfThePresets() throws {
+        let rows = try Row.all()
+        for isServer in [false, true] {
+            var values: [AbsoluteConfigKey: ConfigValue] = [:]
+            for row in rows {
+                let text = isServer ? row.server : row.app
+                guard text != "–" else { continue }
+                let (key, value) = Self.value(try #require(Double(text)), of: row)
+                values[key] = value
+            }
+            var others = Self.others
+            if !isServer { others.concurrency = .perHost(1) }
+            let numbers = try StandardNumbers(reader(values), over: others)
+            #expect(numbers == (isServer ? .server : .app))
+        }
+    }
+
+    @Test func pageHasTheRangesOfTheKeys() throws {
+        for row in try Row.all() {
+            let match = try /^(whole, )?([0-9.]+) to ([0-9.]+)/.firstMatch(in: row.valid)
+            let (_, whole, lowest, highest) = try #require(match).output
+            let expected = "a \(whole == nil ? "" : "whole ")number from \(lowest) to \(highest)"
+            for outside in [try #require(Double(lowest)) - 1, try #require(Double(highest)) + 1] {
+                let (key, value) = Self.value(outside, of: row)
+                let config = reader([key: value])
+                let error = #expect(throws: StandardStack.ConfigurationError.self) {
+                    _ = try StandardNumbers(config, over: row.app == "–" ? .server : .app)
+                }
+                #expect(error?.problems.map(\.key) == [row.key])
+                #expect(error?.problems.first?.expected == expected)
+            }
         }
     }
 }
