@@ -113,10 +113,13 @@ struct DPoPPresenter: CredentialPresenter {
         proofs.learn(from: response, with: key)
     }
 
-    /// Whether a resource requires a nonce that it has sent (RFC 9449 section 9).
+    /// Whether a resource requires a nonce that it has sent (RFC 9449 section 9), or has received a proof twice.
     func asksForRepetition(_ refusal: HTTPResponseData, with session: Session) -> Bool {
-        session.isBoundToKey && refusal.dpopNonce != nil
-            && refusal.challenges.contains { $0.isOf(scheme: "DPoP") && $0["error"] == "use_dpop_nonce" }
+        guard session.isBoundToKey else { return false }
+        let errors = refusal.challenges.filter { $0.isOf(scheme: "DPoP") }.map { $0["error"] }
+        if errors.contains("use_dpop_nonce") { return refusal.dpopNonce != nil }
+        // A transport sends a request again with the same proof if a kept connection ended before the response.
+        return errors.contains("invalid_dpop_proof") && !refusal.repeatedExchanges.isEmpty
     }
 }
 

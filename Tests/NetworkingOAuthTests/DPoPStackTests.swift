@@ -4,6 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -98,6 +99,50 @@ struct DPoPStackTests {
         #expect(proofs.map { $0.claim("htu") } == urls)
         #expect(proofs.map { $0.claim("nonce") } == [nil, "n-1", "n-1"])
         expectFreshProofs(3)
+    }
+
+    /// A transport whose first exchange fails because a kept connection was closed.
+    private struct ClosingTransport: NetworkingTransport {
+        let server: MockTransport
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            let response = try await server.send(request)
+            guard server.requests.count > 1 else {
+                var error = NetworkingError(.connectionLost, request: request)
+                error.noResponseAfter = .seconds(1)
+                throw error
+            }
+            return response
+        }
+    }
+
+    /// The server has seen the proof of an exchange whose response was lost.
+    @Test func requestThatATransportHasRepeatedIsSentOnceMoreWithANewProof() async throws {
+        let session = Session(accessToken: "token", refreshToken: "refresh").bound(to: DPoPKey())
+        let client = OAuthClient(DPoPProvider.system(), session: session)
+        let seen = Mutex<Set<String>>([])
+        func server(accepting count: Int) -> MockTransport {
+            MockTransport { request in
+                let proof = request.headerFields[HTTPField.Name("DPoP")!] ?? ""
+                let isAccepted = seen.withLock { $0.insert(proof).inserted && $0.count <= count }
+                guard !isAccepted else { return .text("hello") }
+                return .status(
+                    .unauthorized,
+                    headerFields: [.wwwAuthenticate: #"DPoP error="invalid_dpop_proof""#]
+                )
+            }
+        }
+        let transport = server(accepting: 10)
+        let network = ClosingTransport(server: transport).authenticated(oauth: client)
+            .server(authority: "api.example.com")
+        #expect(try await network.data(HTTPRequestData(path: "orders")).status == .ok)
+        #expect(transport.requests.count == 3)
+        #expect(seen.withLock { $0.count } == 2)
+        // Otherwise, a new proof would be refused for the same reason.
+        let strict = server(accepting: 0)
+        let other = strict.authenticated(oauth: client).server(authority: "api.example.com")
+        #expect(try await other.data(HTTPRequestData(path: "orders")).status == .unauthorized)
+        #expect(strict.requests.count == 1)
     }
 
     @Test func diagnosticsReportPartsThatSendARequestWithTheProofOfAnother() {
