@@ -464,7 +464,7 @@ private struct InterimOrigin: NetworkingTransport {
     let authority: String
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        if request.method == .post, request.authority == authority {
+        if request.method == .post, let host = request.authority, host == authority {
             let head = HTTPResponse(
                 status: .init(code: 104),
                 headerFields: [.location: "/uploads/1f0a9b8c7d6e5f40", .named("Upload-Draft-Interop-Version"): "8"]
