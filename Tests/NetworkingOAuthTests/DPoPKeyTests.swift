@@ -1,10 +1,11 @@
 #if Crypto
 import Foundation
 import Networking
-import NetworkingOAuth
 import NetworkingTesting
 import TestSupport
 import Testing
+
+@testable import NetworkingOAuth
 
 /// Keys and proofs (RFC 9449, RFC 7638).
 @Suite(.timeLimit(.minutes(20)))
