@@ -40,6 +40,7 @@ struct OwnSystemTests {
             fields.refreshToken = content.renewal
             fields.lifetime = content.minutes.map { .seconds(60) * $0 }
             fields.error = content.problem
+            fields.errorDescription = content.problem.map { "The cause is \($0)." }
             return fields
         }
         return system
@@ -92,6 +93,7 @@ struct OwnSystemTests {
         }
         #expect(error?.kind == .tokenRefused)
         #expect(error?.code == "invalid_client")
+        #expect(error?.reason.contains("The cause is invalid_client.") == true)
     }
 
     @Test func standardResponsesAreReadAsSuch() async throws {

@@ -67,6 +67,20 @@ struct RegistrationTests {
         #expect(!"\(registration) \(String(reflecting: registration))".contains("secret-1"))
     }
 
+    @Test func appWithoutAUserAsksForNoCode() throws {
+        var app = Self.app
+        app.grantTypes = ["client_credentials"]
+        let body = try JSONSerialization.jsonObject(with: JSONEncoder().encode(app)) as? [String: Any]
+        #expect(body?["grant_types"] as? [String] == ["client_credentials"])
+        #expect(body?["response_types"] as? [String] == [])
+    }
+
+    @Test func registrationIsCreatedFromItsParts() {
+        let registration = OAuthRegistration(clientID: "app-1", authentication: .body(secret: "secret-1"))
+        #expect(registration.clientID == "app-1" && registration.authentication == .body(secret: "secret-1"))
+        #expect(registration.secretExpirationDate == nil)
+    }
+
     @Test func secretMayExpire() async throws {
         let text = #"{"client_id": "app-1", "client_secret": "s", "client_secret_expires_at": 1700000000}"#
         let (registration, _) = try await register(.json(text: text))

@@ -19,9 +19,11 @@ struct IETFUploadTests {
         _ body: (inout RawClient, TestUploads, TestServer) async throws -> Void
     ) async throws {
         try await withTestServer(clock: clock) { server in
-            let uploads = server.routeUploads("/films", options: options) { upload in
-                .text("\(upload.offset) bytes", status: .created)
-            }
+            let uploads = server.routeUploads(
+                "/films",
+                options: options,
+                completion: { .text("\($0.offset) bytes", status: .created) }
+            )
             try await withClient(of: server) { client in try await body(&client, uploads, server) }
         }
     }
@@ -80,6 +82,23 @@ struct IETFUploadTests {
     func sendsNoInterimResponseToAnotherVersion(version: [String]) async throws {
         try await Self.withUploads { client, _, _ async throws in
             #expect(try await client.response(to: Self.create("hello", version)).status == 201)
+        }
+    }
+
+    @Test func sendsNoInterimResponseIfItMustNot() async throws {
+        var options = TestUploads.Options()
+        options.sendsInterimResponses = false
+        try await Self.withUploads(options) { client, _, _ in
+            let version = ["Upload-Draft-Interop-Version: 8"]
+            #expect(try await client.response(to: Self.create("hello", version)).status == 201)
+        }
+    }
+
+    @Test func locationMayBeAPath() async throws {
+        var options = TestUploads.Options()
+        options.usesRelativeLocations = true
+        try await Self.withUploads(options) { client, _, _ in
+            #expect(try await client.response(to: Self.create("hello"))["Location"] == "/films/1")
         }
     }
 

@@ -344,9 +344,11 @@ struct ResumableUploadTests {
         let clock = ManualClock()
         let origin = UploadOrigin(.ietf)
         for _ in 0..<10 { origin.add(.patch, .breaks(after: 0)) }
+        let events = EventRecorder()
         let call = Task {
             try await withClock(clock) {
-                try await origin.upload(.data(Self.bytes), to: request, resumable: .ietf, options: options(retries: 3))
+                try await origin.observed(by: events)
+                    .upload(.data(Self.bytes), to: request, resumable: .ietf, options: options(retries: 3))
             }
         }
         // The first failure is followed by a question at once.
@@ -357,6 +359,7 @@ struct ResumableUploadTests {
         clock.advance(by: .seconds(30))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .connectionLost && origin.log.count == 8)
+        #expect(events.events.count { if case WaitEvent.waiting(.uploadRetry, _) = $0 { true } else { false } } == 2)
     }
 
     @Test func deadlineEndsAWait() async throws {
@@ -484,9 +487,9 @@ struct ResumableUploadTests {
     #if Crypto
     @Test func draftSendsDigests() async throws {
         let origin = UploadOrigin(.ietf)
-        var options = options()
-        options.digest = .sha256
+        let options = UploadOptions(digest: .sha256, fileName: "greeting.txt")
         try await origin.upload(.data(Data("hello world\n".utf8)), to: request, resumable: .ietf, options: options)
+        #expect(origin.requests[0].headerFields[.contentDisposition]?.contains("greeting.txt") == true)
         let digest = "sha-256=:qUiQTy8PR5uPgZdpSzAYSw0u0cHNKh7A+4XSmaGSpEc=:"
         #expect(origin.requests[0].headerFields[.named("Repr-Digest")] == digest)
         #expect(origin.requests[1].headerFields[.named("Content-Digest")] == digest)
