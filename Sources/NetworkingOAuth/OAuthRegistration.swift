@@ -123,6 +123,8 @@ extension OAuthServer {
     /// Registers an app with the provider (RFC 7591).
     ///
     /// ```swift
+    /// let resource = try await OAuthProtectedResource.discovered(for: baseURL, over: URLSession.shared)
+    /// let server = try await resource.authorizationServer(over: URLSession.shared)
     /// let app = OAuthClientMetadata(name: "Shop", redirectURIs: [callback])
     /// let registration = try await server.register(app, over: URLSession.shared)
     /// ```

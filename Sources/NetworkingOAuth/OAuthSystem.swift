@@ -51,6 +51,7 @@ public struct OAuthSystem: Sendable {
     /// Replaces the requests to the endpoints of a provider that deviates from the protocol; `nil` by default.
     ///
     /// ```swift
+    /// var system = OAuthSystem.provider(issuer: "https://login.example.com", clientID: "shop")
     /// system.prepareRequest = { original in
     ///     var request = original.request
     ///     let fields = original.fields.map { ($0.name, $0.value ?? "") }
@@ -66,6 +67,7 @@ public struct OAuthSystem: Sendable {
     /// Reads the token responses of a provider that deviates from the protocol; `nil` by default.
     ///
     /// ```swift
+    /// var system = OAuthSystem.provider(issuer: "https://login.example.com", clientID: "shop")
     /// system.readFields = { response in
     ///     struct Envelope: Decodable { var token: String }
     ///     guard let envelope = try? JSONDecoder().decode(Envelope.self, from: response.data) else { return nil }

@@ -114,7 +114,9 @@ public struct ProblemDetails: Error, Sendable {
     ///     let errors: [Fault]
     /// }
     ///
-    /// let faults = try problem.members(as: Faults.self).errors
+    /// if let problem = error.problemDetails {
+    ///     show(try problem.members(as: Faults.self).errors)
+    /// }
     /// ```
     ///
     /// The decoder is that of the request or the stack, and else a plain `JSONDecoder`. A type ignores the members that

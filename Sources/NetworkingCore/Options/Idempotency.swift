@@ -30,7 +30,7 @@ extension HTTPRequestData {
 /// section 2.7).
 ///
 /// ```swift
-/// if response.idempotencyKeyOutcome == .reused { newKey() }
+/// if response.idempotencyKeyOutcome == .reused { show("Sent before") }
 /// ```
 ///
 /// `retry` and the outbox wait after ``inProgress`` and repeat the request with the same key. They never repeat a

@@ -69,6 +69,7 @@ public final class TestUploads: Sendable {
     /// Queues faults for the next requests of a step, one each.
     ///
     /// ```swift
+    /// let uploads = server.routeUploads("/films")
     /// uploads.enqueue(.none, .disconnect(.close, after: .processing), at: .append)
     /// ```
     ///

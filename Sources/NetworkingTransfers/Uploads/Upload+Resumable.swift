@@ -60,7 +60,8 @@ extension NetworkingComponent {
     /// Uploads a body by a protocol that can resume after an interruption, and decodes the response.
     ///
     /// ```swift
-    /// let (film, _) = try await network.upload(.file(url), to: Request<Film>.post("films"), resumable: .ietf)
+    /// let user = Request<User>.post("users")
+    /// let (emily, _) = try await network.upload(.file(photo), to: user, resumable: .ietf)
     /// ```
     ///
     /// A server that supports tus sends no body in its last response, and a lost response cannot be repeated. Use an

@@ -11,6 +11,7 @@ import FoundationForNetworking
 /// An upload by tus sends `Upload-Checksum`, if the server supports it with this function or with SHA-1.
 ///
 /// ```swift
+/// var options = UploadOptions()
 /// options.digest = .sha256   // with the trait Crypto
 /// ```
 public struct UploadDigest: Sendable, Hashable {
