@@ -83,7 +83,7 @@ public struct OpenAPIChunks: AsyncSequence, Sendable {
 
         /// Returns the next chunk; `nil` after the last.
         ///
-        /// - Throws: A ``NetworkingError`` if a response ends early, ``RequestBody/Failure`` if a request body cannot
+        /// - Throws: A `NetworkingError` if a response ends early, `RequestBody.Failure` if a request body cannot
         ///   be read, or `CancellationError` if the caller is cancelled.
         public mutating func next() async throws -> ArraySlice<UInt8>? {
             switch chunks {

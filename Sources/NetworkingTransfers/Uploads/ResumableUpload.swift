@@ -28,7 +28,7 @@ public enum ResumableUpload: Sendable, Hashable, CaseIterable {
 ///
 /// ```swift
 /// var options = UploadOptions()
-/// options.stateFile = URL.applicationSupportDirectory.appending(path: "film.upload-state")
+/// options.stateFile = fixtures.appending(path: "film.upload-state")
 /// try await network.upload(.file(film), to: films, resumable: .automatic, options: options)
 /// ```
 public struct UploadOptions: Sendable {

@@ -88,7 +88,7 @@ struct IETFUploadTests {
     @Test func sendsNoInterimResponseIfItMustNot() async throws {
         var options = TestUploads.Options()
         options.sendsInterimResponses = false
-        try await Self.withUploads(options) { client, _, _ in
+        try await Self.withUploads(options) { client, _, _ async throws in
             let version = ["Upload-Draft-Interop-Version: 8"]
             #expect(try await client.response(to: Self.create("hello", version)).status == 201)
         }
@@ -97,7 +97,7 @@ struct IETFUploadTests {
     @Test func locationMayBeAPath() async throws {
         var options = TestUploads.Options()
         options.usesRelativeLocations = true
-        try await Self.withUploads(options) { client, _, _ in
+        try await Self.withUploads(options) { client, _, _ async throws in
             #expect(try await client.response(to: Self.create("hello"))["Location"] == "/films/1")
         }
     }
