@@ -345,10 +345,11 @@ struct ResumableUploadTests {
         let origin = UploadOrigin(.ietf)
         for _ in 0..<10 { origin.add(.patch, .breaks(after: 0)) }
         let events = EventRecorder()
-        let call = Task {
+        var request = request
+        request.addObserver(events)
+        let call = Task { [request] in
             try await withClock(clock) {
-                try await origin.observed(by: events)
-                    .upload(.data(Self.bytes), to: request, resumable: .ietf, options: options(retries: 3))
+                try await origin.upload(.data(Self.bytes), to: request, resumable: .ietf, options: options(retries: 3))
             }
         }
         // The first failure is followed by a question at once.
