@@ -14,7 +14,7 @@ public import NetworkingCore
 /// - The stack ends in the rest of the client: the further middlewares and its transport. They receive the request as
 ///   the modifiers have rewritten it, and the body of the operation itself, unless a modifier has replaced it.
 /// - A body that can be read once is passed on once. A modifier that sends it again gets an error of kind
-///   `bodyNotReplayable`.
+///   `NetworkingError.Kind.bodyNotReplayable`.
 /// - The errors of the transport reach the modifiers without the wrapper of the client, if the app has declared that
 ///   the wrapper is an `ErrorWrapper`.
 /// - A redirect is a response. The transport of the client follows redirects or does not.

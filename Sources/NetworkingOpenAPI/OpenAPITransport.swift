@@ -14,7 +14,7 @@ import NetworkingTransfers
 /// - The body of a request is sent as it is read. A body that can be read once is sent once: `retry`, redirects and
 ///   `hedged` do not repeat it.
 /// - The body of a success (200 to 299) is read as the client asks for it. Any other body is collected, up to 1 MiB, so
-///   that `retry` can repeat the request. A longer one fails with `tooLarge`.
+///   that `retry` can repeat the request. A longer one fails with `NetworkingError.Kind.tooLarge`.
 /// - Each status is a response. The client decodes it as the OpenAPI document says.
 /// - Cancelling the task of the client ends the exchange in both directions. Releasing a body that was not read to its
 ///   end also ends it.
@@ -38,8 +38,8 @@ public struct OpenAPITransport<Body: OpenAPIBody>: Sendable {
     ///   - operationID: The identifier of the operation in the OpenAPI document.
     /// - Returns: The response as soon as its head has arrived, and its body; `nil` for a response to HEAD and for one
     ///   with status 204 or 304.
-    /// - Throws: The errors of the stack, for no status. Their kind is `unencodableBody` if the
-    ///   body cannot be read or does not have its stated length, and `bodyNotReplayable` if the
+    /// - Throws: The errors of the stack, for no status. Their kind is `NetworkingError.Kind.unencodableBody` if the
+    ///   body cannot be read or does not have its stated length, and `NetworkingError.Kind.bodyNotReplayable` if the
     ///   stack reads it twice although it can be read once.
     public func send(
         _ request: HTTPRequest,
