@@ -190,7 +190,10 @@ let tests: [Module] = [
             "StoppedService",
         ],
         products: http,
-        traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]
+        traits: [
+            "AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio,
+            "Crypto": ["Crypto", "RawStructuredFieldValues"],
+        ]
     ),
     Module(
         "LawsTests",

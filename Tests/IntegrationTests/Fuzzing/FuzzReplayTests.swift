@@ -18,7 +18,9 @@ struct FuzzReplayTests {
         let names = Set(FuzzTarget.all.map(\.name))
         #expect(names.count == FuzzTarget.all.count)
         for folder in ["Seeds", "Dictionaries"] {
-            let files = try FileManager.default.contentsOfDirectory(atPath: FuzzSeeds.folder.appending(path: folder).path)
+            let files = try FileManager.default.contentsOfDirectory(
+                atPath: FuzzSeeds.folder.appending(path: folder).path
+            )
             for file in files {
                 #expect(names.contains(String(file.prefix { $0 != "." })), "\(folder)/\(file)")
             }

@@ -93,6 +93,7 @@ struct FuzzFile {
     /// - Parameters:
     ///   - bytes: The content.
     ///   - name: The name, which no other target uses.
+    /// - Throws: The error of the file system.
     init(_ bytes: [UInt8], name: String) throws {
         path = Self.folder.appending(path: name).path
         try Data(bytes).write(to: URL(filePath: path))
@@ -100,7 +101,9 @@ struct FuzzFile {
 
     /// One folder for each process.
     private static let folder: URL = {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "fuzz-\(ProcessInfo.processInfo.processIdentifier)")
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "fuzz-\(ProcessInfo.processInfo.processIdentifier)"
+        )
         try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         return folder
     }()

@@ -40,7 +40,10 @@ extension FuzzTarget {
         } catch {
             // A part contains the boundary.
             let mark = Array("--\(boundary)".utf8)
-            try require(contents.contains { [UInt8]($0).firstRange(of: mark) != nil }, "the parts are refused: \(error)")
+            try require(
+                contents.contains { [UInt8]($0).firstRange(of: mark) != nil },
+                "the parts are refused: \(error)"
+            )
             return
         }
         try requireEqual(Int64(output.count), written.length ?? -1, "the body has another length")
@@ -52,19 +55,29 @@ extension FuzzTarget {
     #if AsyncHTTPClient
     /// The first byte selects the codings.
     private static let codings = [
-        FuzzTarget("inflate", of: "NetworkingAsyncHTTPClient/BodyDecoder.swift", "NetworkingAsyncHTTPClient/SystemCodings.swift") { bytes in
+        FuzzTarget(
+            "inflate",
+            of: "NetworkingAsyncHTTPClient/BodyDecoder.swift",
+            "NetworkingAsyncHTTPClient/SystemCodings.swift"
+        ) { bytes in
             guard let first = bytes.first else { return }
             let codings = [["gzip"], ["deflate"], ["gzip", "deflate"], ["br"], ["zstd"]]
             let names = codings[Int(first) % codings.count]
             let decoders = [ContentCoding].systemLibraries
-            guard names.allSatisfy({ name in name.count > 4 || name == "gzip" || decoders.contains { $0.name == name } }) else { return }
+            guard
+                names.allSatisfy({ name in name.count > 4 || name == "gzip" || decoders.contains { $0.name == name } })
+            else { return }
             let body = Array(bytes.dropFirst())
             let whole = DecodedBody(of: [body], names, decoders)
             let parts = DecodedBody(of: body.chunks, names, decoders)
             try requireEqual(whole.bytes != nil, parts.bytes != nil, "chunks decide whether the body is decoded")
             try requireEqual(whole.bytes, parts.bytes, "chunks change the decoded bytes")
         },
-        FuzzTarget("deflate", of: "NetworkingTransfers/Compression/Deflate.swift", "NetworkingTransfers/Compression/ContentCoding+Deflate.swift") { bytes in
+        FuzzTarget(
+            "deflate",
+            of: "NetworkingTransfers/Compression/Deflate.swift",
+            "NetworkingTransfers/Compression/ContentCoding+Deflate.swift"
+        ) { bytes in
             for coding in [ContentCoding.gzip, .deflate] {
                 for chunks in [[bytes], bytes.chunks] {
                     guard var encoder = coding.makeEncoder?() else { continue }

@@ -36,7 +36,11 @@ extension FuzzTarget {
             let names = response.headerFields[values: .vary].flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
                 .map { String(Substring($0).trimmed).lowercased() }.filter { !$0.isEmpty }
             let isUsable = names.allSatisfy { $0 != "*" && HTTPField.Name($0) != nil }
-            try requireEqual(CacheFacts.vary(of: response)?.map(\.name), isUsable ? names : nil, "another list of names")
+            try requireEqual(
+                CacheFacts.vary(of: response)?.map(\.name),
+                isUsable ? names : nil,
+                "another list of names"
+            )
             let date = Date(timeIntervalSince1970: 1_800_000_000)
             let facts = CacheFacts(response, requestDate: date, responseDate: date)
             try require(facts.lifetime >= 0 && facts.sharedLifetime >= 0, "a lifetime is negative")
@@ -67,7 +71,13 @@ extension FuzzTarget {
             try requireEqual(again.response, entry.response, "the response changes")
             try requireEqual(again.varying, entry.varying, "the varying fields change")
             try requireEqual(again.part, entry.part, "the part changes")
-            let dates = [entry, again].map { ["\($0.requestDate.timeIntervalSinceReferenceDate)", "\($0.responseDate.timeIntervalSinceReferenceDate)"] }
+            let dates = [entry, again]
+                .map {
+                    [
+                        "\($0.requestDate.timeIntervalSinceReferenceDate)",
+                        "\($0.responseDate.timeIntervalSinceReferenceDate)",
+                    ]
+                }
             try requireEqual(dates[0], dates[1], "the dates change")
         },
     ]
@@ -75,7 +85,9 @@ extension FuzzTarget {
 
 extension EntryHead {
     fileprivate static func decoded(_ bytes: [UInt8]) -> CachedEntry? {
-        bytes.withUnsafeBytes { decode($0, id: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), body: Data()) }
+        bytes.withUnsafeBytes {
+            decode($0, id: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), body: Data())
+        }
     }
 }
 

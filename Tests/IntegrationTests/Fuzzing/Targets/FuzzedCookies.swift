@@ -6,7 +6,8 @@ import Foundation
 extension FuzzTarget {
     /// Cookies.
     static let cookies = [
-        FuzzTarget("cookies", of: "NetworkingCookies/Cookie+SetCookie.swift", "NetworkingCookies/Cookie.swift") { bytes in
+        FuzzTarget("cookies", of: "NetworkingCookies/Cookie+SetCookie.swift", "NetworkingCookies/Cookie.swift") {
+            bytes in
             let now = Date(timeIntervalSince1970: 1_800_000_000)
             let url = CookieURL(scheme: "https", host: "shop.example.org", path: "/cart/items")
             let text = bytes.text
@@ -17,7 +18,10 @@ extension FuzzTarget {
                 .map { String(Substring($0).trimmed) }
             try requireEqual([cookie.name, cookie.value], pair, "another name or value")
             try require(Cookie.isSendable(cookie.name) && Cookie.isSendable(cookie.value), "the cookie cannot be sent")
-            try require(cookie.name.utf8.count + cookie.value.utf8.count <= Cookie.maximumPairLength, "the cookie is too long")
+            try require(
+                cookie.name.utf8.count + cookie.value.utf8.count <= Cookie.maximumPairLength,
+                "the cookie is too long"
+            )
             try require(["example.org", "shop.example.org"].contains(cookie.domain), "the domain is \(cookie.domain)")
             try require(cookie.expires.map { $0 <= now + TimeInterval(Cookie.maximumAge) } ?? true, "it lasts too long")
             try require(!cookie.name.lowercased().hasPrefix("__secure-") || cookie.isSecure, "the prefix is not obeyed")

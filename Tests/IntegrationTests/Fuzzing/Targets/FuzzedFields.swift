@@ -25,7 +25,10 @@ extension FuzzTarget {
             // An item is a list with one member, unless it has no list's white space.
             if let item { try requireEqual(list, [item], "the item is another member of a list") }
             if let dictionary {
-                try require(dictionary.keys.allSatisfy { $0.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } }, "a name is no key")
+                try require(
+                    dictionary.keys.allSatisfy { $0.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } },
+                    "a name is no key"
+                )
             }
             #if Crypto
             try requireEqual(item, ForeignFields.item(text), "the other parser reads another item")
@@ -44,7 +47,11 @@ extension FuzzTarget {
             let foundation = date.formatted(Date.ISO8601FormatStyle())
             try requireEqual("\(parts[3])-\(month)-\(parts[1])T\(parts[4])Z", foundation, "Foundation has another date")
         },
-        FuzzTarget("ranges", of: "NetworkingCore/Messages/ContentRange.swift", "NetworkingCaching/CacheConditions.swift") {
+        FuzzTarget(
+            "ranges",
+            of: "NetworkingCore/Messages/ContentRange.swift",
+            "NetworkingCaching/CacheConditions.swift"
+        ) {
             let text = $0.text
             if let content = ContentRange(text) {
                 let length = content.length.map { "\($0)" } ?? "*"
@@ -75,15 +82,20 @@ extension FuzzTarget {
             try require(name.utf8.first != UInt8(ascii: "."), "the name is hidden")
             try requireEqual(FileName.safe(name), name, "a harmless name is made harmless again")
         },
-        FuzzTarget("challenges", of: "NetworkingAuthentication/AuthenticationChallenge.swift", "NetworkingSigning/Digest") {
+        FuzzTarget(
+            "challenges",
+            of: "NetworkingAuthentication/AuthenticationChallenge.swift",
+            "NetworkingSigning/Digest"
+        ) {
             let challenges = AuthenticationChallenge.challenges(in: $0.text)
             // Written with quotation marks around each value, they are the same challenges.
-            let text = challenges.map { challenge in
-                let parameters = challenge.parameters.sorted { $0.key < $1.key }
-                    .map { "\($0.key)=\"\($0.value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\"" }
-                return "\(challenge.scheme) \(challenge.token ?? parameters.joined(separator: ", "))"
-            }
-            .joined(separator: ", ")
+            let text =
+                challenges.map { challenge in
+                    let parameters = challenge.parameters.sorted { $0.key < $1.key }
+                        .map { "\($0.key)=\"\($0.value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\"" }
+                    return "\(challenge.scheme) \(challenge.token ?? parameters.joined(separator: ", "))"
+                }
+                .joined(separator: ", ")
             try requireEqual(AuthenticationChallenge.challenges(in: text), challenges, "the challenges change")
             #if Crypto
             for challenge in DigestChallenge.byStrength(challenges) {
@@ -95,16 +107,29 @@ extension FuzzTarget {
         FuzzTarget("rate-limit", of: "NetworkingResilience/ServerLimits/HTTPFields+ServerLimits.swift") { bytes in
             let limits = bytes.fields.serverLimits(now: Date(timeIntervalSince1970: 1_800_000_000))
             for limit in limits {
-                try require(limit.remaining.map { $0 >= 0 } ?? true && limit.quota.map { $0 >= 0 } ?? true, "a number is negative")
-                try require(limit.reset.map { $0 >= .zero } ?? true && limit.window.map { $0 >= .zero } ?? true, "a time is negative")
+                try require(
+                    limit.remaining.map { $0 >= 0 } ?? true && limit.quota.map { $0 >= 0 } ?? true,
+                    "a number is negative"
+                )
+                try require(
+                    limit.reset.map { $0 >= .zero } ?? true && limit.window.map { $0 >= .zero } ?? true,
+                    "a time is negative"
+                )
             }
             try require(limits.count <= 33, "there are \(limits.count) limits")
         },
-        FuzzTarget("trace", of: "NetworkingObservability/Tracing/TraceParent.swift", "NetworkingObservability/Tracing/TraceState.swift") { bytes in
+        FuzzTarget(
+            "trace",
+            of: "NetworkingObservability/Tracing/TraceParent.swift",
+            "NetworkingObservability/Tracing/TraceState.swift"
+        ) { bytes in
             let text = bytes.text
             if let parent = TraceParent(text) {
                 try requireEqual(TraceParent(parent.description), parent, "the parent changes")
-                try require(text.utf8.starts(with: parent.description.utf8.prefix(0)) && parent.description.utf8.count == 55, "the parent has another length")
+                try require(
+                    text.utf8.starts(with: parent.description.utf8.prefix(0)) && parent.description.utf8.count == 55,
+                    "the parent has another length"
+                )
             }
             if let state = TraceState(text) {
                 try requireEqual(TraceState(state.description), state, "the state changes")
@@ -125,12 +150,20 @@ extension FuzzTarget {
             }
             try require(links.count <= bytes.count, "there are more links than bytes")
         },
-        FuzzTarget("retry-after", of: "NetworkingCore/Messages/RetryAfter.swift", "NetworkingCore/Messages/MediaRange.swift", "NetworkingCore/Messages/HTTPFields+Lines.swift") { bytes in
+        FuzzTarget(
+            "retry-after",
+            of: "NetworkingCore/Messages/RetryAfter.swift",
+            "NetworkingCore/Messages/MediaRange.swift",
+            "NetworkingCore/Messages/HTTPFields+Lines.swift"
+        ) { bytes in
             let response = HTTPResponse(status: .serviceUnavailable, headerFields: bytes.fields)
             let wait = response.retryAfter(now: Date(timeIntervalSince1970: 1_800_000_000))
             try require(wait.map { $0 >= .zero } ?? true, "the time is negative")
             if let range = MediaRange(bytes.text) {
-                try require(range.contains(range.type) || range.type.contains("*"), "the range does not contain its type")
+                try require(
+                    range.contains(range.type) || range.type.contains("*"),
+                    "the range does not contain its type"
+                )
                 try requireEqual(MediaRange(range.type), range, "the range changes")
             }
         },

@@ -27,7 +27,12 @@ extension FuzzTarget {
             let again = try HTTPArchive(encoded)
             try requireEqual(again.har, archive.har, "the archive changes")
         },
-        FuzzTarget("cassette", of: "NetworkingTesting/Cassettes/CassetteFile.swift", "NetworkingTesting/Cassettes/CassetteInteraction+HAR.swift", "NetworkingInspector/HAR/HAR+Recording.swift") { bytes in
+        FuzzTarget(
+            "cassette",
+            of: "NetworkingTesting/Cassettes/CassetteFile.swift",
+            "NetworkingTesting/Cassettes/CassetteInteraction+HAR.swift",
+            "NetworkingInspector/HAR/HAR+Recording.swift"
+        ) { bytes in
             let file = CassetteFile(linkedFrom: try FuzzFile(bytes, name: "cassette.har").path)
             let content: CassetteFile.Content
             do throws(CassetteError) {
@@ -73,7 +78,10 @@ extension FuzzTarget {
                 fields: [UInt8](lines[0]).fields,
                 body: lines.count > 1 ? Data(lines[1]) : Data()
             )
-            try require(reply.offset.map { $0 >= 0 } ?? true && reply.length.map { $0 >= 0 } ?? true, "a number is negative")
+            try require(
+                reply.offset.map { $0 >= 0 } ?? true && reply.length.map { $0 >= 0 } ?? true,
+                "a number is negative"
+            )
             let limits = reply.limits
             let numbers = [limits?.maximumSize, limits?.minimumSize, limits?.maximumAppendSize, limits?.maximumAge]
             try require(numbers.allSatisfy { $0.map { $0 >= 0 } ?? true }, "a limit is negative")

@@ -26,7 +26,11 @@ extension FuzzTarget {
         return targets
     }()
 
-    private static let certificates = FuzzTarget("certificates", of: "NetworkingTrust/DERReader.swift", "NetworkingTrust/Certificate.swift") { bytes in
+    private static let certificates = FuzzTarget(
+        "certificates",
+        of: "NetworkingTrust/DERReader.swift",
+        "NetworkingTrust/Certificate.swift"
+    ) { bytes in
         if let info = DERReader.publicKeyInfo(of: bytes) {
             try require(info.startIndex > 0 && info.endIndex <= bytes.count, "the key is outside of the certificate")
         }
@@ -35,7 +39,8 @@ extension FuzzTarget {
         }
     }
 
-    private static let netlink = FuzzTarget("netlink", of: "NetworkingConnectivity/System/NetlinkMessage.swift") { bytes in
+    private static let netlink = FuzzTarget("netlink", of: "NetworkingConnectivity/System/NetlinkMessage.swift") {
+        bytes in
         // Bytes around the message, which must not be read.
         let surrounded = [0xAA] + bytes + [0xAA, 0xAA, 0xAA, 0xAA]
         let packets = NetlinkPacket.parse(bytes[...])
@@ -48,7 +53,11 @@ extension FuzzTarget {
         let whole = DecodedReplies(of: [bytes])
         try requireEqual(whole, DecodedReplies(of: bytes.chunks), "chunks change the replies")
         let text = whole.messages.flatMap { DecodedReplies.text(of: $0) }
-        try requireEqual(DecodedReplies(of: [text]).messages.map { "\($0)" }, whole.messages.map { "\($0)" }, "the replies change")
+        try requireEqual(
+            DecodedReplies(of: [text]).messages.map { "\($0)" },
+            whole.messages.map { "\($0)" },
+            "the replies change"
+        )
         let limited = DecodedReplies(of: [bytes], limit: 128)
         try requireEqual(limited, DecodedReplies(of: bytes.chunks, limit: 128), "chunks change the limit")
         try require(limited.messages.count <= whole.messages.count, "the limit adds replies")
@@ -56,7 +65,8 @@ extension FuzzTarget {
     #endif
 
     #if TestServer
-    private static let requests = FuzzTarget("request-parser", of: "NetworkingTestServer/Internal/RequestParser.swift") { bytes in
+    private static let requests = FuzzTarget("request-parser", of: "NetworkingTestServer/Internal/RequestParser.swift")
+    { bytes in
         let whole = ParsedRequests(of: [bytes])
         try requireEqual(whole, ParsedRequests(of: bytes.chunks), "chunks change the requests")
         for request in whole.requests {
@@ -65,7 +75,11 @@ extension FuzzTarget {
         }
         let limited = ParsedRequests(of: [bytes], bodyLimit: 4)
         try require(limited.requests.allSatisfy { $0.body.count <= 4 }, "the body exceeds the limit")
-        try requireEqual(limited.requests.map(\.bodyByteCount), whole.requests.map(\.bodyByteCount), "the limit changes the count")
+        try requireEqual(
+            limited.requests.map(\.bodyByteCount),
+            whole.requests.map(\.bodyByteCount),
+            "the limit changes the count"
+        )
     }
     #endif
 }
@@ -92,7 +106,8 @@ private struct DecodedReplies: Equatable {
 
     static func == (lhs: Self, rhs: Self) -> Bool {
         // A number may be NaN.
-        lhs.isMalformed == rhs.isMalformed && lhs.messages.elementsEqual(rhs.messages) { $0 == $1 || "\($0)" == "\($1)" }
+        lhs.isMalformed == rhs.isMalformed
+            && lhs.messages.elementsEqual(rhs.messages) { $0 == $1 || "\($0)" == "\($1)" }
     }
 
     static func text(of message: RESPDecoder.Message) -> [UInt8] {

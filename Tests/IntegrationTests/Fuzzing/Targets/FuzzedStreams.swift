@@ -15,7 +15,10 @@ extension FuzzTarget {
                 limited.events.allSatisfy { $0.data.utf8.count <= 16 * 3 } || !limited.isRefused,
                 "an event exceeds the limit"
             )
-            try require(limited.events.elementsEqual(whole.events.prefix(limited.events.count)), "the limit adds events")
+            try require(
+                limited.events.elementsEqual(whole.events.prefix(limited.events.count)),
+                "the limit adds events"
+            )
         },
         FuzzTarget("lines", of: "NetworkingTransfers/Streaming/LineSplitter.swift") { bytes in
             let whole = LineSplitter.lines(of: [bytes])
@@ -28,7 +31,11 @@ extension FuzzTarget {
                 let whole = JSONStreamOutcome(of: [bytes], format)
                 try requireEqual(whole, JSONStreamOutcome(of: bytes.chunks, format), "chunks change the documents")
                 let limited = JSONStreamOutcome(of: [bytes], format, limit: 8)
-                try requireEqual(limited, JSONStreamOutcome(of: bytes.chunks, format, limit: 8), "chunks change the limit")
+                try requireEqual(
+                    limited,
+                    JSONStreamOutcome(of: bytes.chunks, format, limit: 8),
+                    "chunks change the limit"
+                )
                 try require(limited.documents.allSatisfy { $0.data.count <= 8 }, "a document exceeds the limit")
                 if whole.documents.count == 1, format == .concatenated, let document = whole.documents.first {
                     let again = JSONStreamOutcome(of: [[UInt8](document.data)], format)

@@ -24,7 +24,11 @@ extension FuzzTarget {
             try requireEqual(PercentEncoding.bytes(strictlyDecoding: encoded) ?? [], bytes, "the encoded bytes change")
 
             var request = HTTPRequestData(path: text)
-            try require(request.requestTarget.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } || RequestTarget.invalidity(of: request.requestTarget) != nil, "a control character is sent")
+            try require(
+                request.requestTarget.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+                    || RequestTarget.invalidity(of: request.requestTarget) != nil,
+                "a control character is sent"
+            )
             guard let url = URL(string: text) else { return }
             request.url = url
             guard let authority = request.authority, Authority(authority).invalidity == nil else { return }
@@ -35,10 +39,17 @@ extension FuzzTarget {
             try requireEqual(again.scheme, request.scheme, "the scheme changes")
             try requireEqual(again.requestTarget, request.requestTarget, "the target changes")
             guard let host = url.host(percentEncoded: true) else { return }
-            try require(Authority(authority).isHost(host.replacing("[", with: "").replacing("]", with: "")), "Foundation has the host \(host)")
+            try require(
+                Authority(authority).isHost(host.replacing("[", with: "").replacing("]", with: "")),
+                "Foundation has the host \(host)"
+            )
             if url.port != nil { try requireEqual(url.port, request.port, "Foundation has another port") }
         },
-        FuzzTarget("redirects", of: "NetworkingCore/Redirects/RedirectRules.swift", "NetworkingCore/Text/URL+Reference.swift") { bytes in
+        FuzzTarget(
+            "redirects",
+            of: "NetworkingCore/Redirects/RedirectRules.swift",
+            "NetworkingCore/Text/URL+Reference.swift"
+        ) { bytes in
             var request = HTTPRequestData(url: URL(string: "https://api.example.com/v1/users?page=2")!)
             request.headerFields[.authorization] = "Bearer secret"
             request.headerFields[.cookie] = "session=secret"
@@ -50,12 +61,19 @@ extension FuzzTarget {
             try require(Authority(next.authority ?? "").invalidity == nil, "the authority is not valid")
             try require(RequestTarget.invalidity(of: next.closedTarget) == nil, "the target is not valid")
             let isElsewhere = next.origin != request.origin
-            try requireEqual(next.headerFields[.authorization] == nil, isElsewhere, "credentials and their origin differ")
+            try requireEqual(
+                next.headerFields[.authorization] == nil,
+                isElsewhere,
+                "credentials and their origin differ"
+            )
             guard let url = next.url, let host = url.host(percentEncoded: true) else {
                 throw FuzzFailure(description: "the next request has no URL")
             }
             // The server that a transport connects to is the one that the rules have seen.
-            try require(Authority(next.authority ?? "").isHost(host.replacing("[", with: "").replacing("]", with: "")), "Foundation has the host \(host)")
+            try require(
+                Authority(next.authority ?? "").isHost(host.replacing("[", with: "").replacing("]", with: "")),
+                "Foundation has the host \(host)"
+            )
             try requireEqual(url.port, next.port, "Foundation has another port")
         },
     ]
