@@ -83,9 +83,9 @@ extension FuzzTarget {
                     guard var encoder = coding.makeEncoder?() else { continue }
                     var encoded: [UInt8] = []
                     for chunk in chunks {
-                        encoded += encoder.encode(Data(chunk))
+                        encoded += try encoder.encode(Data(chunk))
                     }
-                    encoded += encoder.finish()
+                    encoded += try encoder.finish()
                     let decoded = DecodedBody(of: [encoded], [coding.name], [])
                     try requireEqual(decoded.bytes, bytes, "the body changes in \(coding.name)")
                 }
@@ -101,22 +101,22 @@ extension FuzzTarget {
 /// A body without its codings.
 private struct DecodedBody {
     /// The bytes; `nil` if the body could not be decoded.
-    let bytes: [UInt8]?
+    private(set) var bytes: [UInt8]?
 
     private struct TooLong: Error {}
 
     init(of chunks: [[UInt8]], _ codings: [String], _ decoders: [ContentCoding]) {
-        let decoder = BodyDecoder(of: codings, decoding: decoders)
+        let decoder = NetworkingAsyncHTTPClient.BodyDecoder(of: codings, decoding: decoders)
         var output: [UInt8] = []
-        let collect: BodyDecoder.Output = { count, bytes in
+        func collect(_ count: Int64, _ bytes: ByteBuffer?) throws {
             guard count < 1 << 20 else { throw TooLong() }
             output += bytes.map { Array($0.readableBytesView) } ?? []
         }
         do {
             for chunk in chunks {
-                try decoder.decode(ByteBuffer(bytes: chunk), collect)
+                try decoder.decode(ByteBuffer(bytes: chunk)) { try collect($0, $1) }
             }
-            try decoder.finish(collect)
+            try decoder.finish { try collect($0, $1) }
             bytes = output
         } catch {
             bytes = nil

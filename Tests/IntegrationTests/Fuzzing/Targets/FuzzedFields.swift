@@ -177,14 +177,14 @@ extension FuzzTarget {
         "NetworkingTransfers/Digests/StatedDigests.swift"
     ) { bytes in
         let text = bytes.text
-        guard HTTPField.isValidValue(text) else { return }
-        let field = HTTPField(name: .contentDigest, value: text)
+        guard HTTPField.isValidValue(text), let name = HTTPField.Name("Content-Digest") else { return }
+        let field = HTTPField(name: name, value: text)
         let members = try? OrderedMap(lines: [field])
         let own = StructuredItem.dictionary(String(text))
-        try requireEqual(members.map { ForeignFields.dictionary($0) }, own, "the two parsers read other members")
+        try requireEqual(members.flatMap { ForeignFields.dictionary($0) }, own, "the two parsers read other members")
         let serialized = try members.map { try $0.serialized }
         if let members, members.count > 0, let serialized {
-            let again = try OrderedMap(lines: [HTTPField(name: .contentDigest, value: serialized)])
+            let again = try OrderedMap(lines: [HTTPField(name: name, value: serialized)])
             try requireEqual(ForeignFields.dictionary(again), ForeignFields.dictionary(members), "the members change")
         }
         var request = HTTPRequestData(path: "/")
