@@ -29,9 +29,7 @@ extension FuzzTarget {
         },
         FuzzTarget(
             "cassette",
-            of: "NetworkingTesting/Cassettes/CassetteFile.swift",
-            "NetworkingTesting/Cassettes/CassetteInteraction+HAR.swift",
-            "NetworkingInspector/HAR/HAR+Recording.swift"
+            of: "NetworkingInspector/HAR"
         ) { bytes in
             let file = CassetteFile(linkedFrom: try FuzzFile(bytes, name: "cassette.har").path)
             let content: CassetteFile.Content
