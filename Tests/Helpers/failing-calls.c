@@ -270,6 +270,8 @@ DEFINE_NAME_CALL(remove, "unlink", UNLINK, (const char *path), (path))
 DEFINE_NAME_CALL(mkdir, "mkdir", MAKE_DIRECTORY, (const char *path, mode_t mode), (path, mode))
 DEFINE_NAME_CALL(stat, "stat", STATUS, (const char *path, struct stat *status), (path, status))
 DEFINE_NAME_CALL(lstat, "lstat", STATUS, (const char *path, struct stat *status), (path, status))
+DEFINE_NAME_CALL(stat64, "stat", STATUS, (const char *path, struct stat64 *status), (path, status))
+DEFINE_NAME_CALL(lstat64, "lstat", STATUS, (const char *path, struct stat64 *status), (path, status))
 
 // MARK: Descriptors
 
@@ -284,8 +286,16 @@ DEFINE_DESCRIPTOR_CALL(int, fsync, "sync", SYNC, (int descriptor), (descriptor))
 DEFINE_DESCRIPTOR_CALL(int, fdatasync, "sync", SYNC, (int descriptor), (descriptor))
 DEFINE_DESCRIPTOR_CALL(int, ftruncate, "truncate", TRUNCATE, (int descriptor, off_t length), (descriptor, length))
 DEFINE_DESCRIPTOR_CALL(int, ftruncate64, "truncate", TRUNCATE, (int descriptor, off64_t length), (descriptor, length))
-DEFINE_DESCRIPTOR_CALL(int, flock, "lock", LOCK, (int descriptor, int operation), (descriptor, operation))
 DEFINE_DESCRIPTOR_CALL(int, fstat, "fstat", STATUS, (int descriptor, struct stat *status), (descriptor, status))
+DEFINE_DESCRIPTOR_CALL(int, fstat64, "fstat", STATUS, (int descriptor, struct stat64 *status), (descriptor, status))
+
+int flock(int descriptor, int operation) {
+    const char *path = path_of(descriptor);
+    if (!path) return REAL(flock)(descriptor, operation);
+    // The release of a lock does not fail.
+    if (!(operation & LOCK_UN) && is_due(LOCK)) FAIL("lock", path, NULL);
+    FINISH(operation & LOCK_UN ? "unlock" : "lock", path, NULL, REAL(flock)(descriptor, operation));
+}
 
 #define DEFINE_FCNTL(name)                                                                                             \
     int name(int descriptor, int command, ...) {                                                                       \

@@ -69,27 +69,32 @@ private struct Kinds: OptionSet {
 }
 
 /// The functions of the library in `LD_PRELOAD`.
-struct CallLibrary: @unchecked Sendable {
-    private let arm: @convention(c) (UnsafePointer<CChar>, CUnsignedInt, CLong, CInt, CInt) -> Void
-    private let disarmNow: @convention(c) () -> CLong
-    private let addNote: @convention(c) (UnsafePointer<CChar>) -> Void
-    private let log: @convention(c) () -> UnsafePointer<CChar>
+struct CallLibrary: Sendable {
+    private typealias Arm = @convention(c) (UnsafePointer<CChar>, CUnsignedInt, CLong, CInt, CInt) -> Void
+    private typealias Disarm = @convention(c) () -> CLong
+    private typealias Note = @convention(c) (UnsafePointer<CChar>) -> Void
+    private typealias Log = @convention(c) () -> UnsafePointer<CChar>
+
+    private let armNow: Arm
+    private let disarmNow: Disarm
+    private let addNote: Note
+    private let log: Log
 
     /// Finds the functions; `nil` if the process runs without the library.
     init?() {
         func function<Function>(_ name: String, _ type: Function.Type) -> Function? {
             dlsym(nil, "failing_calls_\(name)").map { unsafeBitCast($0, to: type) }
         }
-        guard let arm = function("arm", type(of: arm)), let disarm = function("disarm", type(of: disarmNow)),
-            let note = function("note", type(of: addNote)), let log = function("log", type(of: log))
+        guard let arm = function("arm", Arm.self), let disarm = function("disarm", Disarm.self),
+            let note = function("note", Note.self), let log = function("log", Log.self)
         else { return nil }
-        (self.arm, disarmNow, addNote, self.log) = (arm, disarm, note, log)
+        (armNow, disarmNow, addNote, self.log) = (arm, disarm, note, log)
     }
 
     /// Lets a call on files below a path fail from now on.
     func arm(_ fault: Fault, at path: String, call number: Int, isDatabase: Bool) {
         let mode: CInt = fault == .half ? 2 : fault.isSingle ? 0 : 1
-        arm(path, fault.kinds(isDatabase: isDatabase).rawValue, number, fault.error, mode)
+        armNow(path, fault.kinds(isDatabase: isDatabase).rawValue, number, fault.error, mode)
     }
 
     /// Lets no call fail any more, and returns the number of those that have failed.

@@ -65,7 +65,8 @@ final class Journal: Sendable {
     private let failures = Mutex<[(operation: String, error: any Error)]>([])
 
     init(_ library: CallLibrary?) {
-        (self.library, entries) = (library, Mutex([]))
+        self.library = library
+        entries = Mutex([])
     }
 
     /// Reads the journal of a run.
@@ -103,6 +104,7 @@ final class Journal: Sendable {
             return true
         } catch {
             failures.withLock { $0.append((name, error)) }
+            library?.note("failed \(name)")
             add("failed \(name)")
             return false
         }

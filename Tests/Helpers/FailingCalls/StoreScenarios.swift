@@ -105,7 +105,7 @@ struct CookieScenario: Scenario {
         try jar.set(
             Cookie(
                 name: "\(number)",
-                value: String(repeating: "x", count: number * 1_300),
+                value: String(repeating: "x", count: number * 900),
                 domain: "a.example",
                 expires: Date(timeIntervalSinceNow: 1_000_000),
                 created: Date()
