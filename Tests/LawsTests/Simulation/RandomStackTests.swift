@@ -1,0 +1,51 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// Random stacks with random settings keep the invariants of all stacks, whatever their callers, users and servers do.
+///
+/// One seed determines the stack, the callers, the server, the faults, the clock and the order of the tasks. A failure
+/// prints its seed and the smallest stack that still fails. `TEST_SEED=… swift test --filter RandomStackTests` repeats
+/// it, `SIMULATED_SEEDS` sets the number of seeds, and `SIMULATED_CALLS` the number of calls of each.
+@Suite(.timeLimit(.minutes(20)))
+struct RandomStackTests {
+    @Test func invariantsHold() async {
+        let variables = ProcessInfo.processInfo.environment
+        let calls = variables["SIMULATED_CALLS"].flatMap { Int($0) } ?? 12
+        let given = variables["TEST_SEED"].flatMap { UInt64($0) }
+        let first = given ?? .random(in: 0..<1 << 40)
+        let count = given == nil ? variables["SIMULATED_SEEDS"].flatMap { Int($0) } ?? 10_000 : 1
+        print("invariantsHold: seeds \(first) to \(first + UInt64(count) - 1), \(calls) calls each")
+        let (next, failed) = (Atomic(first), Atomic(0))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<max(1, ProcessInfo.processInfo.activeProcessorCount) {
+                group.addTask {
+                    // After some failures, further ones say nothing new.
+                    while failed.load(ordering: .relaxed) < 5 {
+                        let seed = next.add(1, ordering: .relaxed).oldValue
+                        guard seed < first + UInt64(count) else { return }
+                        let plan = StackPlan(seed: seed, calls: calls)
+                        guard let violation = await StackRun.violations(of: plan).first else { continue }
+                        failed.add(1, ordering: .relaxed)
+                        await record(violation, of: plan, calls: calls)
+                    }
+                }
+            }
+        }
+    }
+
+    private func record(_ violation: Violation, of plan: StackPlan, calls: Int) async {
+        let smallest = await plan.shrunk { candidate in
+            await StackRun.violations(of: candidate).contains { $0.invariant == violation.invariant }
+        }
+        let violations = await StackRun.violations(of: smallest)
+        Issue.record(
+            """
+            \(violation)
+            TEST_SEED=\(plan.seed) SIMULATED_CALLS=\(calls) swift test --filter RandomStackTests repeats it.
+            The smallest stack that still fails, \(smallest):
+            \(violations.map(\.description).joined(separator: "\n"))
+            """
+        )
+    }
+}
