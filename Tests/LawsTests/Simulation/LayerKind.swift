@@ -1,7 +1,9 @@
+import Foundation
 import HTTPTypes
 import Networking
 import NetworkingSigning
 import NetworkingTesting
+import Synchronization
 
 #if Crypto
 import Crypto
