@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Logging
 import Networking
 import NetworkingSigning
 import NetworkingTesting

@@ -16,17 +16,14 @@ struct RandomStackTests {
         let first = given ?? .random(in: 0..<1 << 40)
         let count = given == nil ? variables["SIMULATED_SEEDS"].flatMap { Int($0) } ?? 10_000 : 1
         print("invariantsHold: seeds \(first) to \(first + UInt64(count) - 1), \(calls) calls each")
-        let (next, failed) = (Atomic(first), Atomic(0))
+        let seeds = Seeds(first..<first + UInt64(count))
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<max(1, ProcessInfo.processInfo.activeProcessorCount) {
                 group.addTask {
-                    // After some failures, further ones say nothing new.
-                    while failed.load(ordering: .relaxed) < 5 {
-                        let seed = next.add(1, ordering: .relaxed).oldValue
-                        guard seed < first + UInt64(count) else { return }
+                    while let seed = seeds.next() {
                         let plan = StackPlan(seed: seed, calls: calls)
                         guard let violation = await StackRun.violations(of: plan).first else { continue }
-                        failed.add(1, ordering: .relaxed)
+                        seeds.noteFailure()
                         await record(violation, of: plan, calls: calls)
                     }
                 }
@@ -47,5 +44,27 @@ struct RandomStackTests {
             \(violations.map(\.description).joined(separator: "\n"))
             """
         )
+    }
+}
+
+/// The seeds that several tasks try.
+private final class Seeds: Sendable {
+    /// Further failures say nothing new.
+    private static let maximumFailures = 5
+
+    private let state: Mutex<(rest: Range<UInt64>, failures: Int)>
+
+    init(_ seeds: Range<UInt64>) {
+        state = Mutex((seeds, 0))
+    }
+
+    func next() -> UInt64? {
+        state.withLock { state in
+            state.failures < Self.maximumFailures ? state.rest.popFirst() : nil
+        }
+    }
+
+    func noteFailure() {
+        state.withLock { $0.failures += 1 }
     }
 }

@@ -123,7 +123,7 @@ final class SimulatedBackend: Sendable {
             return .status(status, headerFields: draws.chance(0.5) ? [.retryAfter: "1"] : [:])
         }
         let isExpired = token != nil && expiry.map { $0 <= NetworkEnvironment.current.clock.now } ?? true
-        let path = request.path.prefix { $0 != "?" }
+        let path = (request.path ?? "").prefix { $0 != "?" }
         if isExpired || owner == nil && path.hasPrefix("/private") {
             return .status(.unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#])
         }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Logging
 import Networking
 import Synchronization
 
@@ -64,7 +65,7 @@ final class SimulatedCall: Sendable {
 }
 
 extension RequestOptionKey {
-    private static let simulatedCall = RequestOption<SimulatedCall?>("simulatedCall", default: nil, affects: .nothing)
+    fileprivate static let simulatedCall = RequestOption<SimulatedCall?>("simulatedCall", default: nil, affects: .nothing)
 }
 
 extension HTTPRequestData {
@@ -476,7 +477,7 @@ final class StackRun: Sendable {
         }
         let isMoved = request.path == "/public/moved"
         if let path = fields["path"], path != request.path, !(isMoved && path == "/private/a") {
-            report(Violation(.response, "Call \(call.number) to \(request.path) receives: \(fields)"))
+            report(Violation(.response, "Call \(call.number) to \(request.path ?? "") receives: \(fields)"))
         }
         if let language = fields["language"], language != request.headerFields[.acceptLanguage] {
             report(Violation(.response, "Call \(call.number) in another language receives: \(fields)"))
@@ -490,7 +491,7 @@ final class StackRun: Sendable {
 
 /// Checks the order of the events of each call.
 private final class CallObserver: NetworkEventObserver {
-    private struct Tally {
+    fileprivate struct Tally {
         var starts = 0
         var ends = 0
         var exchanges = 0
