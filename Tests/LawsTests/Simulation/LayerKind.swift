@@ -53,6 +53,14 @@ enum LayerKind: String, CaseIterable {
         }
     }
 
+    /// Whether a call hears of an exchange only while it waits for it.
+    var sharesExchanges: Bool {
+        switch self {
+        case .deduplicated, .standard: true
+        default: false
+        }
+    }
+
     /// Creates the modifier with random settings, for the stacks of all apps.
     ///
     /// - Parameters:

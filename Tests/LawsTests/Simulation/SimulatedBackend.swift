@@ -142,6 +142,7 @@ final class SimulatedBackend: Sendable {
         number: Int
     ) -> MockResponse {
         let user = path.hasPrefix("/public") ? Self.everybody : owner ?? Self.anonymous
+        let holder = request.simulatedCall?.holder ?? Self.anonymous
         let language = request.headerFields[.acceptLanguage] ?? ""
         let body = request.body?.data.map { String(decoding: $0, as: UTF8.self) } ?? ""
         // The same document for a while, so that it can be validated.
@@ -153,7 +154,7 @@ final class SimulatedBackend: Sendable {
         ]
         if draws.chance(0.2) { fields[.cacheControl] = "private, max-age=60" }
         if draws.chance(0.3) {
-            let cookie = "\(Self.secret)-\(owner ?? Self.anonymous)-cookie-\(number)"
+            let cookie = "\(Self.secret)-\(holder)-cookie-\(number)"
             fields.append(HTTPField(name: .setCookie, value: "session=\(cookie); Path=/; Secure"))
         }
         if request.method == .get, let known = request.headerFields[.ifNoneMatch] {
@@ -176,10 +177,9 @@ final class SimulatedBackend: Sendable {
             report(Violation(.credentials, "Call \(call.number) is anonymous and is sent with a token."))
         }
         for cookie in (request.headerFields[.cookie] ?? "").split(separator: ";") {
-            let user = Self.user(in: String(cookie))
-            if user != owner ?? Self.anonymous {
-                let sender = owner ?? Self.anonymous
-                report(Violation(.credentials, "Call \(call.number) of \(sender) is sent with a cookie of \(user ?? "")"))
+            let (user, holder) = (Self.user(in: String(cookie)) ?? "", call.holder)
+            if user != holder {
+                report(Violation(.credentials, "Call \(call.number) of \(holder) is sent with a cookie of \(user)."))
             }
         }
         if call.hasEnded, !call.mayOutliveCaller {

@@ -51,6 +51,8 @@ final class SimulatedCall: Sendable {
     }
 
     var user: String? { state.withLock { $0.user } }
+    /// The user of the cookies, also of requests that are first sent without credentials.
+    var holder: String { user ?? SimulatedBackend.anonymous }
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
     /// The moment of the cancellation; `nil` if the call was not cancelled.
     var cancellation: Duration? { state.withLock { $0.cancellation } }
@@ -228,7 +230,7 @@ final class StackRun: Sendable {
         let clock = loop.clock
         let backend = SimulatedBackend(seed: plan.seed) { [weak self] in self?.report($0) }
         let faults = FaultInjector(seed: plan.seed, faults)
-        let (observer, instrument) = (CallObserver(run: self), SessionInstrument(keeping: 0))
+        let (observer, instrument) = (CallObserver(run: self, sharesExchanges: plan.layers.contains { $0.kind.sharesExchanges }), SessionInstrument(keeping: 0))
         let apps = (0..<plan.apps).map { app(Int($0), backend) }
         let modifiers = plan.layers.map { $0.kind.modifier(Draws($0.seed), in: self) }
         let stacks = apps.map { app in
@@ -275,6 +277,11 @@ final class StackRun: Sendable {
         if statistics.calls != ended || statistics.successes + statistics.cancellations + failures != ended {
             report(Violation(.counters, "\(ended) calls have ended, and the statistics are \(statistics)."))
         }
+    }
+
+    /// Whether requests have the credentials of a user.
+    private var hasUsers: Bool {
+        plan.layers.contains { $0.kind == .authenticated }
     }
 
     private var namesUsers: Bool {
@@ -351,12 +358,13 @@ final class StackRun: Sendable {
             let isAnonymous = request.authenticationMethod == .anonymous
             let call = SimulatedCall(
                 number: number,
-                user: isAnonymous ? nil : app.user,
+                user: isAnonymous || !hasUsers ? nil : app.user,
                 isAnonymous: isAnonymous,
                 mayOutliveCaller: mayOutliveCaller
             )
             request.simulatedCall = call
             state.withLock { $0.calls.append(WeakCall(number: number, call: call)) }
+            if ProcessInfo.processInfo.environment["TEST_SEED"] != nil { print("CALL", number, request, request.deadline as Any, delay as Any, sink as Any) }
             let alarm = delay.map { delay in
                 clock.alarm(at: clock.now + delay) { [weak self, weak call] in
                     call?.cancel(at: clock.now)
@@ -364,8 +372,11 @@ final class StackRun: Sendable {
                 }
             }
             let result = await Result.of(request, over: stack)
+            if ProcessInfo.processInfo.environment["TEST_SEED"] != nil { print("END", number, clock.now, result) }
             alarm?.cancel()
             call.end()
+            // The sink stores an error, whose request has the sink.
+            if sink?.failures.isEmpty == false { state.withLock { $0.calls.removeAll { $0.number == number } } }
             check(result, of: request, call, sink)
             onEnd(result)
             state.withLock { state in
@@ -395,8 +406,7 @@ final class StackRun: Sendable {
     /// Checks that the stack works again when the server and the network do.
     private func recover(_ app: SimulatedApp, _ stack: AnyNetworkingComponent, _ backend: SimulatedBackend) async {
         app.store.set(backend.session(of: "zoe", named: namesUsers))
-        let hasUser = plan.layers.contains { $0.kind == .authenticated }
-        let path = hasUser ? "/private/a" : "/public/a"
+        let path = hasUsers ? "/private/a" : "/public/a"
         var request = HTTPRequestData(scheme: "https", authority: SimulatedBackend.authority, path: path)
         request.timeout = .unlimited
         request.headTimeout = .unlimited
@@ -499,15 +509,19 @@ private final class CallObserver: NetworkEventObserver {
     }
 
     private weak let run: StackRun?
+    /// Whether a call hears of an exchange only while it waits for it.
+    private let sharesExchanges: Bool
     private let tallies = Mutex<[Int: Tally]>([:])
 
-    init(run: StackRun) {
+    init(run: StackRun, sharesExchanges: Bool) {
         self.run = run
+        self.sharesExchanges = sharesExchanges
     }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         if run?.hasDumps == true { run?.checkSecrets(in: "\(event) \(request)") }
         guard let number = request.simulatedCall?.number else { return }
+        if sharesExchanges, !(event is CallEvent) { return }
         let violation = tallies.withLock { $0[number, default: Tally()].add(event, number) }
         if let violation { run?.report(violation) }
     }
