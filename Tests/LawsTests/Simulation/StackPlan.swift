@@ -75,6 +75,10 @@ struct StackPlan: Sendable {
         let draws = Draws(seed, 1)
         var kinds = LayerKind.allCases.filter { draws.chance($0.probability) }
         if draws.chance(0.1), let second = kinds.randomElement(by: draws) { kinds.append(second) }
+        // The preset checks the limits of the whole stack, and random ones would contradict its own.
+        if kinds.contains(.standard) {
+            kinds.removeAll { [.timeout, .phases, .deadline, .circuitBreaker].contains($0) }
+        }
         // A third of the stacks have the recommended order, and the others any order.
         if !draws.chance(0.33) { kinds.shuffle(by: draws) }
         layers = kinds.map { Layer(kind: $0, seed: draws.next()) }

@@ -142,7 +142,8 @@ final class StackRun: Sendable {
         var texts: [@Sendable () -> String] = []
         var active: [Int: OwnedTask<Void>] = [:]
         var calls: [WeakCall] = []
-        var ended = 0
+        /// The numbers, the moments and the outcomes of the calls that have ended, in order.
+        var ends: [String] = []
     }
 
     private struct WeakCall {
@@ -163,7 +164,16 @@ final class StackRun: Sendable {
 
     /// Returns the violations of a plan's run.
     static func violations(of plan: StackPlan) async -> [Violation] {
-        await StackRun(plan).run()
+        let run = StackRun(plan)
+        await run.run()
+        return run.state.withLock { $0.violations }
+    }
+
+    /// Returns the number, the moment and the outcome of each call of a plan's run, in the order of the ends.
+    static func ends(of plan: StackPlan) async -> [String] {
+        let run = StackRun(plan)
+        await run.run()
+        return run.state.withLock { $0.ends }
     }
 
     func report(_ violation: Violation) {
@@ -182,7 +192,7 @@ final class StackRun: Sendable {
 
     // MARK: The run
 
-    private func run() async -> [Violation] {
+    private func run() async {
         var environment = NetworkEnvironment.current
         environment.clock = NetworkClock(engine: loop.clock)
         environment.random = .seeded(plan.seed &+ 1)
@@ -205,7 +215,6 @@ final class StackRun: Sendable {
             end.resume()
         }
         try? await end.uncancellableValue()
-        return state.withLock { $0.violations }
     }
 
     private func play() async {
@@ -272,7 +281,7 @@ final class StackRun: Sendable {
         try? await clock.sleep(until: clock.now + .seconds(600), tolerance: nil)
         checkCounts()
         observer.check()
-        let (statistics, ended) = (instrument.statistics, state.withLock { $0.ended })
+        let (statistics, ended) = (instrument.statistics, state.withLock { $0.ends.count })
         let failures = statistics.failures.values.reduce(0, +) + statistics.otherFailures
         if statistics.calls != ended || statistics.successes + statistics.cancellations + failures != ended {
             report(Violation(.counters, "\(ended) calls have ended, and the statistics are \(statistics)."))
@@ -364,7 +373,6 @@ final class StackRun: Sendable {
             )
             request.simulatedCall = call
             state.withLock { $0.calls.append(WeakCall(number: number, call: call)) }
-            if ProcessInfo.processInfo.environment["TEST_SEED"] != nil { print("CALL", number, request, request.deadline as Any, delay as Any, sink as Any) }
             let alarm = delay.map { delay in
                 clock.alarm(at: clock.now + delay) { [weak self, weak call] in
                     call?.cancel(at: clock.now)
@@ -372,15 +380,15 @@ final class StackRun: Sendable {
                 }
             }
             let result = await Result.of(request, over: stack)
-            if ProcessInfo.processInfo.environment["TEST_SEED"] != nil { print("END", number, clock.now, result) }
             alarm?.cancel()
             call.end()
             // The sink stores an error, whose request has the sink.
             if sink?.failures.isEmpty == false { state.withLock { $0.calls.removeAll { $0.number == number } } }
             check(result, of: request, call, sink)
             onEnd(result)
+            let outcome = (try? result.get()).map { "\($0.status.code) \($0.body.count)" } ?? "failed"
             state.withLock { state in
-                state.ended += 1
+                state.ends.append("\(number) \(clock.now) \(outcome)")
                 state.active[number] = nil
             }
         }
@@ -414,7 +422,7 @@ final class StackRun: Sendable {
         request.deadline = .unlimited
         request.headerFields[.acceptLanguage] = "zu"
         let outcomes = Mutex<[String]>([])
-        let number = 10_000 * (1 + state.withLock { $0.ended })
+        let number = 10_000 * (1 + state.withLock { $0.ends.count })
         for attempt in 0..<8 {
             start(number + attempt, request, nil, over: stack, of: app, cancellingAfter: .seconds(200)) { result in
                 outcomes.withLock { outcomes in
