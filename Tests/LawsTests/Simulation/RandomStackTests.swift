@@ -14,7 +14,7 @@ struct RandomStackTests {
         let calls = variables["SIMULATED_CALLS"].flatMap { Int($0) } ?? 12
         let given = variables["TEST_SEED"].flatMap { UInt64($0) }
         let first = given ?? .random(in: 0..<1 << 40)
-        let count = variables["SIMULATED_SEEDS"].flatMap { Int($0) } ?? (given == nil ? 10_000 : 1)
+        let count = variables["SIMULATED_SEEDS"].flatMap { Int($0) } ?? (given == nil ? 1_000 : 1)
         print("invariantsHold: seeds \(first) to \(first + UInt64(count) - 1), \(calls) calls each")
         let seeds = Seeds(first..<first + UInt64(count))
         await withTaskGroup(of: Void.self) { group in
