@@ -143,14 +143,25 @@ class Rewriter:
             lines[index] = line.render(lines[index], {mutant.change: mutant.number for mutant in line.mutants if mutant.number >= 0})
         return "\n".join(lines)
 
-    def leave_out(self, line):
-        """Leaves out the riskiest mutants of a line that does not compile; returns whether there were any."""
+    def leave_out(self, line, all=False):
+        """Leaves out the riskiest mutants of a line that does not compile, or all; returns whether there were any."""
         mutants = [mutant for mutant in self.found.get(line - 1, Line("", None)).mutants if mutant.number >= 0]
         highest = max((mutant.rank for mutant in mutants), default=0)
         for mutant in mutants:
-            if mutant.rank == highest:
+            if all or mutant.rank == highest:
                 mutant.number = -1
         return bool(mutants)
+
+    def is_in_initialiser(self, index):
+        """Returns whether a line is in the body of an initialiser."""
+        indent = len(self.lines[index]) - len(self.lines[index].lstrip())
+        for line in reversed(self.lines[:index]):
+            own = len(line) - len(line.lstrip())
+            if line.strip() and own < indent:
+                indent = own
+                if found := re.search(r"\b(func|init|var|subscript|struct|class|enum|extension)\b", masked(line)):
+                    return found[1] == "init"
+        return False
 
     # The lines
 
@@ -245,7 +256,9 @@ class Rewriter:
             if ":" not in match["target"] or not match["value"].startswith("{"):
                 self.value(index, indent + match["target"] + " = ", match["value"], "", rank=1)
         elif match := ASSIGNMENT.match(text):
-            self.statements(index, indent, f"{match['target']} {match['operator']} ", match["value"], removable=True)
+            # A property must have a value at the end of an initialiser.
+            removable = not self.is_in_initialiser(index)
+            self.statements(index, indent, f"{match['target']} {match['operator']} ", match["value"], removable=removable)
         elif NEVER.match(text):
             return
         elif match := CASE.match(text):
