@@ -7,8 +7,6 @@ package enum PublicSuite: String, CaseIterable, Sendable {
     case jsonParsing = "json-parsing"
     /// Fields of RFC 9651 with their values.
     case structuredFields = "structured-fields"
-    /// References with the URLs that browsers resolve them to.
-    case urlReferences = "url-references"
 
     /// The file of the suite, in the folder that `NETWORKING_VECTORS` names; `nil` if the variable is not set.
     private var file: URL? {
