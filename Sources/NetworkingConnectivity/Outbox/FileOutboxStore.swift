@@ -74,7 +74,7 @@ public final class FileOutboxStore: OutboxStore {
             do throws(FileFault) {
                 try PrivateFile.replace(path, with: data)
             } catch {
-                // The file may have its name already. It must not be sent, because the caller may add the request again.
+                // It may have its name already, and must not be sent, because the caller may add the request again.
                 _ = try? PrivateFile.remove(path)
                 throw error
             }

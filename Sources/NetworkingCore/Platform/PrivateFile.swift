@@ -135,7 +135,9 @@ package enum PrivateFile {
         guard descriptor >= 0 else { throw FileFault(path: directory, code: errno) }
         defer { close(descriptor) }
         // Some file systems cannot synchronise a directory, and return this error.
-        guard retryingInterrupted({ fsync(descriptor) }) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
+        guard retryingInterrupted({ fsync(descriptor) }) == 0 || errno == EINVAL else {
+            throw FileFault(path: directory, code: errno)
+        }
     }
 
     /// Returns the directory of a path; `nil` for the root directory, and for a name without a directory.

@@ -86,8 +86,7 @@ struct DatabaseLocation: Sendable {
         let name = name(setAside: number)
         // The log is moved first. A database without its log is only older, but one with the log of another database
         // would be damaged.
-        for suffix in Self.logs + [""] {
-            guard try Self.status(of: path + suffix) != nil else { continue }
+        for suffix in Self.logs + [""] where try Self.status(of: path + suffix) != nil {
             try PrivateFile.move(path + suffix, to: name + suffix)
         }
         return name

@@ -62,7 +62,8 @@ struct ArchiveScenario: Scenario {
 
     func verify(in directory: URL, _ journal: Journal) async throws -> (problems: [String], files: Set<String>) {
         let archive = try HTTPArchive(contentsOf: directory.appending(path: "network.har"))
-        let count = String(decoding: try archive.encoded(), as: UTF8.self).components(separatedBy: "\"request\":").count - 1
+        let text = String(decoding: try archive.encoded(), as: UTF8.self)
+        let count = text.components(separatedBy: "\"request\":").count - 1
         let written = [3, 2].first { journal.hasSucceeded("write \($0)") } ?? 1
         let isValid = count == written || count > written && journal.hasFailed("write \(count)")
         try await write(4, in: directory)

@@ -135,7 +135,8 @@ struct Steps {
         var open: [String] = []
         for _ in 0..<500 {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-            open = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+            open = names.map { "/proc/self/fd/\($0)" }
+                .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: $0) }
                 .filter { $0.hasPrefix(path) }
             if open.isEmpty { return [] }
             try? await Task.sleep(for: .milliseconds(10))

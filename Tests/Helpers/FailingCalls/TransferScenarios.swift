@@ -22,8 +22,8 @@ struct DownloadScenario: Scenario {
             let body = film.dropFirst(first ?? 0)
             fields[.contentLength] = "\(body.count)"
             if let first { fields[.contentRange] = "bytes \(first)-\(film.count - 1)/\(film.count)" }
-            let response = MockResponse(status: first == nil ? .ok : .partialContent, data: Data(body), headerFields: fields)
-                .inSteps(5)
+            let status = first == nil ? HTTPResponse.Status.ok : .partialContent
+            let response = MockResponse(status: status, data: Data(body), headerFields: fields).inSteps(5)
             guard let count else { return response }
             return response.failing(with: NetworkingError(.connectionLost, request: request), afterBytes: count)
         }
@@ -107,7 +107,8 @@ struct UploadScenario: Scenario {
         let file = directory.appending(path: "film.bin")
         try film.write(to: file)
         // A file that has just been changed has no identity yet.
-        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -100)], ofItemAtPath: file.path)
+        let date = Date(timeIntervalSinceNow: -100)
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: file.path)
         try? FileManager.default.removeItem(at: directory.deletingLastPathComponent().appending(path: "received"))
         // The upload is interrupted after its first bytes.
         try? await upload(in: directory, breaks: true)
@@ -115,7 +116,8 @@ struct UploadScenario: Scenario {
 
     func run(in directory: URL, _ journal: Journal) async {
         for number in 1...3 {
-            if await journal.attempt("upload \(number)", { try await upload(in: directory) }) { return }
+            let isDone = await journal.attempt("upload \(number)") { try await upload(in: directory) }
+            if isDone { return }
         }
     }
 
