@@ -5,7 +5,7 @@ public import NetworkingCore
 /// The server's announcement that a resource is deprecated or ends.
 ///
 /// ```swift
-/// if let end = response.deprecation?.sunset, end < soon {
+/// if let end = response.deprecation?.sunset, end < .now.addingTimeInterval(30 * 86_400) {
 ///     print("\(response.url?.path() ?? "") ends on \(end)")
 /// }
 /// ```

@@ -13,7 +13,7 @@ extension NetworkingComponent {
     ///     .cached()
     ///     .server(authority: "api.example.com")
     ///
-    /// let users: [User] = try await network.request(.query("users", body: .json(filter)))
+    /// let users: [User] = try await network.request(.query("users", body: .json(["team": "blue"])))
     /// ```
     ///
     /// Use it only for servers that process a POST to the same URL as the same query, without other effects. It belongs
