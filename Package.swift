@@ -166,6 +166,7 @@ let programs: [Module] = [
     ),
     Module("CachingProxy", uses: ["Networking", "NetworkingAsyncHTTPClient", "NetworkingTestServer"], products: http),
     Module("Downloader", uses: ["Networking", "NetworkingAsyncHTTPClient"]),
+    Module("FailingCalls", uses: ["Networking", "NetworkingInspector", "NetworkingSQLite", "NetworkingTesting"]),
     Module("Machine", uses: ["Networking", "NetworkingValkey"], products: http, traits: ["Valkey": ["Crypto"]]),
     Module("OfflineHelper", uses: ["Networking", "NetworkingSQLite"], products: http),
     Module("Scenarios", uses: ["Networking", "NetworkingTesting"], products: http),
@@ -184,7 +185,7 @@ let tests: [Module] = [
     Module(
         "IntegrationTests",
         uses: testing + [
-            "AnsweringServer", "CachingProxy", cLibrary, "Downloader", foundation, "Machine",
+            "AnsweringServer", "CachingProxy", cLibrary, "Downloader", "FailingCalls", foundation, "Machine",
             "NetworkingAsyncHTTPClient", "NetworkingInspector", "NetworkingOAuth", "NetworkingSigning",
             "NetworkingSQLite", "NetworkingTestServer", "NetworkingValkey", "OfflineHelper", "SQLiteWriter",
             "StoppedService",

@@ -12,7 +12,14 @@ final class ChildProcess: Sendable {
     /// Starts the process.
     ///
     /// Its output goes to a file, because processes that start in the meantime would inherit a pipe and keep it open.
-    init(_ program: String, _ arguments: [String], output: URL) throws {
+    ///
+    /// - Parameters:
+    ///   - program: The name of the program.
+    ///   - arguments: The arguments of the program.
+    ///   - output: The file for its output.
+    ///   - environment: The variables that it has beside those of the tests.
+    /// - Throws: An error if the process cannot be started.
+    init(_ program: String, _ arguments: [String], output: URL, environment: [String: String] = [:]) throws {
         self.output = output
         try Data().write(to: output)
         let process = Process()
@@ -21,6 +28,7 @@ final class ChildProcess: Sendable {
         // A process that is killed leaves temporary files, also those of SQLite, which the test removes with its output.
         process.environment = ProcessInfo.processInfo.environment
             .merging(["TMPDIR": output.deletingLastPathComponent().path]) { _, own in own }
+            .merging(environment) { _, own in own }
         let pipe = Pipe()
         input = pipe.fileHandleForWriting
         // Prevents processes that start in the meantime from keeping it open.

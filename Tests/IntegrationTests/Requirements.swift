@@ -36,5 +36,12 @@ extension Requirement {
     }
     #endif
 
+    #if os(Linux)
+    static let compiler = Requirement(.compiler) {
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+        return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/cc") }
+    }
+    #endif
+
     static let cacheTests = Requirement(.cacheTests) { CacheSuite.file != nil }
 }

@@ -7,6 +7,7 @@ package enum SkipReason: String, CaseIterable, Sendable {
     case botocore = "needs botocore for the Python that TESTS_PYTHON names"
     case browser = "needs Chromium, and playwright and axe-playwright-python for the Python that TESTS_PYTHON names"
     case cacheTests = "needs cache-tests.json in the folder that NETWORKING_VECTORS names"
+    case compiler = "needs a C compiler, cc, on the PATH"
     case compressionLibraries = "needs libbrotlidec.so.1 and libzstd.so.1"
     case curl = "needs /usr/bin/curl"
     case haralyzer = "needs haralyzer for the Python that TESTS_PYTHON names"

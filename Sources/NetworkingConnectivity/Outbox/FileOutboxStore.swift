@@ -70,11 +70,14 @@ public final class FileOutboxStore: OutboxStore {
         }
         let (directory, path) = (directory.path, path(of: entry.id))
         try await perform { () throws(FileFault) in
-            if !PrivateFile.isTaken(directory) {
-                try PrivateFile.makeDirectory(directory)
-                try PrivateFile.synchronizeDirectory(of: directory)
+            try PrivateFile.makeDirectory(directory)
+            do throws(FileFault) {
+                try PrivateFile.replace(path, with: data)
+            } catch {
+                // It may have its name already, and must not be sent, because the caller may add the request again.
+                _ = try? PrivateFile.remove(path)
+                throw error
             }
-            try PrivateFile.replace(path, with: data)
         }
     }
 

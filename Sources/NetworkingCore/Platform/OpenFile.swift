@@ -10,7 +10,7 @@ package final class OpenFile: Sendable {
 
     private init(path: String, flags: CInt, mode: mode_t = 0) throws(FileFault) {
         // Does not block on the other end of a pipe, and is not inherited by child processes.
-        descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, mode)
+        descriptor = retryingInterrupted { open(path, flags | O_CLOEXEC | O_NONBLOCK, mode) }
         guard descriptor >= 0 else { throw FileFault(path: path, code: errno) }
         self.path = path
     }
@@ -40,15 +40,12 @@ package final class OpenFile: Sendable {
     ///
     /// The system releases the lock when the process ends. On a file system without locks the result is always `true`.
     package func lock() throws(FileFault) -> Bool {
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            switch errno {
-            case EINTR: continue
-            case EWOULDBLOCK: return false
-            case ENOTSUP, EOPNOTSUPP, ENOLCK, ENOSYS: return true
-            default: throw FileFault(path: path, code: errno)
-            }
+        guard retryingInterrupted({ flock(descriptor, LOCK_EX | LOCK_NB) }) != 0 else { return true }
+        switch errno {
+        case EWOULDBLOCK: return false
+        case ENOTSUP, EOPNOTSUPP, ENOLCK, ENOSYS: return true
+        default: throw FileFault(path: path, code: errno)
         }
-        return true
     }
 
     package func unlock() {
@@ -62,8 +59,8 @@ package final class OpenFile: Sendable {
 
     /// Truncates the file to a length.
     package func truncate(to length: Int64) throws(FileFault) {
-        while ftruncate(descriptor, off_t(length)) != 0 {
-            guard errno == EINTR else { throw FileFault(path: path, code: errno) }
+        guard retryingInterrupted({ ftruncate(descriptor, off_t(length)) }) == 0 else {
+            throw FileFault(path: path, code: errno)
         }
     }
 
@@ -152,9 +149,9 @@ package final class OpenFile: Sendable {
     package func synchronize() throws(FileFault) {
         #if canImport(Darwin)
         // On Darwin, fsync(2) leaves the bytes in the memory of the device. Some file systems support only that.
-        if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        if retryingInterrupted({ fcntl(descriptor, F_FULLFSYNC) }) == 0 { return }
         #endif
-        guard fsync(descriptor) == 0 else { throw FileFault(path: path, code: errno) }
+        guard retryingInterrupted({ fsync(descriptor) }) == 0 else { throw FileFault(path: path, code: errno) }
     }
 }
 
@@ -242,7 +239,8 @@ package struct FileFault: Error, Equatable {
     }
 }
 
-private func retryingInterrupted(_ call: () -> Int) -> Int {
+/// Calls the system until no signal interrupts the call.
+func retryingInterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
     while true {
         let result = call()
         guard result < 0, errno == EINTR else { return result }

@@ -102,21 +102,42 @@ package enum PrivateFile {
     }
 
     /// Creates a directory and its parent directories, unless they exist.
-    package static func makeDirectory(_ path: String) throws(FileFault) {
-        guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
-        guard errno == ENOENT, let parent = parent(of: path) else { throw FileFault(path: path, code: errno) }
-        try makeDirectory(parent)
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileFault(path: path, code: errno) }
+    ///
+    /// - Parameters:
+    ///   - path: The directory.
+    ///   - isDurable: Whether the new names are on the disk when this returns. Without them, the machine loses even the
+    ///     durable files in the directory when it stops.
+    /// - Throws: The system's error for a directory.
+    package static func makeDirectory(_ path: String, isDurable: Bool = true) throws(FileFault) {
+        if mkdir(path, 0o700) != 0 {
+            if errno == EEXIST { return }
+            guard errno == ENOENT, let parent = parent(of: path) else { throw FileFault(path: path, code: errno) }
+            try makeDirectory(parent, isDurable: isDurable)
+            if mkdir(path, 0o700) != 0 {
+                if errno == EEXIST { return }
+                throw FileFault(path: path, code: errno)
+            }
+        }
+        guard isDurable else { return }
+        do {
+            try synchronizeDirectory(of: path)
+        } catch {
+            // The next call would take an existing directory for a durable one.
+            rmdir(path)
+            throw error
+        }
     }
 
     /// Returns when the directory of a path is on the disk, because the name in it is not durable before that.
     package static func synchronizeDirectory(of path: String) throws(FileFault) {
         let directory = parent(of: path) ?? "."
-        let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+        let descriptor = retryingInterrupted { open(directory, O_RDONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw FileFault(path: directory, code: errno) }
         defer { close(descriptor) }
         // Some file systems cannot synchronise a directory, and return this error.
-        guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
+        guard retryingInterrupted({ fsync(descriptor) }) == 0 || errno == EINVAL else {
+            throw FileFault(path: directory, code: errno)
+        }
     }
 
     /// Returns the directory of a path; `nil` for the root directory, and for a name without a directory.

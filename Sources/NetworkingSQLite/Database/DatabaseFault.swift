@@ -33,7 +33,7 @@ enum DatabaseFault: Error, Equatable {
             self = .damage(movedTo: nil)
         case let error as DatabaseError:
             self.init(error)
-        case let error as FileFault where error.code == EWOULDBLOCK || error.code == EINTR:
+        case let error as FileFault where error.code == EWOULDBLOCK:
             self = .busy
         case let error as FileFault:
             self = .file(error.reason)

@@ -23,12 +23,13 @@ struct DatabaseLocation: Sendable {
     ///
     /// The file is not opened: closing it would release SQLite's locks on it, which belong to the process.
     var identity: Identity? {
-        Self.status(of: path).map { Identity(device: UInt64(truncatingIfNeeded: $0.st_dev), inode: UInt64($0.st_ino)) }
+        guard let status = try? Self.status(of: path) else { return nil }
+        return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
     }
 
     /// The length of the write-ahead log in bytes.
     var logLength: Int64 {
-        Self.status(of: path + "-wal").map { Int64($0.st_size) } ?? 0
+        (try? Self.status(of: path + "-wal")).map { Int64($0.st_size) } ?? 0
     }
 
     /// Creates the directory of the file, unless it exists.
@@ -38,11 +39,7 @@ struct DatabaseLocation: Sendable {
         }
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         if !directory.isEmpty {
-            guard !PrivateFile.isTaken(directory) else { return }
-            try PrivateFile.makeDirectory(directory)
-            if isDurable {
-                try PrivateFile.synchronizeDirectory(of: directory)
-            }
+            try PrivateFile.makeDirectory(directory, isDurable: isDurable)
         }
     }
 
@@ -54,7 +51,7 @@ struct DatabaseLocation: Sendable {
     /// The caller must have the lock.
     func prepareFiles() throws(FileFault) {
         for name in [path] + Self.logs.map({ path + $0 }) {
-            guard let status = Self.status(of: name) else { continue }
+            guard let status = try Self.status(of: name) else { continue }
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw FileFault(path: name, code: status.st_mode & S_IFMT == S_IFLNK ? ELOOP : EINVAL)
             }
@@ -62,7 +59,7 @@ struct DatabaseLocation: Sendable {
                 throw FileFault(path: name, code: errno)
             }
         }
-        guard identity == nil else { return }
+        guard try Self.status(of: path) == nil else { return }
         // A log without its database belongs to a database that was removed.
         for suffix in Self.logs {
             try PrivateFile.remove(path + suffix)
@@ -89,7 +86,7 @@ struct DatabaseLocation: Sendable {
         let name = name(setAside: number)
         // The log is moved first. A database without its log is only older, but one with the log of another database
         // would be damaged.
-        for suffix in Self.logs + [""] where Self.status(of: path + suffix) != nil {
+        for suffix in Self.logs + [""] where try Self.status(of: path + suffix) != nil {
             try PrivateFile.move(path + suffix, to: name + suffix)
         }
         return name
@@ -107,30 +104,24 @@ struct DatabaseLocation: Sendable {
 
     /// Runs work while no other process and no other store opens or moves the files.
     func locked<Value>(patience: Duration, _ work: () throws -> Value) throws -> Value {
-        let descriptor = try lock(patience: patience)
+        let file = try lock(patience: patience)
         // The system also releases the lock when the process ends.
-        defer { close(descriptor) }
+        defer { file.unlock() }
         return try work()
     }
 
     /// Locks a separate file, which is never moved.
     ///
     /// An open database does not need the lock.
-    private func lock(patience: Duration) throws -> CInt {
-        let path = path + "-lock"
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { throw FileFault(path: path, code: errno) }
+    private func lock(patience: Duration) throws -> OpenFile {
+        let file = try OpenFile(continuing: path + "-lock")
         let end = ContinuousClock.now + patience
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            let code = errno
-            guard code == EWOULDBLOCK || code == EINTR, ContinuousClock.now < end else {
-                close(descriptor)
-                throw FileFault(path: path, code: code)
-            }
+        while try !file.lock() {
+            guard ContinuousClock.now < end else { throw FileFault(path: path + "-lock", code: EWOULDBLOCK) }
             // This blocks only the store's own thread. A blocking flock would have no time limit.
             usleep(2000)
         }
-        return descriptor
+        return file
     }
 
     /// The numbers of the damaged files, in order.
@@ -148,9 +139,15 @@ struct DatabaseLocation: Sendable {
         "\(path).damaged-\(number)"
     }
 
-    private static func status(of path: String) -> stat? {
+    /// Returns the status of a file; `nil` if there is none.
+    ///
+    /// A file whose status cannot be read exists. If it passed for an absent one, its log would be removed.
+    private static func status(of path: String) throws(FileFault) -> stat? {
         var status = stat()
-        return lstat(path, &status) == 0 ? status : nil
+        guard lstat(path, &status) != 0 else { return status }
+        let fault = FileFault(path: path, code: errno)
+        guard fault.isAbsence else { throw fault }
+        return nil
     }
 }
 #endif

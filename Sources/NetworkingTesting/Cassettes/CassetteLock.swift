@@ -16,7 +16,7 @@ final class CassetteLock: Sendable {
         path = "\(cassette).lock"
         do {
             if let directory = PrivateFile.parent(of: cassette) {
-                try PrivateFile.makeDirectory(directory)
+                try PrivateFile.makeDirectory(directory, isDurable: false)
             }
             file = Mutex(try Self.open(path))
         } catch {

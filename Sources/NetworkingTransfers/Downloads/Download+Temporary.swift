@@ -30,7 +30,7 @@ extension NetworkingComponent {
         // The removal comes after the creation, even if no caller waits for that any more.
         let disk = DiskQueue()
         do {
-            try await disk.run(until: nil) { try PrivateFile.makeDirectory(directory.path) }
+            try await disk.run(until: nil) { try PrivateFile.makeDirectory(directory.path, isDurable: false) }
             return try await download(
                 request,
                 to: .directory(directory),

@@ -1,0 +1,68 @@
+#if os(Linux) && SQLite
+import Foundation
+import NetworkingTesting
+import TestSupport
+import Testing
+
+/// Each system call of a scenario fails once, in a process of the program FailingCalls, and another process reads the
+/// files that are left.
+@Suite(.timeLimit(.minutes(20)), .requires(.compiler))
+struct FailingCallsTests {
+    /// The names of the scenarios in the program.
+    static let scenarios = [
+        "archive", "cassette", "cookies", "download", "outbox", "resumedDownload", "sessions", "sqliteCache",
+        "sqliteCookies", "sqliteLimit", "sqliteOutbox", "sqliteSessions", "upload",
+    ]
+
+    /// The ways in which a call fails.
+    static let faults = ["io", "interruption", "half", "space", "fullDisk", "descriptor", "descriptors"]
+
+    /// The library that lets calls fail, which is compiled once.
+    private static let library = Task {
+        let file = FileManager.default.temporaryDirectory.appending(path: "failing-calls-\(getpid()).so")
+        let source = Repository.root.appending(path: "Tests/Helpers/failing-calls.c")
+        let arguments = ["cc", "-shared", "-fPIC", "-O1", "-o", file.path, source.path, "-ldl"]
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = arguments
+        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do {
+                try process.run()
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+        try #require(status == 0, "the library does not compile")
+        return file
+    }
+
+    @Test(arguments: scenarios)
+    func failureOfAnyCallLosesNothing(_ scenario: String) async throws {
+        let library = try await Self.library.value
+        for fault in Self.faults {
+            try await withTemporaryDirectory { directory in
+                let runs = directory.appending(path: "runs")
+                func lines(_ mode: String, _ environment: [String: String] = [:]) async throws -> [String] {
+                    let process = try ChildProcess(
+                        "FailingCalls",
+                        [mode, scenario, fault, runs.path],
+                        output: directory.appending(path: mode),
+                        environment: environment
+                    )
+                    defer { process.end() }
+                    let status = await process.status()
+                    #expect(status == 0, "\(scenario), \(fault): \(process.lines.suffix(3))")
+                    return process.lines
+                }
+                let output =
+                    try await lines("run", ["LD_PRELOAD": library.path]) + (try await lines("verify"))
+                let problems = output.filter { $0.hasPrefix("problem ") }
+                #expect(problems == [], "\(scenario), \(fault)")
+                let counts = output.filter { $0.hasPrefix("runs ") }
+                #expect(counts.count == 2 && counts.first == counts.last, "\(scenario), \(fault): \(counts)")
+            }
+        }
+    }
+}
+#endif
