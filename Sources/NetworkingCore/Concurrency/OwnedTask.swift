@@ -27,7 +27,15 @@ package struct OwnedTask<Success: Sendable>: Sendable {
 
     /// Starts work that belongs to no caller and inherits no environment.
     package static func detached(_ operation: @escaping @Sendable () async throws -> Success) -> OwnedTask {
-        OwnedTask(task: Task.detached(executorPreference: OwnedTaskExecutor.current) { try await operation() })
+        guard let executor = OwnedTaskExecutor.current else {
+            return OwnedTask(task: Task.detached { try await operation() })
+        }
+        // The tasks that the work starts belong to the same simulation.
+        return OwnedTask(
+            task: Task.detached(executorPreference: executor) {
+                try await OwnedTaskExecutor.$current.withValue(executor) { try await operation() }
+            }
+        )
     }
 
     /// The result of the work; reading it waits until the work has ended.

@@ -181,20 +181,15 @@ final class SharedRateLimiter: SharedLimit {
             lead: settings.lead
         )
         let isOver = Flag()
-        let executor = OwnedTaskExecutor.current
         // Detached, because the call belongs to all requests of the key.
         let call = OwnedTask.detached { [self] in
-            let work = { @Sendable [self] () async -> Void in
-                let grant = await grant(for: demand, on: clock)
-                calls.wrappingSubtract(1, ordering: .relaxed)
-                if !isOver.set() {
-                    circuits.record(grant == nil ? Self.failure : .success, of: sharing.name, pass, on: clock)
-                }
-                // Permits that arrive late are used, too, because the store has counted them.
-                end(fetch, with: grant.map { .granted($0) } ?? .failed, key, on: clock)
+            let grant = await grant(for: demand, on: clock)
+            calls.wrappingSubtract(1, ordering: .relaxed)
+            if !isOver.set() {
+                circuits.record(grant == nil ? Self.failure : .success, of: sharing.name, pass, on: clock)
             }
-            // The call after this one starts in this task, and belongs to the same simulation.
-            await OwnedTaskExecutor.$current.withValue(executor) { await work() }
+            // Permits that arrive late are used, too, because the store has counted them.
+            end(fetch, with: grant.map { .granted($0) } ?? .failed, key, on: clock)
         }
         let limit = clock.alarm(at: clock.now + sharing.timeout) { [self] in
             guard !isOver.set() else { return }

@@ -16,6 +16,11 @@ final class SimulationClock: NetworkClockEngine, AlarmOwner {
         return Date(timeIntervalSince1970: 1_700_000_000 + Double(seconds) + Double(attoseconds) / 1e18)
     }
 
+    /// The number of alarms that have neither rung nor been cancelled.
+    var pendingAlarms: Int {
+        state.withLock { $0.actions.count }
+    }
+
     func sleep(until deadline: Duration, tolerance: Duration?) async throws {
         try Task.checkCancellation()
         let wait = Suspension<Void>()

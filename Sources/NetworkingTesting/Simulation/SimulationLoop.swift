@@ -4,7 +4,8 @@ import Synchronization
 
 /// The executor of a simulation: it runs one task at a time, in the order of arrival, and then advances the clock.
 ///
-/// The order of everything that happens is therefore the same in each run, however many tasks there are.
+/// The order of everything that happens is therefore the same in each run, however many tasks there are. With an order
+/// by chance, a seed determines which of the tasks that can continue is next.
 final class SimulationLoop: TaskExecutor {
     let clock = SimulationClock()
     /// The simulated time in which work in the background may end after the simulation.
@@ -12,6 +13,7 @@ final class SimulationLoop: TaskExecutor {
 
     /// The real time in which a task that waits for something other than the clock, such as a file, must continue.
     private let patience: Duration
+    private let order: RandomOrder?
     private let state = Mutex(State())
     private let wake = DispatchSemaphore(value: 0)
 
@@ -21,8 +23,21 @@ final class SimulationLoop: TaskExecutor {
         var isOver = false
     }
 
-    init(patience: Duration = .seconds(5)) {
+    /// An order of the tasks by chance.
+    struct RandomOrder {
+        let random: RandomSource
+        /// The share of steps at which the clock advances although a task can continue, as if the task took that long.
+        var lateness = 0.0
+    }
+
+    /// Creates a loop.
+    ///
+    /// - Parameters:
+    ///   - patience: The real time in which a task that waits for something other than the clock must continue.
+    ///   - order: The order of the tasks; `nil` for the order of arrival.
+    init(patience: Duration = .seconds(5), order: RandomOrder? = nil) {
         self.patience = patience
+        self.order = order
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -65,8 +80,9 @@ final class SimulationLoop: TaskExecutor {
         }
     }
 
-    /// Runs the tasks that can continue; returns `false` if there are none.
+    /// Runs the tasks that can continue, or one of them if their order is by chance; returns `false` if there are none.
     private func runJobs() -> Bool {
+        if let order { return runJob(in: order) }
         let jobs = state.withLock { state in
             let jobs = state.jobs
             state.jobs.removeAll(keepingCapacity: true)
@@ -76,6 +92,19 @@ final class SimulationLoop: TaskExecutor {
             job.runSynchronously(on: asUnownedTaskExecutor())
         }
         return !jobs.isEmpty
+    }
+
+    private func runJob(in order: RandomOrder) -> Bool {
+        let job = state.withLock { state -> UnownedJob? in
+            guard !state.jobs.isEmpty else { return nil }
+            let last = state.jobs.endIndex - 1
+            state.jobs.swapAt(Int(order.random.next() % UInt64(state.jobs.count)), last)
+            return state.jobs.removeLast()
+        }
+        guard let job else { return false }
+        job.runSynchronously(on: asUnownedTaskExecutor())
+        if order.lateness > 0, order.random.fraction() < order.lateness { _ = clock.ringNext() }
+        return true
     }
 
     /// Waits for a task that another thread resumes; returns `false` if there is none in time.
