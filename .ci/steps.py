@@ -40,6 +40,7 @@ STEPS = [
     Step("first", "layers-self-test", "Layers: the check itself", [], (1, 1), "python3 .ci/checks/layers --self-test"),
     Step("first", "test-folders", "Folders of the tests", [], (1, 1)),
     Step("first", "package-symbols", "Package symbols of one module", [], (1, 1)),
+    Step("first", "mutants", "Mutants: the rewriting", [], (3, 3), "python3 .ci/checks/mutants/run --self-test"),
     Step("first", "line-width", "Long lines", [], (1, 1)),
     # Before the other lanes start, so that no two processes fetch the same repository.
     Step("first", "resolve", "Dependencies", ["tools"], (2, 2), "swift package resolve"),
@@ -61,6 +62,7 @@ STEPS = [
     Step("checks", "spellings", "Spellings of the everyday calls", ["build"], (16, 6)),
     Step("checks", "examples", "Examples", ["build"], (59, 22)),
     Step("checks", "public-symbols", "Public symbols without a test", ["build"], (8, 3)),
+    Step("checks", "public-api", "Public API, against the reviewed one", ["build"], (5, 3)),
     Step("checks", "reference", "Pages of the reference", ["build"], (5, 3), "python3 Documentation/Reference/make --check"),
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (393, 300),
          "bash .ci/checks/apple-stubs/check --tests"),

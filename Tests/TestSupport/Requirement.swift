@@ -24,6 +24,11 @@ package struct Requirement: Sendable {
         self.isMet = isMet
     }
 
+    /// The public suites, which are not part of this repository.
+    package static let publicSuites = Requirement(.publicSuites) {
+        PublicSuite.allCases.allSatisfy(\.isPresent)
+    }
+
     /// A second volume that tests can write to.
     package static let sharedMemory = Requirement(.sharedMemory) {
         FileManager.default.isWritableFile(atPath: "/dev/shm")
