@@ -191,7 +191,10 @@ let tests: [Module] = [
             "StoppedService",
         ],
         products: http,
-        traits: ["AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio, "Crypto": ["Crypto"]]
+        traits: [
+            "AsyncHTTPClient": ["AsyncHTTPClient", "NIOEmbedded"] + nio,
+            "Crypto": ["Crypto", "RawStructuredFieldValues"],
+        ]
     ),
     Module(
         "LawsTests",

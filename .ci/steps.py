@@ -64,6 +64,7 @@ STEPS = [
     Step("checks", "public-symbols", "Public symbols without a test", ["build"], (8, 3)),
     Step("checks", "public-api", "Public API, against the reviewed one", ["build"], (5, 3)),
     Step("checks", "reference", "Pages of the reference", ["build"], (5, 3), "python3 Documentation/Reference/make --check"),
+    Step("checks", "fuzz", "Parsers, on the bytes of a fuzzer", ["build"], (540, 400)),
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (393, 300),
          "bash .ci/checks/apple-stubs/check --tests"),
     Step("checks", "release-app", "A new app, in release", ["build"], (405, 349)),

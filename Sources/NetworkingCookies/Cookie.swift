@@ -93,7 +93,9 @@ public struct Cookie: Sendable, Hashable, Codable {
     }
 
     static func normalized(_ domain: String) -> String {
-        (domain.utf8.first == UInt8(ascii: ".") ? String(domain.dropFirst()) : domain).lowercased()
+        // By bytes, because a combining mark after the dot would form a different character with it.
+        let bytes = domain.utf8.dropFirst(domain.utf8.first == UInt8(ascii: ".") ? 1 : 0)
+        return String(Substring(bytes)).lowercased()
     }
 
     /// The same cookie with another expiry and creation date.

@@ -45,9 +45,11 @@ enum FileName {
         }
         var rest = Substring(String(safe))
         while let first = rest.unicodeScalars.first, first.mayNotBegin { rest.unicodeScalars.removeFirst() }
-        while let last = rest.unicodeScalars.last, last == "." || last.properties.isWhitespace {
-            rest.unicodeScalars.removeLast()
+        trimEnd(&rest)
+        if isDevice(rest) {
+            rest = "_" + rest
         }
+        fit(&rest, maximumLength)
         // Otherwise a server could create a file that looks like the partial file of another download, or like the
         // state of an upload.
         let isReserved = [
@@ -55,14 +57,26 @@ enum FileName {
         ]
         .contains { rest.lowercased().hasSuffix($0) }
         if isReserved {
+            fit(&rest, maximumLength - 1)
             rest += "_"
         }
-        if isDevice(rest) {
-            rest = "_" + rest
+        return rest.isEmpty ? nil : String(rest)
+    }
+
+    private static func trimEnd(_ name: inout Substring) {
+        while let last = name.unicodeScalars.last, last == "." || last.properties.isWhitespace {
+            name.unicodeScalars.removeLast()
         }
-        var (stem, suffix) = parts(of: rest)
-        shorten(&stem, toFit: maximumLength - suffix.utf8.count)
-        return stem.isEmpty ? nil : String(stem + suffix)
+    }
+
+    /// Shortens a name, which keeps its extension.
+    private static func fit(_ name: inout Substring, _ count: Int) {
+        guard name.utf8.count > count else { return }
+        var (stem, suffix) = parts(of: name)
+        shorten(&stem, toFit: count - suffix.utf8.count)
+        name = stem + suffix
+        // A name without an extension ends where it was cut.
+        trimEnd(&name)
     }
 
     /// Whether the name refers to a device on Windows, whatever its extension; the disk may be shared with Windows.

@@ -21,6 +21,7 @@ struct CookieRuleTests {
             ("a=1; Domain=[::1]", .otherDomain), ("a=1; Domain=*.example.org", .otherDomain),
             ("a=1; Domain=example.org/", .otherDomain), ("a=1; Domain=exämple.org", .otherDomain),
             ("a=1; Domain=example.org; Domain=example.com", .otherDomain), ("a=1; Domain=example.org.", .otherDomain),
+            ("a=1; Domain=.\u{301}example.org", .otherDomain),
             ("a=1; Domain=org", .publicSuffix), ("a=1; Domain=.ORG", .publicSuffix),
             ("a=1; SameSite=None", .sameSite), ("a=1; samesite=NONE", .sameSite),
             ("a=1; SameSite=Lax; SameSite=None", .sameSite),

@@ -85,6 +85,19 @@ import Testing
         #expect(dotted.utf8.count == 255)
     }
 
+    /// Where a name is cut, it would end with what was removed or changed before.
+    @Test(
+        arguments: [
+            (250, ".download and more text"), (246, ".download and more text"), (247, ".download and more text"),
+            (254, " and more text"), (254, ". and more text"), (246, ".upload-lock"),
+        ]
+    )
+    func shortenedNameIsHarmless(count: Int, end: String) throws {
+        let name = try #require(FileName.safe(String(repeating: "a", count: count) + end))
+        #expect(name.utf8.count <= 255 && !name.hasSuffix(".download") && !name.hasSuffix(" ") && !name.hasSuffix("."))
+        #expect(FileName.safe(name) == name)
+    }
+
     @Test(arguments: [
         ("a.txt", "a", ".txt"), ("a.tar.gz", "a", ".tar.gz"), ("a", "a", ""), (".profile", ".profile", ""),
         ("a.b.c", "a.b", ".c"), ("Chapter 1. The beginning of it all", "Chapter 1. The beginning of it all", ""),
