@@ -311,8 +311,7 @@ extension Module {
         return all
     }
 
-    // The package manager compiles a target again when a module on which it depends itself has changed, not one that
-    // such a module re-exports. So the users of Networking also depend on what it re-exports.
+    // With what Networking re-exports: a target is not compiled again when a module changes that it gets indirectly.
     private var targets: [String] {
         uses.contains("Networking") ? uses + reexported.filter { !uses.contains($0) } : uses
     }
