@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 package import Testing
 
 /// A public suite of test cases, which is not part of this repository.
