@@ -61,7 +61,7 @@ struct StoredFilesTests {
     /// Expects that stored files have all keys of a JSON object that this version writes.
     private func expectKnownKeys(of data: Data, in names: String...) throws {
         let known = try names.reduce(into: Set<String>()) { keys, name in
-            keys.formUnion(Self.keys(of: try Data(contentsOf: folder.appending(path: name))))
+            try keys.formUnion(Self.keys(of: Data(contentsOf: folder.appending(path: name))))
         }
         let new = try Self.keys(of: data).subtracting(known)
         #expect(new.isEmpty, "Add a file of the new format to Tests/Stored.")
@@ -123,8 +123,8 @@ struct StoredFilesTests {
             _ = try await Outbox(in: SQLiteOutboxStore(file: file), over: MockTransport { _ in .ok() }).enqueue(order)
         } read: { file in
             let transport = MockTransport { _ in .ok() }
-            let outbox = Outbox(in: SQLiteOutboxStore(file: file), over: transport, policy: policy)
-            #expect(try await outbox.flush() == 0)
+            let left = try await Outbox(in: SQLiteOutboxStore(file: file), over: transport, policy: policy).flush()
+            #expect(left == 0)
             #expect(transport.requests.map(\.url) == [order.url])
             #expect(transport.requests.map(\.body?.data) == [Data("tea".utf8)])
         }
