@@ -17,14 +17,13 @@ struct FailingCallsTests {
     /// The ways in which a call fails.
     static let faults = ["io", "interruption", "half", "space", "fullDisk", "descriptor", "descriptors"]
 
-    /// The library that lets calls fail, which is compiled once.
-    private static let library = Task {
-        let file = FileManager.default.temporaryDirectory.appending(path: "failing-calls-\(getpid()).so")
+    /// Compiles the library that lets calls fail.
+    private static func library(in directory: URL) async throws -> URL {
+        let file = directory.appending(path: "failing-calls.so")
         let source = Repository.root.appending(path: "Tests/Helpers/failing-calls.c")
-        let arguments = ["cc", "-shared", "-fPIC", "-O1", "-o", file.path, source.path, "-ldl"]
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = arguments
+        process.arguments = ["cc", "-shared", "-fPIC", "-O1", "-o", file.path, source.path, "-ldl"]
         let status: Int32 = try await withCheckedThrowingContinuation { continuation in
             process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
             do {
@@ -39,9 +38,11 @@ struct FailingCallsTests {
 
     @Test(arguments: scenarios)
     func failureOfAnyCallLosesNothing(_ scenario: String) async throws {
-        let library = try await Self.library.value
-        for fault in Self.faults {
-            try await withTemporaryDirectory { directory in
+        try await withTemporaryDirectory { shared in
+            let library = try await Self.library(in: shared)
+            for fault in Self.faults {
+                let directory = shared.appending(path: fault)
+                try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
                 let runs = directory.appending(path: "runs")
                 func lines(_ mode: String, _ environment: [String: String] = [:]) async throws -> [String] {
                     let process = try ChildProcess(
