@@ -256,7 +256,7 @@ struct StoredFilesTests {
             try await jar.flush()
         } read: { file in
             let archive = try #require(try await SQLiteCookieStorage(file: file).load())
-            #expect(archive.key.count == 32)
+            #expect(archive.key.count == 16)
             let sessions = archive.sessions.sorted { ($0.principal ?? "") < ($1.principal ?? "") }
             #expect(sessions.map(\.principal) == [nil, "emily"])
             #expect(sessions.flatMap(\.cookies).map { $0.name } == ["b", "a"])
@@ -294,7 +294,7 @@ struct StoredFilesTests {
         try await withCopies(of: "cassette-1.har") { directory in
             let file = directory.appending(path: "cassette-1.har")
             try await withCassette(at: file, mode: .none) { cassette in
-                let network = MockTransport().cassette(cassette).server(authority: "localhost")
+                let network = MockTransport().cassette(cassette).server(authority: "api.example")
                 let request = HTTPRequestData(method: .post, path: "user?page=1", body: .json(["name": "Emily"]))
                 let response = try await network.data(request)
                 #expect(response.status == .created)

@@ -17,6 +17,8 @@ struct StructuredFieldSuiteTests {
         var differences: [String: String] = [:]
         for example in cases {
             let lines = try #require(example["raw"] as? [String])
+            // A header field has no control characters: HTTPField replaces them.
+            guard !lines.joined().utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { continue }
             let fields = lines.map { HTTPField(name: .signature, value: $0) }
             let result = try? OrderedMap(lines: fields).serialized
             let canonical = (example["canonical"] as? [String] ?? lines).joined(separator: ", ")
@@ -30,9 +32,7 @@ struct StructuredFieldSuiteTests {
             let name = "\(example["file"] ?? ""): \(example["name"] ?? "")"
             differences[name] = "\(lines) becomes \(String(describing: result)) instead of \(canonical)"
         }
-        Self.known.expect(differences)
+        KnownDifferences([:]).expect(differences)
     }
-
-    private static let known = KnownDifferences([:])
 }
 #endif
