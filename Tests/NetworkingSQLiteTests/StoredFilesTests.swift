@@ -77,7 +77,9 @@ struct StoredFilesTests {
                     add(value, below: "\(path)/\(name)")
                 }
             } else if let elements = any as? [Any] {
-                elements.forEach { add($0, below: path) }
+                for element in elements {
+                    add(element, below: path)
+                }
             }
         }
         add(try JSONSerialization.jsonObject(with: data), below: "")
