@@ -44,5 +44,36 @@ struct LocationSuiteTests {
         String(url.prefix { $0 != "#" })
     }
 
-    private static let known = KnownDifferences([:])
+    private static let known = KnownDifferences([
+        "A redirect with a user's name or a password is not followed.": [
+            "", "/some/path", "http://&a:foo(b]c@d:2/", "http://::@c@d:2", "http://foo:💩@example.com/bar",
+            "http://user:pass@foo:21/bar;par?b#c", "https://@@@example", "https://user:pass[\u{7F}@foo/bar",
+        ],
+        "A redirect to the same URL is a loop.": [
+            "#", "#;?", "#\\", "#β",
+        ],
+        "A relative path has no colon in its first segment (RFC 3986 section 4.2).": [
+            ":#", ":/", ":23", "::", "::23", ":\\", ":foo.com/",
+        ],
+        "A URL without a host or with an invalid one is refused.": [
+            "\t   :foo.com   \n", "///example.org/../path/../../", "///example.org/../path/../../path",
+            "///example.org/path", "///test", "http://%30%78%63%30%2e%30%32%35%30.01", "http://example\t.\norg",
+            "https:/example.com/",
+        ],
+        "A backslash is a character of a path, and no delimiter.": [
+            "/\\/\\//example.org/../path", "\\\\x\\hello", "\\x", "http://foo.com/\\@", "http:\\\\a\\b:c\\d@foo.com\\",
+            "http:\\\\foo.com\\",
+        ],
+        "The text of a host is kept: numbers in other notations are names, and the case and the ports stay.": [
+            "http://0xffffffff", "http://1.2.3.4./", "http://192.168.257", "http://192.168.257.", "http://256",
+            "http://4294967295", "http://999999999.", "http://ExAmPlE.CoM", "http://[2001::1]:80",
+            "http://[::127.0.0.1]", "http://f:00000000000000/c", "http://f:00000000000000000000080/c",
+            "http://０Ｘｃ０．０２５０．０１",
+        ],
+        "The transport finds out that no server has such an address.": [
+            "http://0xffffffff1", "http://10000000000", "http://192.168.0.257", "http://256.256.256.256.256",
+            "http://256.256.256.256.256.", "http://4294967296", "http://[0:1:2:3:4:5:6:7:8]", "http://[::%31]",
+            "http://[::.1.2]", "http://[::.1]", "http://[::1.2.3.]", "http://[::1.2.]", "http://[::1.]", "http://[:]",
+        ],
+    ])
 }

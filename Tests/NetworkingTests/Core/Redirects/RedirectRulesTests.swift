@@ -79,6 +79,10 @@ struct RedirectRulesTests {
         ("?y=1&y=2", "https://example.com/a/b?y=1&y=2"),
         ("/x#part", "https://example.com/x"),
         ("HTTPS://Other.Example/x", "https://Other.Example/x"),
+        ("https:x", "https://example.com/a/x"),
+        ("HTTPS:/x", "https://example.com/x"),
+        ("https:?y=1", "https://example.com/a/b?y=1"),
+        ("https:12:30", "https://example.com/a/12:30"),
         ("https://other.example", "https://other.example/"),
         ("https://[::1]:8443/x", "https://[::1]:8443/x"),
         ("/x%2Fy%20z", "https://example.com/x%2Fy%20z"),
@@ -106,7 +110,7 @@ struct RedirectRulesTests {
         "mailto:emily@example.com",
         "javascript:alert(1)", "file:///etc/passwd", "data:text/plain,x", "https:///x", "https://", "https://exa mple/",
         "https://u:hunter2@other.example/", "https://other.example:99999/x", "https://other.example:port/x",
-        "https://<x>/", "//", "https://[::1/x",
+        "https://<x>/", "//", "https://[::1/x", "https:", "http:x", "http:/other.example/x",
     ])
     func returnsARedirectThatItCannotFollow(location: String) async throws {
         let transport = MockTransport([.redirect(to: location)])
