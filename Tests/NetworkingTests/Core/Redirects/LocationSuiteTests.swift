@@ -50,7 +50,7 @@ struct LocationSuiteTests {
             "http://user:pass@foo:21/bar;par?b#c", "https://@@@example", "https://user:pass[\u{7F}@foo/bar",
         ],
         "A redirect to the same URL is a loop.": [
-            "#", "#;?", "#\\", "#β",
+            "#", "#;?", "#\\", "#β", "http:",
         ],
         "A relative path has no colon in its first segment (RFC 3986 section 4.2).": [
             ":#", ":/", ":23", "::", "::23", ":\\", ":foo.com/",
@@ -60,6 +60,7 @@ struct LocationSuiteTests {
             "///example.org/path", "///test", "http://%30%78%63%30%2e%30%32%35%30.01", "http://example\t.\norg",
             "https:/example.com/",
         ],
+        "Brackets in a path are encoded (RFC 3986 section 3.3).": ["http:[61:27]/:foo"],
         "A backslash is a character of a path, and no delimiter.": [
             "/\\/\\//example.org/../path", "\\\\x\\hello", "\\x", "http://foo.com/\\@", "http:\\\\a\\b:c\\d@foo.com\\",
             "http:\\\\foo.com\\",
