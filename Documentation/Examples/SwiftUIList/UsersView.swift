@@ -4,7 +4,8 @@ import Foundation
 import Networking
 import SwiftUI
 
-struct User: Codable, Identifiable, Sendable {
+// Nonisolated, because a new Xcode app isolates its types to the main actor, and bodies are decoded elsewhere.
+nonisolated struct User: Codable, Identifiable, Sendable {
     let id: Int
     let name: String
 }
@@ -20,7 +21,7 @@ struct UsersView: View {
 
     @State private var users: [User] = []
     @State private var text = ""
-    @State private var error: NetworkingError?
+    @State private var message: String?
 
     var body: some View {
         List(users) { user in
@@ -31,18 +32,19 @@ struct UsersView: View {
         .task(id: text) { await load() }
         .refreshable { await load() }
         .overlay {
-            Text(error?.localizedDescription ?? "")
+            Text(message ?? "")
         }
     }
 
     private func load() async {
         switch await network.result(of: .users(matching: text)) {
         case .success(let found):
-            (users, error) = (found, nil)
+            (users, message) = (found, nil)
         case .failure(let failure) where failure.isCancelled:
             break
         case .failure(let failure):
-            error = failure.networkingError
+            // Any error has a text, including one that `checkedStatusCode(as:)` throws in place of a `NetworkingError`.
+            message = failure.localizedDescription
         }
     }
 }
