@@ -1,10 +1,10 @@
-// A list in SwiftUI: it loads, refreshes, searches as the user types, and shows errors. This file is compiled against
-// stubs of SwiftUI on Linux, and has not been run.
+// A list in SwiftUI: it loads, refreshes, searches as the user types, and shows errors. Documentation/Platforms.md has
+// its status.
 import Foundation
 import Networking
 import SwiftUI
 
-// Nonisolated, because a new Xcode app isolates its types to the main actor, and bodies are decoded elsewhere.
+// A new Xcode app isolates its types to the main actor, but bodies are decoded off it.
 nonisolated struct User: Codable, Identifiable, Sendable {
     let id: Int
     let name: String
@@ -43,7 +43,6 @@ struct UsersView: View {
         case .failure(let failure) where failure.isCancelled:
             break
         case .failure(let failure):
-            // Any error has a text, including one that `checkedStatusCode(as:)` throws in place of a `NetworkingError`.
             message = failure.localizedDescription
         }
     }
