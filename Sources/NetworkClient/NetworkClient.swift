@@ -20,7 +20,7 @@ public import Networking
 /// ```
 ///
 /// Create the client once, such as with `NetworkClient.live` of the product `NetworkClientLive`, and pass it on: in an
-/// initialiser, in SwiftUI's environment, or with ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``. If
+/// initializer, in SwiftUI's environment, or with ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``. If
 /// no client is provided, for example because a test forgot it, the current client is ``unimplemented``, and each
 /// request fails with an error that explains this.
 public struct NetworkClient: Sendable {
@@ -86,7 +86,7 @@ public struct NetworkClient: Sendable {
     /// The client used if none is provided: each request fails with `NetworkingError.Kind.unimplemented`, and the error
     /// explains how to provide one.
     public static let unimplemented = NetworkClient(
-        UnimplementedTransport("a NetworkClient (withNetworkClient, an initialiser, or SwiftUI's environment)")
+        UnimplementedTransport("a NetworkClient (withNetworkClient, an initializer, or SwiftUI's environment)")
     )
 
     /// The client of the current task: the one set by

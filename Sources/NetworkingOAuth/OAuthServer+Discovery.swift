@@ -15,7 +15,7 @@ extension OAuthServer {
     ///
     /// If the issuer is on another machine, its metadata may not name endpoints on this machine or with a private or
     /// link-local address: any program that listens there would receive the app's codes and tokens. Endpoints that the
-    /// app passes to the initialiser may be there.
+    /// app passes to the initializer may be there.
     ///
     /// - Parameters:
     ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine. It must be identical to that

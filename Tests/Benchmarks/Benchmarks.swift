@@ -9,7 +9,7 @@ import Networking
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
 /// instructions.
 ///
-/// The exit code is 1 if a result misses its gate. Times are of this machine; ratios hold on others too.
+/// The exit code is 1 if a result is worse than its target. Times are of this machine; ratios hold on others too.
 @main
 struct Benchmarks {
     static func main() async throws {
@@ -113,7 +113,7 @@ struct Report {
             let value = String(format: format, row.value)
             let gate = row.gate.map { (row.isLeast ? ">= " : "<= ") + String(format: format, $0) }
             let name = row.name.padding(toLength: 64, withPad: " ", startingAt: 0)
-            let notes = [gate.map { "(gate \($0))" }, row.isWithinGate ? nil : "MISSED", row.detail]
+            let notes = [gate.map { "(target \($0))" }, row.isWithinGate ? nil : "MISSED", row.detail]
             Swift.print(name, value, row.unit, notes.compactMap(\.self).joined(separator: " "))
         }
     }

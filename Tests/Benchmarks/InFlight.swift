@@ -13,7 +13,7 @@ enum InFlight {
             rows.append(Row(name: "a call through the app stack, \(count) in flight", value: time, unit: "ns"))
         }
         rows.append(
-            Row(name: "one async call here and now, relative to the gates' machine", value: slowness, unit: "times")
+            Row(name: "one async call here and now, relative to the targets' machine", value: slowness, unit: "times")
         )
         for name in ["task", "app"] {
             let child = try ChildProcess("waiting", name, "20000")

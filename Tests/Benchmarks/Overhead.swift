@@ -25,7 +25,7 @@ enum Overhead {
             Row(name: name, value: time(stack) - time("one"), unit: "ns", gate: gate.map { $0 * factor })
         }
         return [
-            Row(name: "one async call here and now; the gates are stretched by it", value: call, unit: "ns"),
+            Row(name: "one async call here and now; the targets are stretched by it", value: call, unit: "ns"),
             Row(name: "a stack of one pass-through modifier, everything", value: time("one"), unit: "ns"),
             Row(
                 name: "one more pass-through modifier",

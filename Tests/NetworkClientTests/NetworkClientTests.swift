@@ -14,7 +14,7 @@ struct NetworkClientTests {
         #expect(
             message
                 == "GET https://ipinfo.io/203.0.113.7: The request cannot be sent because a "
-                + "NetworkClient (withNetworkClient, an initialiser, "
+                + "NetworkClient (withNetworkClient, an initializer, "
                 + "or SwiftUI's environment) was never provided. Provide URLSession.shared, or a MockTransport in a test."
         )
     }

@@ -1,10 +1,11 @@
-// A list in SwiftUI: it loads, refreshes, searches as the user types, and shows errors. This file is compiled against
-// stubs of SwiftUI on Linux, and has not been run.
+// A list in SwiftUI: it loads, refreshes, searches as the user types, and shows errors. Documentation/Platforms.md has
+// its status.
 import Foundation
 import Networking
 import SwiftUI
 
-struct User: Codable, Identifiable, Sendable {
+// A new Xcode app isolates its types to the main actor, but bodies are decoded off it.
+nonisolated struct User: Codable, Identifiable, Sendable {
     let id: Int
     let name: String
 }
@@ -20,7 +21,7 @@ struct UsersView: View {
 
     @State private var users: [User] = []
     @State private var text = ""
-    @State private var error: NetworkingError?
+    @State private var message: String?
 
     var body: some View {
         List(users) { user in
@@ -31,18 +32,18 @@ struct UsersView: View {
         .task(id: text) { await load() }
         .refreshable { await load() }
         .overlay {
-            Text(error?.localizedDescription ?? "")
+            Text(message ?? "")
         }
     }
 
     private func load() async {
         switch await network.result(of: .users(matching: text)) {
         case .success(let found):
-            (users, error) = (found, nil)
+            (users, message) = (found, nil)
         case .failure(let failure) where failure.isCancelled:
             break
         case .failure(let failure):
-            error = failure.networkingError
+            message = failure.localizedDescription
         }
     }
 }

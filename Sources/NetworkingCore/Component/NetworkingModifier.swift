@@ -118,7 +118,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     @usableFromInline let upstream: Upstream
     @usableFromInline let modifier: Modifier
 
-    // Inlinable like its initialiser and storage, so that a layer costs a witness call instead of 110 ns.
+    // Inlinable like its initializer and storage, so that a layer costs a witness call instead of 110 ns.
     @inlinable
     init(upstream: Upstream, modifier: Modifier) {
         self.upstream = upstream

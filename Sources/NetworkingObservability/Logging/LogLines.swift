@@ -86,10 +86,11 @@ struct LogLines: Sendable {
         // An error of the app says nothing about the response that it is about.
         let response = isCancelled ? nil : request.response(of: error)
         let status = error is NetworkingError ? nil : response.map { "\(self.status(of: $0, redaction)), " }
+        let kind = (error as? NetworkingError).map { " (\($0.kind.rawValue))" } ?? ""
         let outcome =
             isCancelled
             ? " was cancelled after \(elapsed().milliseconds)"
-            : " failed after \(elapsed().milliseconds): \(status ?? "")\(redaction.reason(of: error))"
+            : " failed after \(elapsed().milliseconds)\(kind): \(status ?? "")\(redaction.reason(of: error))"
         write(
             .failure,
             level,

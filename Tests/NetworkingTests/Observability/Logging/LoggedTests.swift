@@ -84,7 +84,7 @@ struct LoggedTests {
         #expect(log.lines.last?.level == .warning)
         let message = try #require(log.messages.last)
         #expect(message.hasPrefix("✗ GET https://laws.example/check failed after "))
-        #expect(message.hasSuffix(" ms: The server responded with 404 Not Found. The body may say why."))
+        #expect(message.hasSuffix(" ms (status): The server responded with 404 Not Found. The body may say why."))
     }
 
     @Test func foreignErrorIsLoggedWithItsTypeOnly() async {
