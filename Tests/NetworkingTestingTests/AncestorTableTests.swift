@@ -2,10 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `Documentation/AncestorTests.md` names only tests that exist in this package.
+/// `Documentation/AncestorTests.md` and `Documentation/Reliability.md` name only tests that exist in this package.
 struct AncestorTableTests {
-    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
-
     /// A row of the table.
     private struct Row {
         let name: String
@@ -23,7 +21,7 @@ struct AncestorTableTests {
 
     /// The rows of each section, with its heading.
     private static func sections() throws -> [(heading: String, rows: [Row])] {
-        let text = try String(contentsOf: root.appending(path: "Documentation/AncestorTests.md"), encoding: .utf8)
+        let text = try Repository.text(at: "Documentation/AncestorTests.md")
         return text.components(separatedBy: "\n## ").dropFirst()
             .map { section in
                 let lines = section.split(separator: "\n")
@@ -34,17 +32,9 @@ struct AncestorTableTests {
     /// The files of this package's suites, keyed by suite name.
     ///
     /// Several targets can have a suite of the same name.
-    private static func suites() throws -> [String: [URL]] {
-        let files = FileManager.default.enumerator(
-            at: root.appending(path: "Tests"),
-            includingPropertiesForKeys: nil,
-            options: .skipsHiddenFiles
-        )
-        var suites: [String: [URL]] = [:]
-        for case let file as URL in try #require(files) where file.lastPathComponent.hasSuffix("Tests.swift") {
-            suites[file.deletingPathExtension().lastPathComponent, default: []].append(file)
-        }
-        return suites
+    private static func suites() -> [String: [URL]] {
+        let files = Repository.swiftFiles(in: "Tests").filter { $0.lastPathComponent.hasSuffix("Tests.swift") }
+        return Dictionary(grouping: files) { $0.deletingPathExtension().lastPathComponent }
     }
 
     @Test func everyAncestorTestHasARow() throws {
@@ -57,7 +47,7 @@ struct AncestorTableTests {
     }
 
     @Test func everyNamedTestExists() throws {
-        let suites = try Self.suites()
+        let suites = Self.suites()
         var sources: [String: String] = [:]
         for row in try Self.sections().flatMap(\.rows) {
             for name in row.here {
@@ -71,6 +61,14 @@ struct AncestorTableTests {
                 #expect(exists, "\(row.name) names \(name), which is no test of this package.")
             }
         }
+    }
+
+    @Test func everySuiteOfTheReliabilityPageExists() throws {
+        let page = try Repository.text(at: "Documentation/Reliability.md")
+        let names = Set(page.matches(of: /`([A-Za-z]+Tests)`/).map { String($0.1) })
+        #expect(names.count > 50)
+        let missing = names.subtracting(Self.suites().keys).sorted()
+        #expect(missing.isEmpty, "Documentation/Reliability.md names suites that do not exist.")
     }
 
     @Test func everyRowWithoutATestHasAReason() throws {
