@@ -23,9 +23,9 @@ extension FuzzTarget {
         FuzzTarget("har", of: "NetworkingInspector/HAR", "NetworkingInspector/Archive/HTTPArchive.swift") { bytes in
             guard let archive = try? HTTPArchive(Data(bytes)) else { return }
             _ = archive.waterfall()
-            let encoded = try JSONEncoder().encode(archive.har)
-            let again = try HTTPArchive(encoded)
-            try requireEqual(again.har, archive.har, "the archive changes")
+            // Without the number of entries that were skipped, which only the first file has.
+            let encoded = try archive.encoded()
+            try requireEqual(try HTTPArchive(encoded).encoded(), encoded, "the archive changes")
         },
         FuzzTarget("cassette", of: "NetworkingInspector/HAR") { bytes in
             try withFile(bytes, name: "cassette.har") { path in

@@ -36,7 +36,7 @@ extension FuzzTarget {
             var again = HTTPRequestData(path: "/")
             again.url = written
             try requireEqual(again.authority, request.authority, "the authority changes")
-            try requireEqual(again.scheme, request.scheme, "the scheme changes")
+            try requireEqual(again.scheme, request.scheme ?? "https", "the scheme changes")
             try requireEqual(again.requestTarget, request.requestTarget, "the target changes")
             guard let host = url.host(percentEncoded: true) else { return }
             try require(
