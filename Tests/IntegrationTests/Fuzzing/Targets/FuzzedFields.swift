@@ -260,7 +260,8 @@ private enum ForeignFields {
         switch item {
         case .bool(let value): .boolean(value)
         case .integer(let value): .integer(value)
-        case .decimal(let value): .decimal(Double(value))
+        // Its own conversion rounds twice.
+        case .decimal(let value): Double("\(value.mantissa)e\(value.exponent)").map { .decimal($0) }
         case .string(let value): .string(value)
         case .token(let value): .token(value)
         case .date(let value): .date(value)
