@@ -38,7 +38,7 @@ extension FuzzTarget {
             try requireEqual(again.authority, request.authority, "the authority changes")
             try requireEqual(again.scheme, request.scheme ?? "https", "the scheme changes")
             try requireEqual(again.requestTarget, request.requestTarget, "the target changes")
-            guard let host = url.foundationHost else { return }
+            guard let host = url.host(percentEncoded: false) else { return }
             try require(
                 Authority(authority).isHost(host),
                 "Foundation has the host \(host)"
@@ -66,7 +66,7 @@ extension FuzzTarget {
                 isElsewhere,
                 "credentials and their origin differ"
             )
-            guard let url = next.url, let host = url.foundationHost else {
+            guard let url = next.url, let host = url.host(percentEncoded: false) else {
                 throw FuzzFailure(description: "the next request has no URL")
             }
             // The server that a transport connects to is the one that the rules have seen.
@@ -77,14 +77,6 @@ extension FuzzTarget {
             try requireEqual(url.port, next.port, "Foundation has another port")
         },
     ]
-}
-
-extension URL {
-    /// The host that Foundation connects to, without brackets; names with other characters than ASCII are encoded.
-    fileprivate var foundationHost: String? {
-        URLComponents(url: self, resolvingAgainstBaseURL: true)?.encodedHost?
-            .replacing("[", with: "").replacing("]", with: "")
-    }
 }
 
 extension RequestTarget {
