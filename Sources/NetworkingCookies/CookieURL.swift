@@ -14,7 +14,8 @@ package struct CookieURL: Sendable, Hashable {
 
     /// Creates the value for a URL; `nil` if the URL has no host.
     package init?(_ url: URL) {
-        guard let host = url.host(percentEncoded: true), !host.isEmpty else { return nil }
+        // The host of a request for the URL, because Foundation decodes a name such as `xn--exmple-cua.com`.
+        guard let host = HTTPRequestData(url: url).host, !host.isEmpty else { return nil }
         self.init(scheme: url.scheme ?? "", host: host, path: url.path(percentEncoded: true))
     }
 

@@ -20,7 +20,8 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
         try target.check(Array(UnsafeBufferPointer(start: bytes, count: count)))
     } catch {
-        print("PROPERTY: \(error)")
+        // Not with print, because the buffer of the output would be lost.
+        FileHandle.standardError.write(Data("PROPERTY: \(error)\n".utf8))
         abort()
     }
     return 0

@@ -35,9 +35,11 @@ extension Date {
     }
 
     /// Creates a date from its parts in UTC; `nil` if the calendar has no such day or the day no such time.
+    ///
+    /// The first year is 1, which is also the first one that ``httpDate`` writes.
     package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-        guard 1...12 ~= month, 1...Self.days(inMonth: month, of: year) ~= day, 0..<24 ~= hour, 0..<60 ~= minute,
-            0..<60 ~= second
+        guard year >= 1, 1...12 ~= month, 1...Self.days(inMonth: month, of: year) ~= day, 0..<24 ~= hour,
+            0..<60 ~= minute, 0..<60 ~= second
         else { return nil }
         let days = Self.days(toYear: year, month: month, day: day)
         // In floating point, because Int has 32 bits on a watch.

@@ -125,6 +125,17 @@ struct CookieRuleTests {
         #expect(CookieURL(scheme: "https", host: "example.org", path: path).defaultPath == directory)
     }
 
+    /// URLSession's cookies are those of a URL, and the jar's are those of a request.
+    @Test(arguments: [
+        ("https://exämple.com/a", "xn--exmple-cua.com"), ("https://xn--exmple-cua.com/a", "xn--exmple-cua.com"),
+        ("https://user@EXAMPLE.org:8443/a", "example.org"), ("https://[::1]:8443/a", "::1"),
+    ])
+    func hostOfAURLIsTheHostOfItsRequest(url: String, host: String) throws {
+        let url = try #require(URL(string: url))
+        #expect(CookieURL(url)?.host == host)
+        #expect(CookieURL(HTTPRequestData(url: url))?.host == host)
+    }
+
     // MARK: Sites
 
     @Test(arguments: [

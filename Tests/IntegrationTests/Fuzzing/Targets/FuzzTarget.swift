@@ -84,27 +84,18 @@ extension [UInt8] {
     }
 }
 
-/// A file for parsers that read one.
-struct FuzzFile {
-    let path: String
-
-    /// Writes a file.
-    ///
-    /// - Parameters:
-    ///   - bytes: The content.
-    ///   - name: The name, which no other target uses.
-    /// - Throws: The error of the file system.
-    init(_ bytes: [UInt8], name: String) throws {
-        path = Self.folder.appending(path: name).path
-        try Data(bytes).write(to: URL(filePath: path))
-    }
-
-    /// One folder for each process.
-    private static let folder: URL = {
-        let folder = FileManager.default.temporaryDirectory.appending(
-            path: "fuzz-\(ProcessInfo.processInfo.processIdentifier)"
-        )
-        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        return folder
-    }()
+/// Runs a body with the path of a file that exists while it runs.
+///
+/// - Parameters:
+///   - bytes: The content.
+///   - name: The name of the file, which is alone in its folder.
+///   - body: Parses the file.
+/// - Throws: The error of the body or of the file system.
+func withFile(_ bytes: [UInt8], name: String, _ body: (String) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "fuzz-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appending(path: name)
+    try Data(bytes).write(to: file)
+    try body(file.path)
 }

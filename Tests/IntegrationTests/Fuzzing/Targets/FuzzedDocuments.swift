@@ -34,7 +34,16 @@ extension FuzzTarget {
                 try require(fault != nil || !isPlain || document == nil, "Foundation refuses the document")
                 return
             }
-            try require(fault == nil, "Foundation reads a document with a fault at \(fault ?? 0)")
+            if let fault {
+                // On Linux, Foundation allows a comma after the last element of an array.
+                let isBracket = fault < bytes.count && bytes[fault] == UInt8(ascii: "]")
+                let before = bytes[..<fault].last { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
+                try require(
+                    isBracket && before == UInt8(ascii: ","),
+                    "Foundation reads a document with a fault at \(fault)"
+                )
+                return
+            }
             try require(document?.equals(object) ?? true, "Foundation reads another document")
         },
         FuzzTarget("problem-details", of: "NetworkingCore/Errors/ProblemDetails.swift") { bytes in

@@ -77,7 +77,7 @@ private struct EventStreamModel {
         var data: [String]?
         let stream = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         // The rest after the last line break is no line yet.
-        for line in LineSplitter.model(of: stream + [UInt8(ascii: "\n")]).dropLast(Self.endsInBreak(stream) ? 0 : 1) {
+        for line in LineSplitter.model(of: stream).dropLast(Self.endsInBreak(stream) ? 0 : 1) {
             guard !line.isEmpty else {
                 lastID = id
                 if let data {

@@ -28,6 +28,7 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 08:60:00 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, +6 Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 19944 08:49:37 GMT", "Sun, 06 Nov 994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 08:49:37 GMT and more", "Sun, 99999999999999999999 Nov 1994 08:49:37 GMT",
+        "Sat, 01 Jan 0000 00:00:00 GMT",
     ])
     func rejectsOtherText(text: String) {
         #expect(Date(httpDate: text) == nil)
