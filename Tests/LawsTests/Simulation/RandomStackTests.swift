@@ -40,6 +40,19 @@ struct RandomStackTests {
         }
     }
 
+    /// `ModifierListTests` compares the list of all modifiers with the sources and the documentation.
+    @Test func everyModifierIsInAStackOrHasAReason() {
+        let functions = Set(LawfulModifier.all.map(\.function))
+        #expect(Set(LayerKind.unsuitable.keys).subtracting(functions) == [])
+        let missing = LawfulModifier.all.filter { modifier in
+            let name = String(modifier.function.prefix { $0 != "(" })
+            return LayerKind(rawValue: name) == nil && LayerKind.unsuitable[modifier.function] == nil
+                && !LayerKind.listedModifiers.contains { $0.testDescription == modifier.testDescription }
+                && !modifier.exceptions.isEmpty
+        }
+        #expect(missing.map(\.testDescription) == ["observed(by:)"])
+    }
+
     private func record(_ violation: Violation, of plan: StackPlan, calls: Int) async {
         let smallest = await plan.shrunk { candidate in
             await StackRun.violations(of: candidate).contains { $0.invariant == violation.invariant }

@@ -122,6 +122,9 @@ final class SimulatedBackend: Sendable {
             let status = draws.pick([HTTPResponse.Status.internalServerError, .serviceUnavailable, .tooManyRequests])
             return .status(status, headerFields: draws.chance(0.5) ? [.retryAfter: "1"] : [:])
         }
+        if request.headerFields[.contentEncoding] != nil {
+            return .status(.unsupportedMediaType, headerFields: [.acceptEncoding: "identity"])
+        }
         let isExpired = token != nil && expiry.map { $0 <= NetworkEnvironment.current.clock.now } ?? true
         let path = (request.path ?? "").prefix { $0 != "?" }
         if isExpired || owner == nil && path.hasPrefix("/private") {

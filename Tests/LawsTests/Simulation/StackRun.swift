@@ -152,6 +152,7 @@ final class StackRun: Sendable {
     }
 
     let log = LogRecorder()
+    private let connectivity = ManualConnectivity()
     private let plan: StackPlan
     private let loop: SimulationLoop
     private let state = Mutex(State())
@@ -176,6 +177,13 @@ final class StackRun: Sendable {
         return run.state.withLock { $0.ends }
     }
 
+    /// Prints a step of the run with its simulated time, if the developer asks for it.
+    func trace(_ step: @autoclosure () -> String) {
+        if Self.isTraced { print("\(loop.clock.now) \(step())") }
+    }
+
+    private static let isTraced = ProcessInfo.processInfo.environment["SIMULATED_TRACE"] != nil
+
     func report(_ violation: Violation) {
         state.withLock { $0.violations.append(violation) }
     }
@@ -195,6 +203,7 @@ final class StackRun: Sendable {
     private func run() async {
         var environment = NetworkEnvironment.current
         environment.clock = NetworkClock(engine: loop.clock)
+        environment.connectivity = connectivity
         environment.random = .seeded(plan.seed &+ 1)
         let bytes = RandomSource.seeded(plan.seed &+ 2)
         environment.secureRandom = SecureRandomSource { count in
@@ -239,7 +248,8 @@ final class StackRun: Sendable {
         let clock = loop.clock
         let backend = SimulatedBackend(seed: plan.seed) { [weak self] in self?.report($0) }
         let faults = FaultInjector(seed: plan.seed, faults)
-        let (observer, instrument) = (CallObserver(run: self, sharesExchanges: plan.layers.contains { $0.kind.sharesExchanges }), SessionInstrument(keeping: 0))
+        let observer = CallObserver(run: self, sharesExchanges: plan.layers.contains { $0.kind.sharesExchanges })
+        let instrument = SessionInstrument(keeping: 0)
         let apps = (0..<plan.apps).map { app(Int($0), backend) }
         let modifiers = plan.layers.map { $0.kind.modifier(Draws($0.seed), in: self) }
         let stacks = apps.map { app in
@@ -260,6 +270,7 @@ final class StackRun: Sendable {
             case .signIn(let user): app.store.set(backend.session(of: user, named: namesUsers))
             case .signOut: app.store.remove()
             case .revoke(let user): backend.revoke(user)
+            case .network(let isAvailable): connectivity.update(isAvailable ? .wifi : .offline)
             }
         }
         await awaitCalls(for: 120)
@@ -275,6 +286,7 @@ final class StackRun: Sendable {
         checkCounts()
         backend.heal()
         faults.isEnabled = false
+        connectivity.update(.wifi)
         for (app, stack) in zip(apps, stacks) {
             await recover(app, stack, backend)
         }
@@ -330,8 +342,8 @@ final class StackRun: Sendable {
 
     private func start(_ action: StackPlan.Action, over stack: AnyNetworkingComponent, of app: SimulatedApp) {
         let draws = Draws(action.seed)
-        let paths = ["/private/a", "/private/a", "/private/b", "/public/a", "/public/moved", "/public/away", "/public/plain"]
-        let path = draws.pick(paths)
+        let redirects = ["/public/moved", "/public/away", "/public/plain"]
+        let path = draws.pick(["/private/a", "/private/a", "/private/b", "/public/a"] + redirects)
         var request = HTTPRequestData(scheme: "https", authority: SimulatedBackend.authority, path: path)
         request.headerFields[.acceptLanguage] = draws.pick(["de", "en"])
         if draws.chance(0.25) {
@@ -382,12 +394,11 @@ final class StackRun: Sendable {
             let result = await Result.of(request, over: stack)
             alarm?.cancel()
             call.end()
-            // The sink stores an error, whose request has the sink.
-            if sink?.failures.isEmpty == false { state.withLock { $0.calls.removeAll { $0.number == number } } }
             check(result, of: request, call, sink)
             onEnd(result)
             let outcome = (try? result.get()).map { "\($0.status.code) \($0.body.count)" } ?? "failed"
             state.withLock { state in
+                trace("call \(number) ends: \(result)")
                 state.ends.append("\(number) \(clock.now) \(outcome)")
                 state.active[number] = nil
             }
@@ -529,6 +540,7 @@ private final class CallObserver: NetworkEventObserver {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         if run?.hasDumps == true { run?.checkSecrets(in: "\(event) \(request)") }
         guard let number = request.simulatedCall?.number else { return }
+        run?.trace("call \(number): \(event.record.name)")
         if sharesExchanges, !(event is CallEvent) { return }
         let violation = tallies.withLock { $0[number, default: Tally()].add(event, number) }
         if let violation { run?.report(violation) }
