@@ -56,7 +56,7 @@ enum LayerKind: String, CaseIterable {
         }
     }
 
-    /// Whether a call hears of an exchange only while it waits for it.
+    /// Whether a call receives the events of an exchange only while it waits for it.
     var sharesExchanges: Bool {
         switch self {
         case .deduplicated, .standard: true
@@ -287,7 +287,9 @@ final class ConcurrencyMeter: NetworkingModifier {
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.isThrottled, NetworkEnvironment.current.isThrottled else { return try await upstream.send(request) }
+        guard request.isThrottled, NetworkEnvironment.current.isThrottled else {
+            return try await upstream.send(request)
+        }
         let count = inFlight.withLock { count in
             count += 1
             return count

@@ -62,7 +62,9 @@ struct StackPlan: Sendable {
     /// The modifiers, innermost first.
     var layers: [Layer]
     var actions: [Action]
-    /// The number of apps, each with its own users. They share the caches, jars, limiters and budgets of the modifiers.
+    /// The number of apps, each with its own users.
+    ///
+    /// They share the caches, jars, limiters and budgets of the modifiers.
     let apps: Int
     /// Whether the clock may advance while tasks can continue.
     let isLate: Bool

@@ -8,7 +8,9 @@ import Synchronization
 
 /// What every run of a random stack must keep.
 enum Invariant: String, Sendable {
-    case ending, prompt = "promptCancellation", cancellation = "cancellationOfOthers"
+    case ending
+    case prompt = "promptCancellation"
+    case cancellation = "cancellationOfOthers"
     case credentials, foreignServer, response, secret
     case permits, idempotency, sentAfterEnd, anonymousWork
     case events, counters, alarms, retention, recovery, stall
@@ -27,7 +29,9 @@ struct Violation: Sendable, CustomStringConvertible {
     }
 }
 
-/// A call of a run. Its requests carry it to the transport.
+/// A call of a run.
+///
+/// Its requests carry it to the transport.
 final class SimulatedCall: Sendable {
     let number: Int
     let isAnonymous: Bool
@@ -42,7 +46,7 @@ final class SimulatedCall: Sendable {
         state = Mutex((user, false, nil))
     }
 
-    /// Returns the user for whom the call began; the given one if no user was signed in.
+    /// Returns the user of the call, which is the given one if no user was signed in at its start.
     func settle(_ user: String) -> String? {
         state.withLock { state in
             state.user = state.user ?? user
@@ -67,7 +71,11 @@ final class SimulatedCall: Sendable {
 }
 
 extension RequestOptionKey {
-    fileprivate static let simulatedCall = RequestOption<SimulatedCall?>("simulatedCall", default: nil, affects: .nothing)
+    fileprivate static let simulatedCall = RequestOption<SimulatedCall?>(
+        "simulatedCall",
+        default: nil,
+        affects: .nothing
+    )
 }
 
 extension HTTPRequestData {
@@ -93,9 +101,15 @@ final class SimulatedApp: Sendable {
 
 private struct SimulatedLogin: AuthenticationDelegate {
     struct Tokens: Decodable {
-        let access_token: String
-        let refresh_token: String
-        let expires_in: Double
+        enum CodingKeys: String, CodingKey {
+            case access = "access_token"
+            case refresh = "refresh_token"
+            case lifetime = "expires_in"
+        }
+
+        let access: String
+        let refresh: String
+        let lifetime: Double
     }
 
     struct Refused: Error {}
@@ -125,10 +139,10 @@ private struct SimulatedLogin: AuthenticationDelegate {
         let response = try await network.send(request)
         guard response.status == .ok else { throw NetworkingError(.status, request: request, response: response) }
         let tokens = try JSONDecoder().decode(Tokens.self, from: response.data)
-        let expiry = NetworkEnvironment.current.clock.date.addingTimeInterval(tokens.expires_in)
+        let expiry = NetworkEnvironment.current.clock.date.addingTimeInterval(tokens.lifetime)
         return session.renewed(
-            accessToken: tokens.access_token,
-            refreshToken: tokens.refresh_token,
+            accessToken: tokens.access,
+            refreshToken: tokens.refresh,
             expirationDate: expiry
         )
     }
@@ -243,7 +257,7 @@ final class StackRun: Sendable {
         }
     }
 
-    /// Builds the stacks, plays all actions and checks everything but what the stacks leave behind.
+    /// Builds the stacks, performs all actions and checks everything except retention and alarms.
     private func playCalls() async {
         let clock = loop.clock
         let backend = SimulatedBackend(seed: plan.seed) { [weak self] in self?.report($0) }
@@ -468,13 +482,15 @@ final class StackRun: Sendable {
         _ sink: CollectingSink?
     ) {
         if !plan.isLate, let cancellation = call.cancellation, loop.clock.now > cancellation {
-            report(Violation(.prompt, "Call \(call.number) ends \(loop.clock.now - cancellation) after its cancellation."))
+            let delay = loop.clock.now - cancellation
+            report(Violation(.prompt, "Call \(call.number) ends \(delay) after its cancellation."))
         }
         switch result {
         case .success(let response):
             check(response.body.data ?? sink?.data ?? Data(), response, of: request, call)
             if case .delivered = response.body, sink?.finished != 1 {
-                report(Violation(.response, "The sink of call \(call.number) is finished \(sink?.finished ?? 0) times."))
+                let count = sink?.finished ?? 0
+                report(Violation(.response, "The sink of call \(call.number) is finished \(count) times."))
             }
             if hasDumps { checkSecrets(in: "\(response) \(String(reflecting: response))") }
         case .failure(let error):
@@ -525,10 +541,14 @@ private final class CallObserver: NetworkEventObserver {
         var ends = 0
         var exchanges = 0
         var waits = 0
+
+        var isComplete: Bool {
+            starts == 1 && ends == 1 && exchanges == 0 && waits == 0
+        }
     }
 
     private weak let run: StackRun?
-    /// Whether a call hears of an exchange only while it waits for it.
+    /// Whether a call receives the events of an exchange only while it waits for it.
     private let sharesExchanges: Bool
     private let tallies = Mutex<[Int: Tally]>([:])
 
@@ -548,10 +568,8 @@ private final class CallObserver: NetworkEventObserver {
 
     /// Checks that everything that began has ended.
     func check() {
-        for (number, tally) in tallies.withLock({ $0 }) {
-            if tally.starts != 1 || tally.ends != 1 || tally.exchanges != 0 || tally.waits != 0 {
-                run?.report(Violation(.events, "Call \(number): \(tally)"))
-            }
+        for (number, tally) in tallies.withLock({ $0 }) where !tally.isComplete {
+            run?.report(Violation(.events, "Call \(number): \(tally)"))
         }
     }
 }
