@@ -158,7 +158,9 @@ final class Audience: NetworkEventObserver {
             self.request = request
             self.order = order
             reports = request.progressHandler.map { OrderedReports(to: $0) }
-            thread = reports.map { _ in ActionThread(label: "Networking.Progress") }
+            // The clock of a simulation would not wait for another thread.
+            let isSimulated = OwnedTaskExecutor.current != nil
+            thread = reports == nil || isSimulated ? nil : ActionThread(label: "Networking.Progress")
         }
 
         /// Emits an event of the shared exchange as an event of the listener's own request.

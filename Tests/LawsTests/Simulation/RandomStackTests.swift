@@ -41,6 +41,16 @@ struct RandomStackTests {
         }
     }
 
+    /// The timeout observes the progress of the shared exchange.
+    @Test func progressOfASharedExchangeStaysInSimulatedTime() async {
+        for seed in UInt64(1)...10 {
+            var plan = StackPlan(seed: seed, calls: 12)
+            plan.layers = [.init(kind: .deduplicated, seed: 1), .init(kind: .timeout, seed: 2)]
+            let (first, second) = (await StackRun.ends(of: plan), await StackRun.ends(of: plan))
+            #expect(first == second, "seed \(seed)")
+        }
+    }
+
     /// `ModifierListTests` compares the list of all modifiers with the sources and the documentation.
     @Test func everyModifierIsInAStackOrHasAReason() {
         let functions = Set(LawfulModifier.all.map(\.function))
