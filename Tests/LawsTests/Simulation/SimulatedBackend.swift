@@ -180,7 +180,10 @@ final class SimulatedBackend: Sendable {
             report(Violation(.credentials, "Call \(call.number) is anonymous and is sent with a token."))
         }
         for cookie in (request.headerFields[.cookie] ?? "").split(separator: ";") {
-            let (user, holder) = (Self.user(in: String(cookie)) ?? "", call.holder)
+            let user = Self.user(in: String(cookie)) ?? ""
+            // The first credentials of a call without a user determine its user, because users also sign in later.
+            if user != Self.anonymous, !call.isAnonymous { _ = call.settle(user) }
+            let holder = call.holder
             if user != holder {
                 report(Violation(.credentials, "Call \(call.number) of \(holder) is sent with a cookie of \(user)."))
             }
