@@ -298,7 +298,15 @@ private final class ReceivedResponse: NetworkEventObserver {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         switch event as? ExchangeEvent {
         case .started: last.withLock { $0 = nil }
-        case .responseReceived(let response): last.withLock { $0 = response }
+        case .responseReceived(let response):
+            // Without the options of the request, which hold this listener.
+            let sent = HTTPRequestData(
+                method: response.sentRequest.method,
+                headerFields: response.sentRequest.headerFields
+            )
+            last.withLock {
+                $0 = HTTPResponseData(request: sent, http: response.http, body: .delivered(byteCount: 0))
+            }
         default: break
         }
     }

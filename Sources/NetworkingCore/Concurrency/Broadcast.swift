@@ -42,7 +42,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
             guard !state.isOver, condition(state.latest) else { return }
             if repeatsLatest { state.latest = element }
             // Under the lock, which keeps the elements in order. Yielding only adds the element to a buffer.
-            for reader in state.readers.values {
+            for (_, reader) in state.readers.sorted(by: { $0.key < $1.key }) {
                 reader.yield(element)
             }
         }
@@ -55,7 +55,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
             defer { state.readers = [:] }
             return state.readers
         }
-        for reader in readers.values {
+        for (_, reader) in readers.sorted(by: { $0.key < $1.key }) {
             reader.finish()
         }
     }

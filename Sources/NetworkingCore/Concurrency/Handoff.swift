@@ -29,7 +29,9 @@ package final class Handoff<Element: Sendable>: Sendable {
     ///
     /// - Parameter error: The error that the consumer receives at the end; `nil` for a regular end.
     package func finish(throwing error: (any Error)? = nil) {
-        let taker = state.withLock { state in
+        let taker = state.withLock { state -> Suspension<Element?>? in
+            // No consumer is left for the error, which may refer to the owner of the buffer.
+            guard !state.isAbandoned else { return nil }
             state.end = error.map { .failure($0) } ?? .success(nil)
             defer { state.taker = nil }
             return state.taker
@@ -63,17 +65,20 @@ package final class Handoff<Element: Sendable>: Sendable {
 
     /// Stops consuming: discards the stored element and throws `CancellationError` in the waiting producer.
     ///
-    /// Does nothing if the sequence has ended and every element has been taken.
+    /// Discards the error of the end, too. Does nothing if the sequence has ended without an error and every element
+    /// has been taken.
     package func abandon() {
-        let (giver, taker) = state.withLock { state -> (Suspension<Void>?, Suspension<Element?>?) in
-            guard state.element != nil || state.end == nil else { return (nil, nil) }
-            state.isAbandoned = true
-            state.element = nil
-            defer { (state.giver, state.taker) = (nil, nil) }
-            return (state.giver, state.taker)
+        // Released after unlocking, because releasing the element or the error may run code of their creator.
+        let before = state.withLock { state -> State? in
+            if case .success = state.end, state.element == nil { return nil }
+            defer {
+                state.isAbandoned = true
+                (state.element, state.end, state.giver, state.taker) = (nil, nil, nil, nil)
+            }
+            return state
         }
-        giver?.resume(with: .failure(CancellationError()))
-        taker?.resume(with: .failure(CancellationError()))
+        before?.giver?.resume(with: .failure(CancellationError()))
+        before?.taker?.resume(with: .failure(CancellationError()))
     }
 
     /// Whether the consumer has stopped.

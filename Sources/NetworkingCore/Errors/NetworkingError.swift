@@ -79,7 +79,7 @@ public struct NetworkingError: Error {
     public let kind: Kind
 
     /// The request that failed, as it was sent or would have been sent.
-    public let request: HTTPRequestData
+    public package(set) var request: HTTPRequestData
 
     /// The response, if one arrived.
     public package(set) var response: HTTPResponseData?

@@ -238,7 +238,13 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
         // Most operations have a single waiter, which needs no dictionary.
         private var first: Entry?
-        private var others: [ObjectIdentifier: Entry] = [:]
+        private var others: [ObjectIdentifier: (number: Int, entry: Entry)] = [:]
+        private var lastNumber = 0
+
+        /// All entries in the order of arrival, because the order of a dictionary changes from run to run.
+        private var entries: [Entry] {
+            [first].compactMap { $0 } + others.values.sorted { $0.number < $1.number }.map(\.entry)
+        }
 
         var count: Int {
             others.count + (first == nil ? 0 : 1)
@@ -251,7 +257,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         /// The deadlines of the waiters; `nil` if one of them has none.
         var deadlines: [CallDeadline]? {
             var deadlines: [CallDeadline] = []
-            for (_, deadline) in [first].compactMap({ $0 }) + others.values {
+            for (_, deadline) in entries {
                 guard let deadline else { return nil }
                 deadlines.append(deadline)
             }
@@ -260,14 +266,15 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
         /// The deadlines of the waiters that have one.
         var presentDeadlines: [CallDeadline] {
-            ([first].compactMap { $0 } + others.values).compactMap(\.deadline)
+            entries.compactMap(\.deadline)
         }
 
         mutating func add(_ waiter: Waiter, until deadline: CallDeadline?) {
             if first == nil {
                 first = (waiter, deadline)
             } else {
-                others[ObjectIdentifier(waiter)] = (waiter, deadline)
+                lastNumber += 1
+                others[ObjectIdentifier(waiter)] = (lastNumber, (waiter, deadline))
             }
         }
 
@@ -280,8 +287,12 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         }
 
         func resume(with result: Result<Success, any Error>) {
-            first?.waiter.resume(with: result)
-            for (waiter, _) in others.values {
+            // Without an array for the operations that have a single waiter.
+            guard !others.isEmpty else {
+                first?.waiter.resume(with: result)
+                return
+            }
+            for (waiter, _) in entries {
                 waiter.resume(with: result)
             }
         }

@@ -64,6 +64,17 @@ public struct BodyDelivery: ~Copyable {
     }
 }
 
+extension Error {
+    /// A copy without the sink of the failed request, because a sink that stores its error would retain itself.
+    fileprivate var withoutSink: any Error {
+        guard var error = self as? NetworkingError else { return self }
+        error.request.sink = nil
+        error.response?.request.sink = nil
+        error.response?.sentRequest.sink = nil
+        return error
+    }
+}
+
 extension BodyDelivery {
     /// Offers the head of a response to a sink and delivers the body as the sink decides.
     ///
@@ -95,7 +106,7 @@ extension BodyDelivery {
                 try await sink.finish()
                 return .delivered(byteCount: delivery.byteCount)
             } catch {
-                sink.fail(error)
+                sink.fail(error.withoutSink)
                 throw error
             }
         }

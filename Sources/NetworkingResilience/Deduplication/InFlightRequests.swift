@@ -136,6 +136,10 @@ final class Audience: NetworkEventObserver {
         var progress: TransferProgress?
         /// The number of listeners that have joined.
         var joined = 0
+        /// The listeners in the order in which they have joined.
+        var inOrder: [Listener] {
+            listeners.values.sorted { $0.order < $1.order }
+        }
         /// The number of progress reports so far.
         var reports = 0
     }
@@ -154,7 +158,9 @@ final class Audience: NetworkEventObserver {
             self.request = request
             self.order = order
             reports = request.progressHandler.map { OrderedReports(to: $0) }
-            thread = reports.map { _ in ActionThread(label: "Networking.Progress") }
+            // The clock of a simulation would not wait for another thread.
+            let isSimulated = OwnedTaskExecutor.current != nil
+            thread = reports == nil || isSimulated ? nil : ActionThread(label: "Networking.Progress")
         }
 
         /// Emits an event of the shared exchange as an event of the listener's own request.
@@ -215,7 +221,7 @@ final class Audience: NetworkEventObserver {
             let (listeners, number) = state.withLock { state in
                 state.progress = progress
                 state.reports += 1
-                return (state.listeners.values, state.reports)
+                return (state.inOrder, state.reports)
             }
             for listener in listeners {
                 listener.report(progress, number)
@@ -225,15 +231,14 @@ final class Audience: NetworkEventObserver {
     }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
-        for listener in state.withLock({ $0.listeners.values }) {
+        for listener in state.withLock({ $0.inOrder }) {
             listener.notify(event, of: request)
         }
     }
 
     func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
         // The exchange is sent once, so one listener provides its fields: the first to join that is still waiting.
-        let listeners = state.withLock { $0.listeners.values.sorted { $0.order < $1.order } }
-        for listener in listeners {
+        for listener in state.withLock({ $0.inOrder }) {
             let fields = listener.attemptFields(of: request)
             if !fields.isEmpty { return fields }
         }

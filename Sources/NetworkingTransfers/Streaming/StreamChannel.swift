@@ -28,7 +28,8 @@ final class StreamChannel: ResponseSink {
     func offer(_ head: HTTPResponse) async throws -> SinkDecision {
         guard accepted.contains(head.status) else { return .collect(upTo: 1 << 20) }
         guard !chunks.isAbandoned else { throw CancellationError() }
-        let waiter = state.withLock { state in
+        let waiter = state.withLock { state -> Suspension<Beginning>? in
+            guard !state.isAbandoned else { return nil }
             state.beginning = .success(.stream(head))
             defer { state.waiter = nil }
             return state.waiter
@@ -43,7 +44,8 @@ final class StreamChannel: ResponseSink {
 
     /// Ends the stream with the result of the transfer.
     func end(with result: Result<HTTPResponseData, any Error>) {
-        let waiter = state.withLock { state in
+        let waiter = state.withLock { state -> Suspension<Beginning>? in
+            guard !state.isAbandoned else { return nil }
             state.beginning = state.beginning ?? result.map { .response($0) }
             defer { state.waiter = nil }
             return state.waiter
@@ -66,10 +68,10 @@ final class StreamChannel: ResponseSink {
     func beginning() async throws -> Beginning {
         let wait = Suspension<Beginning>()
         let known = state.withLock { state -> Result<Beginning, any Error>? in
-            if state.beginning == nil {
+            if state.beginning == nil, !state.isAbandoned {
                 state.waiter = wait
             }
-            return state.beginning
+            return state.isAbandoned ? .failure(CancellationError()) : state.beginning
         }
         if let known { return try known.get() }
         return try await wait.value(until: nil) { [self] in abandon() }
@@ -80,18 +82,22 @@ final class StreamChannel: ResponseSink {
         try await chunks.take()
     }
 
-    /// Stops reading: the current chunk is dropped, and the transfer is notified.
+    /// Stops reading: the current chunk and the result are dropped, and the transfer is notified.
+    ///
+    /// The result has a request whose sink is this channel, which would retain itself.
     func abandon() {
         chunks.abandon()
-        let waiter = state.withLock { state in
-            defer { state.waiter = nil }
-            return state.waiter
+        // Released after unlocking, because releasing the result may run code of the app.
+        let before = state.withLock { state in
+            defer { state = State(isAbandoned: true) }
+            return state
         }
-        waiter?.resume(with: .failure(CancellationError()))
+        before.waiter?.resume(with: .failure(CancellationError()))
     }
 
     private struct State {
         var beginning: Result<Beginning, any Error>?
         var waiter: Suspension<Beginning>?
+        var isAbandoned = false
     }
 }

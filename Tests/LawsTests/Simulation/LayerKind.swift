@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Logging
 import Networking
+import NetworkingInspector
 import NetworkingSigning
 import NetworkingTesting
 import Synchronization
@@ -31,14 +32,16 @@ enum LayerKind: String, CaseIterable {
     case standard
     case deadline
     case drained
-    case logged
+    case whenOffline
+    case logged, inspected
     case traced, numbered, delayed
+    case listed
 
     /// The share of stacks that have the modifier.
     var probability: Double {
         switch self {
         case .authenticated: 0.9
-        case .cached, .deduplicated, .retry, .throttled, .cookies, .logged: 0.35
+        case .cached, .deduplicated, .retry, .throttled, .cookies, .logged, .listed: 0.35
         case .timeout, .hedged, .circuitBreaker, .redirected, .deadline: 0.25
         case .standard, .traced, .numbered, .delayed, .checkedStatusCode: 0.05
         default: 0.12
@@ -53,7 +56,7 @@ enum LayerKind: String, CaseIterable {
         }
     }
 
-    /// Whether a call hears of an exchange only while it waits for it.
+    /// Whether a call receives the events of an exchange only while it waits for it.
     var sharesExchanges: Bool {
         switch self {
         case .deduplicated, .standard: true
@@ -106,6 +109,9 @@ enum LayerKind: String, CaseIterable {
                 }
             }
         case .fallbackToStoredResponse: return { stack, _ in stack.fallbackToStoredResponse() }
+        case .whenOffline:
+            let policy = draws.pick([OfflinePolicy.fail, .cached, .wait(upTo: draws.milliseconds(10...5_000)), .wait()])
+            return { stack, _ in stack.whenOffline(policy) }
         case .checkedStatusCode: return { stack, _ in stack.checkedStatusCode() }
         case .standard:
             let standard: StandardStack = draws.chance(0.5) ? .app : .server
@@ -118,6 +124,13 @@ enum LayerKind: String, CaseIterable {
             run.expectAtEnd("calls of a shutdown") { shutdown.inFlight }
             return { stack, _ in stack.drained(by: shutdown) }
         case .logged: return { stack, _ in stack.logged(using: run.log.logger(.trace), detail: .body()) }
+        case .inspected:
+            let inspector = NetworkInspector()
+            run.expectNoSecrets { (try? inspector.archive.encoded()).map { String(decoding: $0, as: UTF8.self) } ?? "" }
+            return { stack, _ in stack.inspected(by: inspector) }
+        case .listed:
+            let modifier = draws.pick(Self.listedModifiers)
+            return { stack, _ in modifier.wrap(stack) }
         case .traced: return { stack, _ in stack.traced() }
         case .numbered: return { stack, _ in stack.numbered() }
         case .delayed:
@@ -136,7 +149,8 @@ enum LayerKind: String, CaseIterable {
         case .throttled, .throttledPerHost:
             let isPerHost = self == .throttledPerHost
             let limiter =
-                isPerHost ? ConcurrencyLimiter(maxPerHost: count, queue: queue) : ConcurrencyLimiter(max: count, queue: queue)
+                isPerHost
+                ? ConcurrencyLimiter(maxPerHost: count, queue: queue) : ConcurrencyLimiter(max: count, queue: queue)
             run.expectAtEnd("permits of a throttle") { limiter.inFlight + limiter.waiting }
             let meter = isPerHost ? nil : ConcurrencyMeter(maximum: count, run: run)
             return { stack, _ in stack.modified(meter).throttled(by: limiter, maximumWait: wait) }
@@ -235,6 +249,30 @@ enum LayerKind: String, CaseIterable {
     }
 }
 
+extension LayerKind {
+    /// The modifiers that ``listed`` adds: those of the list of all modifiers that need no settings of the run.
+    static let listedModifiers = LawfulModifier.all.filter { modifier in
+        let name = String(modifier.function.prefix { $0 != "(" })
+        return modifier.exceptions.isEmpty && LayerKind(rawValue: name) == nil && unsuitable[modifier.function] == nil
+    }
+
+    /// The modifiers that are in no random stack, with the reasons.
+    static let unsuitable: [String: String] = [
+        "authenticated(oauth:)": "its users are those of another server",
+        "authenticated(withBearer:)": "its user is in no session",
+        "cassette(_:)": "it waits for files, which no clock controls",
+        "mocked(all:)": "it sends nothing",
+        "recorded(by:)": "it retains requests",
+        "server(authenticationMethod:)": "it selects credentials that no user has",
+        "server(authority:)": "it sends all requests to another server",
+        "server(baseURL:)": "it sends all requests to another server",
+        "server(headerField:)": "its credentials belong to no user",
+        "server(headerFields:)": "its credentials belong to no user",
+        "server(path:)": "it changes the paths that responses are compared with",
+        "server(prefixPath:)": "it changes the paths that responses are compared with",
+    ]
+}
+
 private struct PlainInterceptor: RequestInterceptor {}
 
 /// Checks the number of concurrent requests behind a limiter.
@@ -249,7 +287,9 @@ final class ConcurrencyMeter: NetworkingModifier {
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.isThrottled, NetworkEnvironment.current.isThrottled else { return try await upstream.send(request) }
+        guard request.isThrottled, NetworkEnvironment.current.isThrottled else {
+            return try await upstream.send(request)
+        }
         let count = inFlight.withLock { count in
             count += 1
             return count

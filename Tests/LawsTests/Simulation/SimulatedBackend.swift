@@ -122,6 +122,9 @@ final class SimulatedBackend: Sendable {
             let status = draws.pick([HTTPResponse.Status.internalServerError, .serviceUnavailable, .tooManyRequests])
             return .status(status, headerFields: draws.chance(0.5) ? [.retryAfter: "1"] : [:])
         }
+        if request.headerFields[.contentEncoding] != nil {
+            return .status(.unsupportedMediaType, headerFields: [.acceptEncoding: "identity"])
+        }
         let isExpired = token != nil && expiry.map { $0 <= NetworkEnvironment.current.clock.now } ?? true
         let path = (request.path ?? "").prefix { $0 != "?" }
         if isExpired || owner == nil && path.hasPrefix("/private") {
@@ -177,7 +180,10 @@ final class SimulatedBackend: Sendable {
             report(Violation(.credentials, "Call \(call.number) is anonymous and is sent with a token."))
         }
         for cookie in (request.headerFields[.cookie] ?? "").split(separator: ";") {
-            let (user, holder) = (Self.user(in: String(cookie)) ?? "", call.holder)
+            let user = Self.user(in: String(cookie)) ?? ""
+            // The first credentials of a call without a user determine its user, because users also sign in later.
+            if user != Self.anonymous, !call.isAnonymous { _ = call.settle(user) }
+            let holder = call.holder
             if user != holder {
                 report(Violation(.credentials, "Call \(call.number) of \(holder) is sent with a cookie of \(user)."))
             }

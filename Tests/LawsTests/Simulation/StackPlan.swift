@@ -45,6 +45,8 @@ struct StackPlan: Sendable {
             case signOut
             /// The server stops to accept the access tokens of a user.
             case revoke(String)
+            /// The device loses its network, or has one again.
+            case network(isAvailable: Bool)
         }
 
         let number: Int
@@ -60,7 +62,9 @@ struct StackPlan: Sendable {
     /// The modifiers, innermost first.
     var layers: [Layer]
     var actions: [Action]
-    /// The number of apps, each with its own users. They share the caches, jars, limiters and budgets of the modifiers.
+    /// The number of apps, each with its own users.
+    ///
+    /// They share the caches, jars, limiters and budgets of the modifiers.
     let apps: Int
     /// Whether the clock may advance while tasks can continue.
     let isLate: Bool
@@ -75,12 +79,18 @@ struct StackPlan: Sendable {
         let draws = Draws(seed, 1)
         var kinds = LayerKind.allCases.filter { draws.chance($0.probability) }
         if draws.chance(0.1), let second = kinds.randomElement(by: draws) { kinds.append(second) }
+        if draws.chance(0.2) { kinds.append(.listed) }
         // The preset checks the limits of the whole stack, and random ones would contradict its own.
         if kinds.contains(.standard) {
             kinds.removeAll { [.timeout, .phases, .deadline, .circuitBreaker].contains($0) }
         }
         // A third of the stacks have the recommended order, and the others any order.
         if !draws.chance(0.33) { kinds.shuffle(by: draws) }
+        // Inside, the jar does not know the user of a request that is first sent without credentials, which diagnostics
+        // report.
+        if let outer = kinds.lastIndex(of: .authenticated), let inner = kinds.firstIndex(of: .cookies), inner < outer {
+            kinds.swapAt(inner, outer)
+        }
         layers = kinds.map { Layer(kind: $0, seed: draws.next()) }
         let apps = draws.chance(0.4) ? 2 : 1
         self.apps = apps
@@ -96,7 +106,7 @@ struct StackPlan: Sendable {
                     } else if number >= calls {
                         draws.pick([
                             .signIn(draws.pick(Self.users)), .signIn(draws.pick(Self.users)), .signOut,
-                            .revoke(draws.pick(Self.users)),
+                            .revoke(draws.pick(Self.users)), .network(isAvailable: false), .network(isAvailable: true),
                         ])
                     } else {
                         .call

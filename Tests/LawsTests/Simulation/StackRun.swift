@@ -8,7 +8,9 @@ import Synchronization
 
 /// What every run of a random stack must keep.
 enum Invariant: String, Sendable {
-    case ending, prompt = "promptCancellation", cancellation = "cancellationOfOthers"
+    case ending
+    case prompt = "promptCancellation"
+    case cancellation = "cancellationOfOthers"
     case credentials, foreignServer, response, secret
     case permits, idempotency, sentAfterEnd, anonymousWork
     case events, counters, alarms, retention, recovery, stall
@@ -27,7 +29,9 @@ struct Violation: Sendable, CustomStringConvertible {
     }
 }
 
-/// A call of a run. Its requests carry it to the transport.
+/// A call of a run.
+///
+/// Its requests carry it to the transport.
 final class SimulatedCall: Sendable {
     let number: Int
     let isAnonymous: Bool
@@ -42,7 +46,7 @@ final class SimulatedCall: Sendable {
         state = Mutex((user, false, nil))
     }
 
-    /// Returns the user for whom the call began; the given one if no user was signed in.
+    /// Returns the user of the call, which is the given one if no user was signed in at its start.
     func settle(_ user: String) -> String? {
         state.withLock { state in
             state.user = state.user ?? user
@@ -67,7 +71,11 @@ final class SimulatedCall: Sendable {
 }
 
 extension RequestOptionKey {
-    fileprivate static let simulatedCall = RequestOption<SimulatedCall?>("simulatedCall", default: nil, affects: .nothing)
+    fileprivate static let simulatedCall = RequestOption<SimulatedCall?>(
+        "simulatedCall",
+        default: nil,
+        affects: .nothing
+    )
 }
 
 extension HTTPRequestData {
@@ -93,9 +101,15 @@ final class SimulatedApp: Sendable {
 
 private struct SimulatedLogin: AuthenticationDelegate {
     struct Tokens: Decodable {
-        let access_token: String
-        let refresh_token: String
-        let expires_in: Double
+        enum CodingKeys: String, CodingKey {
+            case access = "access_token"
+            case refresh = "refresh_token"
+            case lifetime = "expires_in"
+        }
+
+        let access: String
+        let refresh: String
+        let lifetime: Double
     }
 
     struct Refused: Error {}
@@ -125,10 +139,10 @@ private struct SimulatedLogin: AuthenticationDelegate {
         let response = try await network.send(request)
         guard response.status == .ok else { throw NetworkingError(.status, request: request, response: response) }
         let tokens = try JSONDecoder().decode(Tokens.self, from: response.data)
-        let expiry = NetworkEnvironment.current.clock.date.addingTimeInterval(tokens.expires_in)
+        let expiry = NetworkEnvironment.current.clock.date.addingTimeInterval(tokens.lifetime)
         return session.renewed(
-            accessToken: tokens.access_token,
-            refreshToken: tokens.refresh_token,
+            accessToken: tokens.access,
+            refreshToken: tokens.refresh,
             expirationDate: expiry
         )
     }
@@ -152,6 +166,7 @@ final class StackRun: Sendable {
     }
 
     let log = LogRecorder()
+    private let connectivity = ManualConnectivity()
     private let plan: StackPlan
     private let loop: SimulationLoop
     private let state = Mutex(State())
@@ -176,6 +191,13 @@ final class StackRun: Sendable {
         return run.state.withLock { $0.ends }
     }
 
+    /// Prints a step of the run with its simulated time, if the developer asks for it.
+    func trace(_ step: @autoclosure () -> String) {
+        if Self.isTraced { print("\(loop.clock.now) \(step())") }
+    }
+
+    private static let isTraced = ProcessInfo.processInfo.environment["SIMULATED_TRACE"] != nil
+
     func report(_ violation: Violation) {
         state.withLock { $0.violations.append(violation) }
     }
@@ -195,6 +217,7 @@ final class StackRun: Sendable {
     private func run() async {
         var environment = NetworkEnvironment.current
         environment.clock = NetworkClock(engine: loop.clock)
+        environment.connectivity = connectivity
         environment.random = .seeded(plan.seed &+ 1)
         let bytes = RandomSource.seeded(plan.seed &+ 2)
         environment.secureRandom = SecureRandomSource { count in
@@ -234,12 +257,13 @@ final class StackRun: Sendable {
         }
     }
 
-    /// Builds the stacks, plays all actions and checks everything but what the stacks leave behind.
+    /// Builds the stacks, performs all actions and checks everything except retention and alarms.
     private func playCalls() async {
         let clock = loop.clock
         let backend = SimulatedBackend(seed: plan.seed) { [weak self] in self?.report($0) }
         let faults = FaultInjector(seed: plan.seed, faults)
-        let (observer, instrument) = (CallObserver(run: self, sharesExchanges: plan.layers.contains { $0.kind.sharesExchanges }), SessionInstrument(keeping: 0))
+        let observer = CallObserver(run: self, sharesExchanges: plan.layers.contains { $0.kind.sharesExchanges })
+        let instrument = SessionInstrument(keeping: 0)
         let apps = (0..<plan.apps).map { app(Int($0), backend) }
         let modifiers = plan.layers.map { $0.kind.modifier(Draws($0.seed), in: self) }
         let stacks = apps.map { app in
@@ -260,6 +284,7 @@ final class StackRun: Sendable {
             case .signIn(let user): app.store.set(backend.session(of: user, named: namesUsers))
             case .signOut: app.store.remove()
             case .revoke(let user): backend.revoke(user)
+            case .network(let isAvailable): connectivity.update(isAvailable ? .wifi : .offline)
             }
         }
         await awaitCalls(for: 120)
@@ -275,6 +300,7 @@ final class StackRun: Sendable {
         checkCounts()
         backend.heal()
         faults.isEnabled = false
+        connectivity.update(.wifi)
         for (app, stack) in zip(apps, stacks) {
             await recover(app, stack, backend)
         }
@@ -330,8 +356,8 @@ final class StackRun: Sendable {
 
     private func start(_ action: StackPlan.Action, over stack: AnyNetworkingComponent, of app: SimulatedApp) {
         let draws = Draws(action.seed)
-        let paths = ["/private/a", "/private/a", "/private/b", "/public/a", "/public/moved", "/public/away", "/public/plain"]
-        let path = draws.pick(paths)
+        let redirects = ["/public/moved", "/public/away", "/public/plain"]
+        let path = draws.pick(["/private/a", "/private/a", "/private/b", "/public/a"] + redirects)
         var request = HTTPRequestData(scheme: "https", authority: SimulatedBackend.authority, path: path)
         request.headerFields[.acceptLanguage] = draws.pick(["de", "en"])
         if draws.chance(0.25) {
@@ -382,12 +408,11 @@ final class StackRun: Sendable {
             let result = await Result.of(request, over: stack)
             alarm?.cancel()
             call.end()
-            // The sink stores an error, whose request has the sink.
-            if sink?.failures.isEmpty == false { state.withLock { $0.calls.removeAll { $0.number == number } } }
             check(result, of: request, call, sink)
             onEnd(result)
             let outcome = (try? result.get()).map { "\($0.status.code) \($0.body.count)" } ?? "failed"
             state.withLock { state in
+                trace("call \(number) ends: \(result)")
                 state.ends.append("\(number) \(clock.now) \(outcome)")
                 state.active[number] = nil
             }
@@ -457,13 +482,15 @@ final class StackRun: Sendable {
         _ sink: CollectingSink?
     ) {
         if !plan.isLate, let cancellation = call.cancellation, loop.clock.now > cancellation {
-            report(Violation(.prompt, "Call \(call.number) ends \(loop.clock.now - cancellation) after its cancellation."))
+            let delay = loop.clock.now - cancellation
+            report(Violation(.prompt, "Call \(call.number) ends \(delay) after its cancellation."))
         }
         switch result {
         case .success(let response):
             check(response.body.data ?? sink?.data ?? Data(), response, of: request, call)
             if case .delivered = response.body, sink?.finished != 1 {
-                report(Violation(.response, "The sink of call \(call.number) is finished \(sink?.finished ?? 0) times."))
+                let count = sink?.finished ?? 0
+                report(Violation(.response, "The sink of call \(call.number) is finished \(count) times."))
             }
             if hasDumps { checkSecrets(in: "\(response) \(String(reflecting: response))") }
         case .failure(let error):
@@ -514,10 +541,14 @@ private final class CallObserver: NetworkEventObserver {
         var ends = 0
         var exchanges = 0
         var waits = 0
+
+        var isComplete: Bool {
+            starts == 1 && ends == 1 && exchanges == 0 && waits == 0
+        }
     }
 
     private weak let run: StackRun?
-    /// Whether a call hears of an exchange only while it waits for it.
+    /// Whether a call receives the events of an exchange only while it waits for it.
     private let sharesExchanges: Bool
     private let tallies = Mutex<[Int: Tally]>([:])
 
@@ -529,6 +560,7 @@ private final class CallObserver: NetworkEventObserver {
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         if run?.hasDumps == true { run?.checkSecrets(in: "\(event) \(request)") }
         guard let number = request.simulatedCall?.number else { return }
+        run?.trace("call \(number): \(event.record.name)")
         if sharesExchanges, !(event is CallEvent) { return }
         let violation = tallies.withLock { $0[number, default: Tally()].add(event, number) }
         if let violation { run?.report(violation) }
@@ -536,10 +568,8 @@ private final class CallObserver: NetworkEventObserver {
 
     /// Checks that everything that began has ended.
     func check() {
-        for (number, tally) in tallies.withLock({ $0 }) {
-            if tally.starts != 1 || tally.ends != 1 || tally.exchanges != 0 || tally.waits != 0 {
-                run?.report(Violation(.events, "Call \(number): \(tally)"))
-            }
+        for (number, tally) in tallies.withLock({ $0 }) where !tally.isComplete {
+            run?.report(Violation(.events, "Call \(number): \(tally)"))
         }
     }
 }

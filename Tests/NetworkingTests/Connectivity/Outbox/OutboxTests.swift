@@ -51,6 +51,25 @@ struct OutboxTests {
         #expect(transport.requests.first?.body?.data == Data([1]))
     }
 
+    /// The response of a delivery has its request, and so the listeners of the request.
+    @Test func deliveryReleasesItsRequest() async throws {
+        weak var part: CollectingSink?
+        try await controlled {
+            let kept = CollectingSink()
+            part = kept
+            let transport = MockTransport { _ in .ok() }
+            let network = transport.modified("With a sink") { request, upstream in
+                var request = request
+                request.sink = kept
+                return try await upstream.send(request)
+            }
+            let outbox = outbox(network)
+            try await outbox.enqueue(order(1))
+            #expect(try await outbox.flush() == 0)
+        }
+        try await eventually("the request is released") { part == nil }
+    }
+
     @Test func flushSendsEntriesThatWereAddedDuringAnotherFlush() async throws {
         let gate = MockGate()
         let transport = MockTransport { request in

@@ -93,6 +93,14 @@ struct HandoffTests {
         #expect(try await handoff.take() == nil)
     }
 
+    @Test func abandoningDropsTheErrorOfTheEnd() async throws {
+        handoff.finish(throwing: Broken())
+        handoff.abandon()
+        await #expect(throws: CancellationError.self) { try await handoff.take() }
+        handoff.finish(throwing: Broken())
+        await #expect(throws: CancellationError.self) { try await handoff.take() }
+    }
+
     /// Both sides run at full speed, and one of them is cancelled at a random moment.
     @Test func neitherSideWaitsForACancelledOne() async throws {
         for round in 0..<150 {

@@ -68,6 +68,21 @@ struct DeliveryTests {
         #expect(sink.data == Data("body".utf8))
     }
 
+    @Test func sinkThatStoresItsErrorDoesNotRetainItself() async throws {
+        weak var part: CollectingSink?
+        do {
+            let sink = CollectingSink()
+            part = sink
+            let transport = MockTransport { request in
+                .chunks([.text("half"), .failure(NetworkingError(.connectionLost, request: request))])
+            }
+            let result = await Result { try await transport.data(request(sink)) }
+            #expect(throws: NetworkingError.self) { try result.get() }
+            #expect((sink.failures.first as? NetworkingError)?.kind == .connectionLost)
+        }
+        try await eventually("the sink is released") { part == nil }
+    }
+
     @Test func refusedBodyIsNotRead() async throws {
         let request = request(CollectingSink { _ in .refuse })
         #expect(try await destination(of: HTTPResponse(status: .ok), for: request) == "nowhere")

@@ -100,6 +100,26 @@ struct ResponseStreamTests {
         #expect(try await first.next() == Data("two".utf8))
     }
 
+    /// Ends of a stream whose error or response has the request, and so the channel of the stream as its sink.
+    private static let failures: [@Sendable (HTTPRequestData) -> MockResponse] = [
+        { .chunks([.text("half"), .failure(NetworkingError(.connectionLost, request: $0))]) },
+        { .failure(NetworkingError(.connection, request: $0)) },
+        { _ in .status(.notFound) },
+    ]
+
+    @Test(arguments: failures.indices)
+    func failedStreamReleasesItsRequest(index: Int) async throws {
+        weak var part: CollectingSink?
+        do {
+            let kept = CollectingSink()
+            part = kept
+            let request = HTTPRequestData.lawful.with { $0.progressHandler = { _ in withExtendedLifetime(kept) {} } }
+            let result = await Result { try await text(MockTransport { Self.failures[index]($0) }.stream(request)) }
+            #expect(throws: NetworkingError.self) { try result.get() }
+        }
+        try await eventually("the request is released") { part == nil }
+    }
+
     // MARK: Early ends
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {
