@@ -36,6 +36,7 @@ extension PeerKind {
                 fastcgi_temp_path fastcgi;
                 uwsgi_temp_path uwsgi;
                 scgi_temp_path scgi;
+                default_type application/octet-stream;
                 types { text/plain txt; text/html html; }
                 gzip on;
                 gzip_types text/plain;

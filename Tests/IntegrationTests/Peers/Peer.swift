@@ -13,50 +13,54 @@ final class Peer: Sendable {
 
     let kind: PeerKind
     let site: PeerSite
-    private let shell: Process
+    private let shell = Process()
+    private let server: Int32
+    /// The input of the shell.
     private let input: FileHandle
-    private let ended = AsyncStream.makeStream(of: Never.self)
+    /// The output of both, which ends with them.
+    private let output: FileHandle
 
     private init(_ kind: PeerKind, _ site: PeerSite) throws {
         self.kind = kind
         self.site = site
-        let command = try kind.command(site)
-        let pipe = Pipe()
-        input = pipe.fileHandleForWriting
+        let (input, output) = (Pipe(), Pipe())
+        self.input = input.fileHandleForWriting
+        self.output = output.fileHandleForReading
         // Prevents processes that start in the meantime from keeping it open.
-        _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        shell = Process()
+        _ = fcntl(self.input.fileDescriptor, F_SETFD, FD_CLOEXEC)
         shell.executableURL = URL(filePath: "/bin/sh")
-        shell.arguments = ["-c", Self.script, kind.program?.path ?? kind.name] + command
+        // Without a wait, because the shell inherits a signal mask in which the end of a child is blocked.
+        shell.arguments = ["-c", #""$0" "$@" 3>&1 </dev/null >log 2>&1 & echo $!; read -r _; kill -9 $!"#]
+        shell.arguments? += try [kind.program?.path ?? kind.name] + kind.command(site)
         shell.currentDirectoryURL = site.folder
         shell.environment = ProcessInfo.processInfo.environment
             .merging(["HOME": site.folder.path, "TMPDIR": site.folder.path]) { _, own in own }
-        shell.standardInput = pipe
-        shell.standardOutput = FileHandle.nullDevice
+        (shell.standardInput, shell.standardOutput) = (input, output)
         shell.standardError = FileHandle.nullDevice
-        shell.terminationHandler = { [continuation = ended.continuation] _ in continuation.finish() }
         try shell.run()
+        let line = String(decoding: self.output.availableData, as: UTF8.self)
+        server = try #require(Int32(line.dropLast()), "the shell did not start")
     }
 
-    /// A background command has no input, so the watcher reads from a copy.
-    private static let script = #"""
-        exec 4<&0
-        "$0" "$@" </dev/null >log 2>&1 4<&- & server=$!
-        { read -r _ <&4; kill -9 $server; } & watcher=$!
-        exec 4<&-
-        wait $server
-        kill -9 $watcher
-        """#
-
-    /// Ends the process, as a crash would, and waits for its end.
-    func kill() async throws {
-        crash()
-        for await _ in ended.stream {}
+    /// Whether the server has not ended; the shell does not wait for it, so it stays as a zombie.
+    private var isRunning: Bool {
+        let state = try? String(contentsOfFile: "/proc/\(server)/stat", encoding: .utf8)
+        return state.map { !$0.contains(") Z") } ?? false
     }
 
-    /// Ends the process without waiting.
+    /// Ends the server at once, without waiting.
     func crash() {
-        try? input.close()
+        Foundation.kill(server, SIGKILL)
+    }
+
+    /// Ends the server and its shell, and waits for their end.
+    func end() {
+        if shell.isRunning {
+            crash()
+            try? input.close()
+        }
+        _ = try? output.readToEnd()
+        shell.waitUntilExit()
     }
 
     /// Starts a server, which responds when this returns.
@@ -69,12 +73,12 @@ final class Peer: Sendable {
     static func start(_ kind: PeerKind, _ site: PeerSite) async throws -> Peer? {
         let peer = try Peer(kind, site)
         let end = ContinuousClock.now + .seconds(20)
-        while peer.shell.isRunning, .now < end {
+        while peer.isRunning, .now < end {
             // The token shows that the server is this one.
             if let token = try? await site.get("ready.txt"), token == Data(site.token.utf8) { return peer }
             try await Task.sleep(for: .milliseconds(10))
         }
-        try await peer.kill()
+        peer.end()
         return nil
     }
 
@@ -94,7 +98,7 @@ final class Peer: Sendable {
                     continue
                 }
                 let result = await Result { try await operation(peer) }
-                try await peer.kill()
+                peer.end()
                 return try result.get()
             }
             Issue.record("\(kind.name) did not start: \(log)")

@@ -222,7 +222,7 @@ enum PeerCapability: String, CaseIterable, Sendable {
                 }
             }
             #expect(error?.kind == .connectionLost || error?.kind == .truncated, "\(String(reflecting: error))")
-            try await peer.kill()
+            peer.end()
             let again = try await Peer.start(peer.kind, peer.site)
             let restarted = try #require(again, "the server did not start again")
             let result = await Result {
@@ -231,7 +231,7 @@ enum PeerCapability: String, CaseIterable, Sendable {
                 let isWhole = try Data(contentsOf: file) == PeerSite.film.bytes
                 #expect(isWhole)
             }
-            try await restarted.kill()
+            restarted.end()
             try result.get()
         }
     }
@@ -258,7 +258,7 @@ struct PeerCase: Sendable, CustomTestStringConvertible {
                     }
                 }
             }
-            .filter { PeerDifferences.untried[$0.testDescription] == nil }
+            .filter { PeerDifferences.untried($0) == nil }
     }
 
     /// Checks the case with the server of the current suite, or expects its known difference.

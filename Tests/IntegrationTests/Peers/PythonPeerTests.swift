@@ -31,7 +31,7 @@ extension PeerKind {
     static let hypercorn = PeerKind(
         name: "hypercorn",
         program: python,
-        lacks: [.limitedConnection, .compression, .redirect, .refusedUpload]
+        lacks: [.limitedConnection, .trailers, .compression, .redirect, .refusedUpload]
     ) { site in
         try site.write(
             "peer_site.py",
@@ -138,7 +138,8 @@ extension PeerKind {
             """#
         )
         return [
-            "-m", "gunicorn", "--threads", "16", "--keep-alive", "60", "--bind", "127.0.0.1:\(site.port)", "peer_site:app",
+            "-m", "gunicorn", "--threads", "16", "--keep-alive", "60", "--bind", "127.0.0.1:\(site.port)",
+            "peer_site:app",
         ]
     }
 }
