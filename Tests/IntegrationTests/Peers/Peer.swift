@@ -39,7 +39,8 @@ final class Peer: Sendable {
         shell.standardError = FileHandle.nullDevice
         try shell.run()
         let line = String(decoding: self.output.availableData, as: UTF8.self)
-        server = try #require(Int32(line.dropLast()), "the shell did not start")
+        guard let number = Int32(line.dropLast()) else { throw CocoaError(.executableLoad) }
+        server = number
     }
 
     /// Whether the server has not ended; the shell does not wait for it, so it stays as a zombie.

@@ -264,7 +264,10 @@ struct PeerCase: Sendable, CustomTestStringConvertible {
     /// Checks the case with the server of the current suite, or expects its known difference.
     func check() async throws {
         guard let reason = PeerDifferences.known[testDescription] else { return try await checkOverTransport() }
-        await withKnownIssue(Comment(rawValue: reason)) { try await checkOverTransport() }
+        let isIntermittent = PeerDifferences.intermittent.contains(testDescription)
+        await withKnownIssue(Comment(rawValue: reason), isIntermittent: isIntermittent) {
+            try await checkOverTransport()
+        }
     }
 
     private func checkOverTransport() async throws {
