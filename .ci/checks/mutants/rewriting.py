@@ -17,13 +17,13 @@ SWAPS = [(" <= ", " < "), (" < ", " <= "), (" >= ", " > "), (" > ", " >= "), (" 
 WORDS = {"true": "false", "false": "true", "min": "max", "max": "min"}
 WORD = re.compile(r"(?<![\w.$`])(?:(?P<word>true|false)\b(?!:)|(?P<call>min|max)(?=\()|(?P<number>\d[\d_]*)(?![\w.]*[\w]))")
 BOOLEAN = re.compile(r"^!|^(true|false)$| (==|!=|<|<=|>|>=|&&|\|\|) ")
-CONDITION = re.compile(r"^(?P<head>(?:\} else )?(?:if|guard|while) )(?P<rest>.*)$")
+CONDITION = re.compile(r"^(?P<head>(?:\} else )?(?:if|guard|while) )(?!\w+: )(?P<rest>.*)$")
 BINDING = re.compile(r"^(let|var|case|#\w+)\b")
 ASSIGNMENT = re.compile(r"^(?P<target>[\w.!?]+(?:\[[^\]=]*\])?) (?P<operator>[-+]?=) (?P<value>.+)$")
-DECLARATION = re.compile(r"^(?P<target>(?:(?:public|package|private|fileprivate|static|nonisolated|@usableFromInline) )*(?:let|var) \w+(?:: [^={]+)?) = (?P<value>.+)$")
+DECLARATION = re.compile(r"^(?P<target>(?:(?:(?:public|package|private|fileprivate)(?:\(set\))?|static|nonisolated|@usableFromInline) )*(?:let|var) \w+(?:: [^={]+)?) = (?P<value>.+)$")
 CALL = re.compile(r"^(?:_ = )?(?:try[?!]? )?(?:await )?[\w.?!]+(?:\[[^\]]*\])?[?!]?(?:\.[\w.?!]+)?\(.*\)$|^[\w.?!]+(?:\.\w+)+\(.*\) \{ .* \}$")
-NEVER = re.compile(r"^(?:fatalError|precondition|preconditionFailure|assert|assertionFailure|super\.init|self\.init|switch|if|for|return|throw|init|func|case|guard|while|subscript)\b")
-GETTER = re.compile(r"^(?P<head>.*\b(?:var \w+: [^={}]+|func [^{}]*-> [^{}]+) \{ )(?P<value>[^{}]+(?:\{[^{}]*\}[^{}]*)*)(?P<tail> \})$")
+NEVER = re.compile(r"^(?:public|package|private|fileprivate|fatalError|precondition|preconditionFailure|assert|assertionFailure|super\.init|self\.init|switch|if|for|return|throw|init|func|case|guard|while|subscript)\b")
+GETTER = re.compile(r"^(?P<head>.*\b(?:var \w+: [^={}]+|func [^{}]*-> [^{}]+) \{ )(?!get\b)(?P<value>[^{}]+(?:\{[^{}]*\}[^{}]*)*)(?P<tail> \})$")
 CASE = re.compile(r"^(?P<head>(?:case (?:[^:\"]|:(?! ))+|default): )(?P<value>.+)$")
 WHERE = re.compile(r"^(?P<head>(?:case|for) .* where )(?P<value>.+?)(?P<tail>:| \{)$")
 # Keywords that begin no expression.
