@@ -17,7 +17,7 @@ SWAPS = [(" <= ", " < "), (" < ", " <= "), (" >= ", " > "), (" > ", " >= "), (" 
 WORDS = {"true": "false", "false": "true", "min": "max", "max": "min"}
 WORD = re.compile(r"(?<![\w.$`])(?:(?P<word>true|false)\b(?!:)|(?P<call>min|max)(?=\()|(?P<number>\d[\d_]*)(?![\w.]*[\w]))")
 BOOLEAN = re.compile(r"^!|^(true|false)$| (==|!=|<|<=|>|>=|&&|\|\|) ")
-CONDITION = re.compile(r"^(?P<head>(?:\} else )?(?:if|guard|while) )(?!\w+: )(?P<rest>.*)$")
+CONDITION = re.compile(r"^(?P<head>(?:\} else )?(?:if|guard|while) )(?!\w+: |true \{)(?P<rest>.*)$")
 BINDING = re.compile(r"^(let|var|case|#\w+)\b")
 ASSIGNMENT = re.compile(r"^(?P<target>[\w.!?]+(?:\[[^\]=]*\])?) (?P<operator>[-+]?=) (?P<value>.+)$")
 DECLARATION = re.compile(r"^(?P<target>(?:(?:(?:public|package|private|fileprivate)(?:\(set\))?|static|nonisolated|@usableFromInline) )*(?:let|var) \w+(?:: [^={]+)?) = (?P<value>.+)$")

@@ -49,7 +49,7 @@ struct CookieDateTests {
         ("Wed", "09 Jun 2100 10:18:14 GMT", true), ("Wed", "Thu", true), ("09 Jun 2100", "10:18:14", true),
         ("09 Jun 2100 10:18:14", "Wed", false), ("09 Jun 2100 10:18:14", "5", false), ("09 Jun 2100", "b", false),
         ("09 Jun 2100", "GMT", false), ("09 Jun 10:18:14", "2100", true), ("Jun 2100 10:18:14", "9", true),
-        ("10:18:14", "Wed", true),
+        ("10:18:14", "Wed", true), ("10:18:14 9", "Wed", true), ("10:18:14 9 Jun", "Wed", true),
     ])
     func textAddsTheMissingPartsOnly(text: String, more: String, adds: Bool) {
         var date = CookieDate(text[...])
