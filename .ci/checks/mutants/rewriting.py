@@ -17,15 +17,17 @@ SWAPS = [(" <= ", " < "), (" < ", " <= "), (" >= ", " > "), (" > ", " >= "), (" 
 WORDS = {"true": "false", "false": "true", "min": "max", "max": "min"}
 WORD = re.compile(r"(?<![\w.$`])(?:(?P<word>true|false)\b(?!:)|(?P<call>min|max)(?=\()|(?P<number>\d[\d_]*)(?![\w.]*[\w]))")
 BOOLEAN = re.compile(r"^!|^(true|false)$| (==|!=|<|<=|>|>=|&&|\|\|) ")
-CONDITION = re.compile(r"^(?P<head>(?:\} else )?(?:if|guard|while) )(?P<rest>.*)$")
+CONDITION = re.compile(r"^(?P<head>(?:\} else )?(?:if|guard|while) )(?!\w+: |true \{)(?P<rest>.*)$")
 BINDING = re.compile(r"^(let|var|case|#\w+)\b")
 ASSIGNMENT = re.compile(r"^(?P<target>[\w.!?]+(?:\[[^\]=]*\])?) (?P<operator>[-+]?=) (?P<value>.+)$")
-DECLARATION = re.compile(r"^(?P<target>(?:(?:public|package|private|fileprivate|static|nonisolated|@usableFromInline) )*(?:let|var) \w+(?:: [^={]+)?) = (?P<value>.+)$")
+DECLARATION = re.compile(r"^(?P<target>(?:(?:(?:public|package|private|fileprivate)(?:\(set\))?|static|nonisolated|@usableFromInline) )*(?:let|var) \w+(?:: [^={]+)?) = (?P<value>.+)$")
 CALL = re.compile(r"^(?:_ = )?(?:try[?!]? )?(?:await )?[\w.?!]+(?:\[[^\]]*\])?[?!]?(?:\.[\w.?!]+)?\(.*\)$|^[\w.?!]+(?:\.\w+)+\(.*\) \{ .* \}$")
-NEVER = re.compile(r"^(?:fatalError|precondition|preconditionFailure|assert|assertionFailure|super\.init|self\.init|switch|if|for|return|throw|init|func|case|guard|while|subscript)\b")
-GETTER = re.compile(r"^(?P<head>.*\b(?:var \w+: [^={}]+|func [^{}]*-> [^{}]+) \{ )(?P<value>[^{}]+(?:\{[^{}]*\}[^{}]*)*)(?P<tail> \})$")
+NEVER = re.compile(r"^(?:public|package|private|fileprivate|fatalError|precondition|preconditionFailure|assert|assertionFailure|super\.init|self\.init|switch|if|for|return|throw|init|func|case|guard|while|subscript)\b")
+GETTER = re.compile(r"^(?P<head>.*\b(?:var \w+: [^={}]+|func [^{}]*-> [^{}]+) \{ )(?!get\b)(?P<value>[^{}]+(?:\{[^{}]*\}[^{}]*)*)(?P<tail> \})$")
 CASE = re.compile(r"^(?P<head>(?:case (?:[^:\"]|:(?! ))+|default): )(?P<value>.+)$")
 WHERE = re.compile(r"^(?P<head>(?:case|for) .* where )(?P<value>.+?)(?P<tail>:| \{)$")
+# The beginning of a body that has a result.
+RESULT = re.compile(r"(?:-> .*|\bvar \w+: .*|\bget) \{$")
 # Keywords that begin no expression.
 KEYWORD = re.compile(r"^(?:return|throw|let|var|if|guard|for|while|switch|case|default|func|init|struct|class|enum|extension|import|defer|do|repeat|break"
                      r"|continue|fallthrough|subscript|typealias|static|public|package|private|fileprivate|internal|get|set|@|#|\}|\)|\]|\.|//|nil$|\"|where|else)")
@@ -104,7 +106,7 @@ def alternatives(text):
     mask, found = masked(text), []
     for old, new in SWAPS:
         for match in re.finditer(re.escape(old), mask):
-            if old == "..." and not re.search(r"[\w)]$", mask[:match.start()]):
+            if old == "..." and not (re.search(r"[\w)]$", mask[:match.start()]) and re.match(r"[\w(.]", mask[match.end():])):
                 continue
             found.append((match.start(), text[:match.start()] + new + text[match.end():], f"{old.strip()} to {new.strip()}"))
     for match in WORD.finditer(mask):
@@ -158,7 +160,8 @@ class Rewriter:
         for line in reversed(self.lines[:index]):
             own = len(line) - len(line.lstrip())
             if line.strip() and own < indent:
-                indent = own
+                # The end of a signature of several lines has the same indent as its beginning.
+                indent = own + line.strip().startswith(")")
                 if found := re.search(r"\b(func|init|var|subscript|struct|class|enum|extension)\b", masked(line)):
                     return found[1] == "init"
         return False
@@ -257,7 +260,8 @@ class Rewriter:
                 self.value(index, indent + match["target"] + " = ", match["value"], "", rank=1)
         elif match := ASSIGNMENT.match(text):
             # A property must have a value at the end of an initialiser.
-            removable = not self.is_in_initialiser(index)
+            declaration = re.compile(rf"\blet {re.escape(match['target'])}(?:: [^=]+)?$")
+            removable = not self.is_in_initialiser(index) and not any(map(declaration.search, self.lines))
             self.statements(index, indent, f"{match['target']} {match['operator']} ", match["value"], removable=removable)
         elif NEVER.match(text):
             return
@@ -269,7 +273,7 @@ class Rewriter:
                 self.value(index, indent + match["head"], value, "", negatable=bool(BOOLEAN.search(masked(value))))
         elif masked(before).rstrip().endswith(("{", " in")) and following.startswith("}") and not KEYWORD.match(text):
             # The only expression of a body: its value, or a call.
-            if CALL.match(text) and not BOOLEAN.search(masked(text)):
+            if CALL.match(text) and not BOOLEAN.search(masked(text)) and not RESULT.search(masked(before).rstrip()):
                 self.call(index, indent, text, alone=True)
             else:
                 self.value(index, indent, text, "", negatable=bool(BOOLEAN.search(masked(text))))

@@ -226,6 +226,17 @@ struct CookieJarTests {
         #expect(jar.count == 1)
     }
 
+    @Test func removalBeforeTheRequestDoesNotCoverItsCookies() throws {
+        let owner = CookieOwner(principal: nil)
+        let cookie = Cookie(name: "a", value: "1", domain: "example.org", created: .now)
+        var removals = CookieRemovals()
+        removals.note(.host("example.org", site: "example.org"))
+        let moment = removals.count
+        removals.note(.host("example.com", site: "example.com"))
+        #expect(!removals.cover(cookie, of: owner, since: moment))
+        #expect(removals.cover(cookie, of: owner, since: moment - 1))
+    }
+
     @Test func removalsAndIdentitiesAreBounded() throws {
         let owner = CookieOwner(principal: nil)
         let cookie = Cookie(name: "a", value: "1", domain: "example.org", created: .now)

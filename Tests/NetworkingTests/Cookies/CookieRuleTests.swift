@@ -155,7 +155,7 @@ struct CookieRuleTests {
     @Test(arguments: [
         ("com", true), ("co.uk", true), ("example.com", false), ("", true), (".", true), ("a.", true), ("gov.au", true),
         ("co.example", false), ("vercel.app", true), ("app", true), ("shop.vercel.app", false), ("or.jp", true),
-        ("or.fr", false), ("edu.pl", true),
+        ("or.fr", false), ("edu.pl", true), ("a..example", true), (".example.com", true),
     ])
     func standardListHasCommonSuffixes(domain: String, isSuffix: Bool) {
         #expect(PublicSuffixes.standard.contains(domain) == isSuffix)

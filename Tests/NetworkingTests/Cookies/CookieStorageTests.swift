@@ -65,6 +65,32 @@ struct CookieStorageTests {
         #expect(storage.archives.last?.count == CookieTable.maximumPerSite - 1)
     }
 
+    @Test func evictionsOfAFullJarAreWritten() async throws {
+        let storage = CountingStorage()
+        let jar = try await CookieJar(in: storage)
+        for number in 0..<CookieTable.maximumCount {
+            let request = HTTPRequestData(authority: "example\(number / CookieTable.maximumPerSite).org")
+            _ = jar.store(["n\(number)=1; Max-Age=86400"], from: request, for: CookieOwner(principal: nil))
+        }
+        try await jar.flush()
+        #expect(storage.archives.last?.count == CookieTable.maximumCount)
+        receive("session=1", by: jar)
+        try await jar.flush()
+        #expect(storage.archives.last?.count == jar.count - 1)
+    }
+
+    /// The identity of a user without stored cookies is stored too, so its removal must be.
+    @Test func removalOfSessionCookiesRemovesTheStoredIdentity() async throws {
+        let storage = CountingStorage()
+        let jar = try await CookieJar(in: storage)
+        receive("a=1", by: jar)
+        try await jar.flush()
+        #expect(storage.archives.last?.sessions.count == 1)
+        jar.removeAll()
+        try await jar.flush()
+        #expect(storage.archives.last?.sessions.isEmpty == true)
+    }
+
     @Test func sessionCookiesAreNotWritten() async throws {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)

@@ -120,6 +120,25 @@ struct RedirectRulesTests {
         #expect(transport.requests.count == 1)
     }
 
+    /// The limit applies to the location and to the URL that it leads to.
+    @Test(arguments: [("https://example.com/", 65_536, 200), ("https://example.com/", 65_537, 302), ("/", 65_518, 302)])
+    func followsALocationUpToTheMaximumLength(start: String, length: Int, code: Int) async throws {
+        let location = start + String(repeating: "x", count: length - start.utf8.count)
+        let transport = MockTransport([.redirect(to: location), .ok()])
+        #expect(try await transport.data(request).status.code == code)
+    }
+
+    /// Circuits and retries use it to tell which server has failed.
+    @Test(arguments: [("/c", true), ("https://other.example/c", false)])
+    func errorOfAHopKnowsWhetherTheServerIsTheSame(location: String, isSame: Bool) async throws {
+        let transport = MockTransport { request in
+            if request.path == "/c" { throw NetworkingError(.connection, request: request) }
+            return .redirect(to: location)
+        }
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+        #expect(error?.redirect == (isSame ? .sameServer : .anotherServer))
+    }
+
     /// The location of the server is invalid, and no request of the app.
     @Test(arguments: [
         ("/", "x", 1 << 16, ""), ("/", "ü", 12_000, ""), ("https://other.example/", "x", 9_000_000, ""),
