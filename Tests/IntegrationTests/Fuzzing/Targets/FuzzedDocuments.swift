@@ -35,8 +35,8 @@ extension FuzzTarget {
                 return
             }
             if let fault {
-                // On Linux, Foundation allows a comma after the last element of an array.
-                let isBracket = fault < bytes.count && bytes[fault] == UInt8(ascii: "]")
+                // On Linux, Foundation allows a comma after the last element or member.
+                let isBracket = fault < bytes.count && "]}".utf8.contains(bytes[fault])
                 let before = bytes[..<fault].last { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
                 try require(
                     isBracket && before == UInt8(ascii: ","),
