@@ -25,8 +25,8 @@ extension FuzzTarget {
                 let again = JSONRedactor.redact(Array(redacted.text.utf8), isRedacted: { $0 == "secret" })
                 try requireEqual(redacted.text, again?.text ?? "", "redacting twice changes the document")
             }
-            // Foundation guesses other encodings from NUL bytes and marks.
-            guard isText, !bytes.contains(0), !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return }
+            // Foundation guesses other encodings from NUL bytes, and drops byte order marks, also from strings.
+            guard isText, !bytes.contains(0), bytes.firstRange(of: [0xEF, 0xBB, 0xBF]) == nil else { return }
             let options: JSONSerialization.ReadingOptions = .fragmentsAllowed
             guard let object = try? JSONSerialization.jsonObject(with: Data(bytes), options: options) else {
                 // Foundation refuses large numbers, unpaired surrogates and depth.
@@ -35,8 +35,8 @@ extension FuzzTarget {
                 return
             }
             if let fault {
-                // On Linux, Foundation allows a comma after the last element of an array.
-                let isBracket = fault < bytes.count && bytes[fault] == UInt8(ascii: "]")
+                // On Linux, Foundation allows a comma after the last element or member.
+                let isBracket = fault < bytes.count && "]}".utf8.contains(bytes[fault])
                 let before = bytes[..<fault].last { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
                 try require(
                     isBracket && before == UInt8(ascii: ","),
