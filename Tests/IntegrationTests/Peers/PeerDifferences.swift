@@ -19,7 +19,7 @@ enum PeerDifferences {
     private static let nginxLimit = "nginx ignores the limit of a location over HTTP/2, and keeps the connection"
 
     private static let http2Head =
-        "SwiftNIO sends a head of more than 16 KB in one frame, and the call waits for its timeout"
+        "SwiftNIO does not send a head that needs several frames, and the call waits for its timeout"
 
     /// The reason why a case is not tried, because it would crash the process or wait for a timeout.
     static func untried(_ peerCase: PeerCase) -> String? {
