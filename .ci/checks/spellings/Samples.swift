@@ -1,4 +1,4 @@
-// The names that the spellings of Documentation/Samples.md use. `samples` prints the spellings.
+// The names that the spellings of Samples.md in Tests use. `samples` prints the spellings.
 
 import Foundation
 import HTTPTypes

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `Documentation/Samples.md` names tests, pages and programs of this package, and each of them exists.
+/// `Samples.md` beside this file names tests, pages and programs of this package, and each of them exists.
 struct SamplesTableTests {
     private struct Row {
         let sample: String
@@ -36,6 +36,8 @@ struct SamplesTableTests {
         }
     }
 
+    private static let folder = "Tests/NetworkingTests/Networking/Guides"
+
     private struct Section {
         let name: String
         let count: Int
@@ -43,7 +45,7 @@ struct SamplesTableTests {
     }
 
     private static func sections() throws -> [Section] {
-        try Repository.text(at: "Documentation/Samples.md").components(separatedBy: "\n## ").dropFirst()
+        try Repository.text(at: "\(folder)/Samples.md").components(separatedBy: "\n## ").dropFirst()
             .map { text in
                 let lines = text.split(separator: "\n")
                 let heading = try #require(lines.first?.wholeMatch(of: /(.+): (\d+)/), "\(lines.first ?? "")")
@@ -116,7 +118,7 @@ struct SamplesTableTests {
         for row in try Self.sections().flatMap(\.rows) {
             for link in row.links {
                 if anchors[link.path] == nil {
-                    let text = try? Repository.text(at: "Documentation/\(link.path)")
+                    let text = try? Repository.text(at: "\(Self.folder)/\(link.path)")
                     #expect(text != nil, "\(row.sample) names \(link.path), which does not exist.")
                     anchors[link.path] = Self.anchors(of: text ?? "")
                 }
