@@ -88,7 +88,7 @@ public final class FileOutboxStore: OutboxStore {
         let data = try JSONEncoder.sorted.encode(progress)
         let (path, progressPath) = (path(of: id), progressPath(of: id))
         try await perform { () throws(FileFault) in
-            guard PrivateFile.isTaken(path) else { return }
+            guard try PrivateFile.isTaken(path) else { return }
             try PrivateFile.replace(progressPath, with: data)
         }
     }
@@ -183,7 +183,7 @@ public final class FileOutboxStore: OutboxStore {
     private func names() async throws -> [String] {
         let path = directory.path
         return try await perform { () throws(FileFault) in
-            guard PrivateFile.isTaken(path) else { return [] }
+            guard try PrivateFile.isTaken(path) else { return [] }
             guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
                 throw .unreadable(path)
             }

@@ -92,20 +92,31 @@ package final class OpenFile: Sendable {
         return try FileSnapshot(status, path: path)
     }
 
-    /// Reads the next bytes, or the bytes at a position; returns empty data at the end.
+    /// Reads the next bytes, or the bytes at a position; returns fewer bytes only at the end of the file.
     package func read(upTo count: Int, at position: Int64? = nil) throws(FileFault) -> Data {
         var data = Data(count: count)
-        let result = data.withUnsafeMutableBytes { buffer in
-            retryingInterrupted {
-                if let position {
-                    pread(descriptor, buffer.baseAddress, buffer.count, off_t(position))
-                } else {
-                    systemRead(descriptor, buffer.baseAddress, buffer.count)
+        var code: CInt = 0
+        var length = 0
+        data.withUnsafeMutableBytes { buffer in
+            // The system may read only some of the bytes, for example because of a signal.
+            while length < buffer.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[length...])
+                let result = retryingInterrupted {
+                    if let position {
+                        pread(descriptor, rest.baseAddress, rest.count, off_t(position + Int64(length)))
+                    } else {
+                        systemRead(descriptor, rest.baseAddress, rest.count)
+                    }
                 }
+                guard result > 0 else {
+                    code = result < 0 ? errno : 0
+                    return
+                }
+                length += result
             }
         }
-        guard result >= 0 else { throw FileFault(path: path, code: errno) }
-        data.count = result
+        guard code == 0 else { throw FileFault(path: path, code: code) }
+        data.count = length
         return data
     }
 

@@ -68,7 +68,7 @@ package enum PrivateFile {
         case EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK, EACCES:
             // A file system or a sandbox without hard links. A file that is created between these two calls is
             // overwritten.
-            guard !isTaken(other) else { return false }
+            guard try !isTaken(other) else { return false }
             try move(path, to: other)
             return true
         default:
@@ -77,9 +77,14 @@ package enum PrivateFile {
     }
 
     /// Whether the path exists, even as a symbolic link without a target.
-    package static func isTaken(_ path: String) -> Bool {
+    ///
+    /// - Throws: The system's error if it does not tell. A path with such an error must not pass for an absent one.
+    package static func isTaken(_ path: String) throws(FileFault) -> Bool {
         var status = stat()
-        return lstat(path, &status) == 0
+        guard lstat(path, &status) != 0 else { return true }
+        let fault = FileFault(path: path, code: errno)
+        guard fault.isAbsence else { throw fault }
+        return false
     }
 
     /// Whether the path is a directory, or a link to one.

@@ -74,7 +74,7 @@ public struct HTTPArchive: Sendable, Hashable {
         let path = PrintableText.singleLine(url.path)
         guard let data = try? Data(contentsOf: url) else {
             let fault =
-                !PrivateFile.isTaken(url.path)
+                (try? PrivateFile.isTaken(url.path)) == false
                 ? "There is no file" : "It could not be read. Check that it is a file, and its permissions"
             throw HTTPArchiveError(reason: "\(path): \(fault).")
         }

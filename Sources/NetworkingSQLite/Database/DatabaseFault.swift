@@ -2,6 +2,7 @@
 import CLibraryForNetworking
 import Foundation
 import GRDB
+import GRDBSQLite
 import NetworkingCore
 
 /// The reason why a database file cannot be used.
@@ -27,9 +28,8 @@ enum DatabaseFault: Error, Equatable {
         switch error {
         case let fault as DatabaseFault:
             self = fault
-        // SQLite reports a writable file as read-only if its header has an unknown version.
         case let error as DatabaseError
-        where error.extendedResultCode == .SQLITE_READONLY && access(file.path, W_OK) == 0:
+        where error.extendedResultCode == .SQLITE_READONLY && Self.hasUnknownVersion(file):
             self = .damage(movedTo: nil)
         case let error as DatabaseError:
             self.init(error)
@@ -48,6 +48,23 @@ enum DatabaseFault: Error, Equatable {
         default:
             self = .other("\(error)")
         }
+    }
+
+    /// Whether the header of a file has an unknown version, for which SQLite reports a writable file as read-only.
+    ///
+    /// It reports the same for an intact file that it could open only for reading, for example because of too many open
+    /// files. SQLite also reads the header here, because closing another descriptor would release its locks.
+    private static func hasUnknownVersion(_ file: URL) -> Bool {
+        var connection: OpaquePointer?
+        defer { sqlite3_close(connection) }
+        guard sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READONLY, nil) == SQLITE_OK else { return false }
+        var database: UnsafeMutablePointer<sqlite3_file>?
+        guard sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &database) == SQLITE_OK, let database
+        else { return false }
+        var versions: [UInt8] = [0, 0]
+        // The two versions, for writing and for reading, follow the size of the pages.
+        guard database.pointee.pMethods?.pointee.xRead(database, &versions, 2, 18) == SQLITE_OK else { return false }
+        return versions.contains { $0 > 2 }
     }
 
     private init(_ error: DatabaseError) {

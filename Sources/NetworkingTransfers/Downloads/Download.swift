@@ -306,7 +306,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
             guard let parent = PrivateFile.parent(of: path), PrivateFile.isDirectory(parent) else {
                 throw failure(.storage, "There is no directory for \(name). Create it first.")
             }
-            guard destination.existingFile != .fail || !PrivateFile.isTaken(path) else {
+            // A name whose status cannot be read is checked again when the file gets it.
+            guard destination.existingFile != .fail || (try? PrivateFile.isTaken(path)) != true else {
                 throw failure(
                     .storage,
                     "\(name) already exists. Remove it, or download with ifExists: .replace or .number."

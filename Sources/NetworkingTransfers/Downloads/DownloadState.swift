@@ -62,7 +62,7 @@ public struct DownloadState: Sendable, Hashable {
     private static func discard(path: String) throws {
         do {
             // A file without a state beside it was not created by a download.
-            guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { return }
+            guard try PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { return }
             let file = try OpenFile(continuing: path)
             guard try file.lock(), file.isUnderItsName else {
                 throw DownloadStateError(reason: PartialFile.inUse(path))

@@ -49,7 +49,7 @@ final class PartialFile: Sendable {
                 record = try DownloadRecord.read(beside: path)
             } catch  where policy == .discard || size == 0 {}
         }
-        let isOurs = size == 0 || PrivateFile.isTaken(DownloadRecord.path(beside: path))
+        let isOurs = try size == 0 || PrivateFile.isTaken(DownloadRecord.path(beside: path))
         guard isOurs else { throw Self.foreign(path) }
         if policy == .discard || record?.resource != resource {
             record = nil
@@ -94,7 +94,7 @@ final class PartialFile: Sendable {
             guard try file.lock() else { throw DownloadStateError(reason: inUse(path)) }
             guard file.isUnderItsName else { continue }
             if file.hasOneName { return file }
-            guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { throw foreign(path) }
+            guard try PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { throw foreign(path) }
             // A process that was killed while it renamed the file has left both names. Removing this name keeps the
             // complete file.
             try PrivateFile.remove(path)
@@ -131,7 +131,7 @@ final class PartialFile: Sendable {
         // A short download almost always ends before the machine stops, so it does not wait for the disk. The exception
         // is an older record, which would come back after a crash.
         let isShort = record.length.map { $0 < Self.maximumUndurableSize } ?? false
-        let isFirst = !PrivateFile.isTaken(DownloadRecord.path(beside: path))
+        let isFirst = try !PrivateFile.isTaken(DownloadRecord.path(beside: path))
         try record.write(beside: path, isDurable: !isShort || !isFirst)
     }
 

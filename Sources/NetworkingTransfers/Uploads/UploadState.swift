@@ -70,8 +70,8 @@ public struct UploadState: Sendable, Hashable {
     }
 
     private static func discard(path: String) throws {
-        guard PrivateFile.isTaken(path) else { return }
         do {
+            guard try PrivateFile.isTaken(path) else { return }
             let lock = try UploadStore.lock(path)
             defer { UploadStore.unlock(lock, path) }
             try UploadRecord.remove(path)

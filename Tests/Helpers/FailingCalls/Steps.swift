@@ -98,6 +98,12 @@ struct Steps {
         for call in calls where call.result >= 0 {
             let parent = { (path: String) in (path as NSString).deletingLastPathComponent }
             switch call.name {
+            case "truncate" where scenario.isDatabase && call.path.hasSuffix("-wal"):
+                // Once the database has the bytes of the log, the log may be emptied at any time.
+                if dirty.contains(String(call.path.dropLast("-wal".count))) {
+                    problems.append("\(call.path) is emptied before the database is on the disk")
+                }
+                dirty.remove(call.path)
             case "write", "truncate":
                 // The index of a write-ahead log is built again.
                 if !call.path.hasSuffix("-shm") { dirty.insert(call.path) }

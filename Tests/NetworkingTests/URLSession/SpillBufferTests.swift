@@ -126,7 +126,7 @@ struct TemporaryFileTests {
     /// The system deletes a file without a name even if the process is killed.
     @Test func temporaryFileHasNoName() throws {
         let file = try TemporaryFile()
-        #expect(!PrivateFile.isTaken(file.path))
+        #expect(try !PrivateFile.isTaken(file.path))
         try file.write(Data("hello".utf8))
         #expect(try file.read(upTo: 10, at: 1) == Data("ello".utf8))
     }
@@ -135,16 +135,16 @@ struct TemporaryFileTests {
         var files = SpillFiles()
         try files.append(Data(count: 1_000))
         #expect(!files.files.isEmpty)
-        #expect(files.files.allSatisfy { !PrivateFile.isTaken($0.path) })
+        #expect(try files.files.allSatisfy { try !PrivateFile.isTaken($0.path) })
         #expect(try files.take().count == 1_000)
     }
 
     @Test func namedFileIsDeletedWithItsLastReference() throws {
         var file: TemporaryFile? = try TemporaryFile(keepsName: true)
         let path = try #require(file?.path)
-        #expect(PrivateFile.isTaken(path))
+        #expect(try PrivateFile.isTaken(path))
         file = nil
-        #expect(!PrivateFile.isTaken(path))
+        #expect(try !PrivateFile.isTaken(path))
     }
 
     @Test func spooledBodyCanBeReadSeveralTimes() async throws {
