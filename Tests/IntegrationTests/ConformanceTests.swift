@@ -22,7 +22,7 @@ extension Loopback {
         #if canImport(FoundationNetworking)
         /// The checks that URLSession on Linux fails, with the reason.
         ///
-        /// The numbers are those of `Documentation/Transports.md`.
+        /// The numbers are those of `Documentation/Architecture/ClientDefects.md`.
         static let knownLimits: [String: String] = [
             "repeated headers in any spelling": "L21: their order is lost",
             "header values in ISO 8859-1": "L20: refused",
@@ -102,15 +102,13 @@ extension Loopback {
             #expect(Self.untried.union(Self.intermittent).isSubset(of: Self.knownLimits.keys))
         }
 
-        /// The table of `Documentation/Transports.md` names each check, and marks it as it is run here.
+        /// The table of `Documentation/Architecture/Conformance.md` names each check, and marks it as it is run here.
         @Test func documentedTableMatchesTheChecks() throws {
-            let file = URL(filePath: #filePath).appending(path: "../../../Documentation/Transports.md").standardized
+            let file = URL(filePath: #filePath)
+                .appending(path: "../../../Documentation/Architecture/Conformance.md").standardized
             let text = try String(contentsOf: file, encoding: .utf8)
-            let section = try #require(
-                text.split(separator: "\n## Conformance\n").last?.split(separator: "\n## ").first
-            )
             var marks: [String: [Substring]] = [:]
-            for row in section.split(separator: "\n") where row.hasPrefix("| `") {
+            for row in text.split(separator: "\n") where row.hasPrefix("| `") {
                 let cells = row.split(separator: "|").map { $0.drop { $0 == " " }.prefix { $0 != " " } }
                 for name in row.split(separator: "|")[0].matches(of: /`([^`]+)`/) {
                     #expect(

@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// The known problems of URLSession on Linux, by their number in `Documentation/Transports.md`.
+    /// The known problems of URLSession on Linux, by their number in
+    /// `Documentation/Architecture/ClientDefects.md`.
     ///
     /// Other suites cover the behaviour of all platforms.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))

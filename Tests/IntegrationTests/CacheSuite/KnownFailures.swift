@@ -61,7 +61,7 @@ extension CacheSuite {
             required: asyncHTTPClient.required.union([
                 // URLSession on Linux rejects a content coding that libcurl does not know.
                 "headers-store-Content-Encoding",
-                // It drops the body of a redirect without a Location (Transports.md, L33). The same applies to the
+                // It drops the body of a redirect without a Location (ClientDefects.md, L33). The same applies to the
                 // optional tests below.
                 "status-301-stale", "status-303-stale", "status-307-stale", "status-308-stale",
             ]),

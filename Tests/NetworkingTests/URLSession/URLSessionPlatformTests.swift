@@ -20,7 +20,7 @@ struct URLSessionPlatformTests {
     }
 
     /// Foundation on Linux truncates fractions, and a timeout of 0 s fails at once (L11 in
-    /// `Documentation/Transports.md`).
+    /// `Documentation/Architecture/ClientDefects.md`).
     @Test(arguments: [(0.2, 1), (1, 1), (2.5, 3), (60, 60)] as [(TimeInterval, TimeInterval)])
     func timeoutsOfAConfigurationAreRoundedUp(given: TimeInterval, used: TimeInterval) {
         let configuration = URLSessionConfiguration.ephemeral
