@@ -252,12 +252,6 @@ let resources: [String: [Resource]] = [
     "NetworkingPrivacy": [.copy("PrivacyInfo.xcprivacy")],
 ]
 
-/// The documents in the folders of tests, which the tests read where they are.
-let tables: [String: [String]] = [
-    "NetworkingTests": ["Networking/Guides/Samples.md"],
-    "NetworkingTestingTests": ["AncestorTests.md"],
-]
-
 /// The packages on GitHub, their minimum versions, and the products of each that the tables name.
 let packages: [(repository: String, version: Version, products: [String])] = [
     ("apple/swift-collections", "1.3.0", ["DequeModule", "HeapModule"]),
@@ -299,7 +293,7 @@ extension Module {
     }
 
     var tests: Target {
-        .testTarget(name: name, dependencies: all, exclude: tables[name] ?? [], swiftSettings: settings)
+        .testTarget(name: name, dependencies: all, swiftSettings: settings)
     }
 
     private var all: [Target.Dependency] {

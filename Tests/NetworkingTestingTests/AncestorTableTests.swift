@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `AncestorTests.md` beside this file and `Documentation/Reliability.md` name only tests that exist in this package.
+/// `Tests/Tables/AncestorTests.md` and `Documentation/Reliability.md` name only tests that exist in this package.
 struct AncestorTableTests {
     /// A row of the table.
     private struct Row {
@@ -21,7 +21,7 @@ struct AncestorTableTests {
 
     /// The rows of each section, with its heading.
     private static func sections() throws -> [(heading: String, rows: [Row])] {
-        let text = try Repository.text(at: "Tests/NetworkingTestingTests/AncestorTests.md")
+        let text = try Repository.text(at: "Tests/Tables/AncestorTests.md")
         return text.components(separatedBy: "\n## ").dropFirst()
             .map { section in
                 let lines = section.split(separator: "\n")

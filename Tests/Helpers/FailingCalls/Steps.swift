@@ -23,9 +23,11 @@ struct Steps {
         let watch = Watch(timeLimit: Self.timeLimit)
         // Whatever a process opens only once is opened before calls fail.
         try await rehearse()
-        for number in 1...Self.maximumRuns {
+        let step = ProcessInfo.processInfo.environment["FAILING_CALLS_STEP"].flatMap { Int($0) } ?? 1
+        for (index, call) in stride(from: 1, through: Self.maximumRuns, by: max(1, step)).enumerated() {
+            let number = index + 1
             watch.start(number)
-            guard try await hasFailed(number, library) else {
+            guard try await hasFailed(number, call, library) else {
                 FailingCalls.print("runs \(number)")
                 exit(0)
             }
@@ -46,13 +48,13 @@ struct Steps {
     }
 
     /// Runs the scenario with a call that fails, and returns whether there was such a call.
-    private func hasFailed(_ number: Int, _ library: CallLibrary) async throws -> Bool {
+    private func hasFailed(_ number: Int, _ call: Int, _ library: CallLibrary) async throws -> Bool {
         let place = directory.appending(path: "\(number)")
         let files = place.appending(path: "files")
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
         try await scenario.prepare(in: files)
         let journal = Journal(library)
-        library.arm(fault, at: files.path, call: number, isDatabase: scenario.isDatabase)
+        library.arm(fault, at: files.path, call: call, isDatabase: scenario.isDatabase)
         await scenario.run(in: files, journal)
         let count = library.disarm()
         let calls = library.calls

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `Samples.md` beside this file names tests, pages and programs of this package, and each of them exists.
+/// `Tests/Tables/Samples.md` names tests, pages and programs of this package, and each of them exists.
 struct SamplesTableTests {
     private struct Row {
         let sample: String
@@ -36,7 +36,7 @@ struct SamplesTableTests {
         }
     }
 
-    private static let folder = "Tests/NetworkingTests/Networking/Guides"
+    private static let folder = "Tests/Tables"
 
     private struct Section {
         let name: String
