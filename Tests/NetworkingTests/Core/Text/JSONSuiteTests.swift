@@ -16,9 +16,10 @@ struct JSONSuiteTests {
         init(_ object: [String: Any]) throws {
             name = try #require(object["name"] as? String)
             let digits = Array(try #require(object["bytes"] as? String).utf8)
-            bytes = try stride(from: 0, to: digits.count - 1, by: 2).map { index in
-                try #require(UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16))
-            }
+            bytes = try stride(from: 0, to: digits.count - 1, by: 2)
+                .map { index in
+                    try #require(UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16))
+                }
         }
 
         /// Compares whether a parser accepts the document with what the suite requires.
@@ -38,9 +39,10 @@ struct JSONSuiteTests {
     }
 
     private func differences(_ accepts: (Example) -> Bool) throws -> [String: String] {
-        let pairs = try Self.examples().compactMap { example in
-            example.difference(accepts(example)).map { (example.name, $0) }
-        }
+        let pairs = try Self.examples()
+            .compactMap { example in
+                example.difference(accepts(example)).map { (example.name, $0) }
+            }
         return Dictionary(pairs) { first, _ in first }
     }
 
