@@ -68,9 +68,8 @@ STEPS = [
     Step("checks", "reference", "Pages of the reference", ["build"], (5, 3), "python3 Documentation/Reference/make --check"),
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (393, 300),
          "bash .ci/checks/apple-stubs/check --tests"),
-    Step("checks", "release-app", "A new app, in release", ["build"], (405, 349)),
     # The last of its lane, for the same reason.
-    Step("checks", "fuzz", "Parsers, on the bytes of a fuzzer", ["build"], (480, 550), is_optional=True),
+    Step("checks", "release-app", "A new app, in release", ["build"], (405, 349), is_optional=True),
     Step("first", "tests", "All tests", ["build", "test-packages"], (635, 533)),
     Step("first", "thread-sanitizer", "Tests under the thread sanitizer", ["thread-sanitizer-build"], (421, 445),
          "python3 .ci/support/judge.py --forbid WARNING:.ThreadSanitizer bash .ci/checks/thread-sanitizer/check"),

@@ -21,10 +21,11 @@ struct FailingCallsTests {
 
     /// The ways in which a call fails.
     ///
-    /// SQLite reports a read that failed as damage, and the store then moves the file aside. A run by hand shows that.
+    /// SQLite reports a read that failed as damage, and the store then moves the file aside. A change that could not be
+    /// synchronized may still be in SQLite's log. A run by hand shows both.
     private static func faults(of scenario: String) -> [String] {
-        (scenario.hasPrefix("sqlite") && givenStep == nil ? [] : ["io"])
-            + ["interruption", "half", "space", "fullDisk", "descriptor", "descriptors"]
+        (scenario.hasPrefix("sqlite") && givenStep == nil ? [] : ["io", "fullDisk"])
+            + ["interruption", "half", "space", "descriptor", "descriptors"]
     }
 
     /// Compiles the library that lets calls fail.
