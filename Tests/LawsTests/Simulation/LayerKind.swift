@@ -170,7 +170,7 @@ enum LayerKind: String, CaseIterable {
         default:
             let limiter = AdaptiveRateLimiter()
             run.expectAtEnd("waits for an adaptive rate") { limiter.waiting }
-            // At the lowest rate, one request in two seconds, a call of two requests waits that long for its second one.
+            // At the lowest rate, a call of two requests waits two seconds for the second one.
             let longWait = wait.map { max($0, .milliseconds(2_100)) }
             return { stack, _ in stack.rateLimited(by: limiter, maximumWait: longWait) }
         }
