@@ -296,7 +296,11 @@ final class ConcurrencyMeter: NetworkingModifier {
             count += 1
             return count
         }
-        defer { inFlight.withLock { $0 -= 1 } }
+        run.trace("call \(request.simulatedCall?.number ?? -1): takes permit \(count) of \(maximum)")
+        defer {
+            inFlight.withLock { $0 -= 1 }
+            run.trace("call \(request.simulatedCall?.number ?? -1): gives its permit back")
+        }
         if count > maximum { run.report(Violation(.permits, "\(count) requests hold \(maximum) permits.")) }
         return try await upstream.send(request)
     }
