@@ -170,7 +170,9 @@ enum LayerKind: String, CaseIterable {
         default:
             let limiter = AdaptiveRateLimiter()
             run.expectAtEnd("waits for an adaptive rate") { limiter.waiting }
-            return { stack, _ in stack.rateLimited(by: limiter, maximumWait: wait) }
+            // At the lowest rate, a call of two requests waits two seconds for the second one.
+            let longWait = wait.map { max($0, .milliseconds(2_100)) }
+            return { stack, _ in stack.rateLimited(by: limiter, maximumWait: longWait) }
         }
     }
 
@@ -294,7 +296,11 @@ final class ConcurrencyMeter: NetworkingModifier {
             count += 1
             return count
         }
-        defer { inFlight.withLock { $0 -= 1 } }
+        run.trace("call \(request.simulatedCall?.number ?? -1): takes permit \(count) of \(maximum)")
+        defer {
+            inFlight.withLock { $0 -= 1 }
+            run.trace("call \(request.simulatedCall?.number ?? -1): gives its permit back")
+        }
         if count > maximum { run.report(Violation(.permits, "\(count) requests hold \(maximum) permits.")) }
         return try await upstream.send(request)
     }

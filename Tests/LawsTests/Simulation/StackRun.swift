@@ -408,6 +408,9 @@ final class StackRun: Sendable {
             let result = await Result.of(request, over: stack)
             alarm?.cancel()
             call.end()
+            // The work of a call that began without a user belongs to the one who signs in. A cache can answer it for
+            // that user, so that the server never sees it.
+            if hasUsers, !isAnonymous, let user = app.user { _ = call.settle(user) }
             check(result, of: request, call, sink)
             onEnd(result)
             let outcome = (try? result.get()).map { "\($0.status.code) \($0.body.count)" } ?? "failed"
