@@ -278,7 +278,10 @@ extension LayerKind {
 private struct PlainInterceptor: RequestInterceptor {}
 
 /// Checks the number of concurrent requests behind a limiter.
-final class ConcurrencyMeter: NetworkingModifier {
+///
+/// It waits only for its upstream. A cancelled attempt of `hedged` would leave any other modifier, and give its permit
+/// back, before the exchange behind it has ended.
+final class ConcurrencyMeter: UpstreamLimited {
     private let maximum: Int
     private let run: StackRun
     private let inFlight = Mutex(0)
