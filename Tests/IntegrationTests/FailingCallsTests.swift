@@ -7,7 +7,7 @@ import Testing
 /// System calls of a scenario fail, one in each run of it, in a process of the program FailingCalls, and another process
 /// reads the files that are left.
 ///
-/// An ordinary run lets every 25th call fail. `FAILING_CALLS_STEP=1` lets every call fail, which takes several minutes.
+/// An ordinary run lets every 24th call fail. `FAILING_CALLS_STEP=1` lets every call fail, which takes several minutes.
 @Suite(.timeLimit(.minutes(20)), .requires(.compiler))
 struct FailingCallsTests {
     /// The names of the scenarios in the program.
@@ -67,7 +67,7 @@ struct FailingCallsTests {
                     #expect(status == 0, "\(scenario), \(fault): \(process.lines.suffix(3))")
                     return process.lines
                 }
-                let environment = ["LD_PRELOAD": library.path, "FAILING_CALLS_STEP": Self.givenStep ?? "25"]
+                let environment = ["LD_PRELOAD": library.path, "FAILING_CALLS_STEP": Self.givenStep ?? "24"]
                 let output = try await lines("run", environment) + (try await lines("verify"))
                 let problems = output.filter { $0.hasPrefix("problem ") }
                 #expect(problems == [], "\(scenario), \(fault)")
