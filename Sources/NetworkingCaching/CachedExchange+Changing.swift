@@ -45,7 +45,7 @@ extension CachedExchange {
         guard request.method == .post, request.cacheMode.writes, response.status == .ok,
             cache.rules.saysHowLong(response.http),
             let location = response.headerFields[singleton: .contentLocation],
-            let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
+            let url = URL(reference: location, relativeTo: request.url),
             CacheKey(HTTPRequestData(url: url), principal: key.principal) == key
         else { return nil }
         var get = request

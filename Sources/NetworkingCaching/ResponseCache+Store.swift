@@ -216,7 +216,7 @@ extension ResponseCache {
         if let response, let last = steps.last, let origin = CacheKey(last, principal: nil)?.origin {
             for name in [HTTPField.Name.location, .contentLocation] {
                 let url = response.headerFields[name]
-                    .flatMap { URL(string: $0, relativeTo: last.url)?.absoluteURL }
+                    .flatMap { URL(reference: $0, relativeTo: last.url) }
                 let named = url.flatMap { CacheKey(HTTPRequestData(url: $0), principal: nil) }
                 if let named, named.origin == origin {
                     urls.insert(named.url)

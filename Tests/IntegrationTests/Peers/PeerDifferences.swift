@@ -3,7 +3,8 @@ import Testing
 
 /// The cases of the matrix that fail, with the reason.
 ///
-/// A case that passes although it is listed fails its test. The numbers are those of `Documentation/Transports.md`.
+/// A case that passes although it is listed fails its test. The numbers are those of
+/// `Documentation/Architecture/ClientDefects.md`.
 enum PeerDifferences {
     /// The cases that fail.
     static let known: [String: String] = [

@@ -229,6 +229,21 @@ struct CachedTests {
         }
     }
 
+    /// Locations are resolved as those of redirects are: escapes stay, and other characters are escaped.
+    @Test(arguments: ["/a%20<b>", "http:/a%20<b>", "http:a%20<b>"])
+    func changeRemovesTheEntryOfItsLocation(location: String) async throws {
+        let transport = MockTransport { _ in
+            .ok(headerFields: [.cacheControl: "max-age=100", .location: location])
+        }
+        let network = transport.cached(in: ResponseCache(in: store))
+        let item = HTTPRequestData(url: try #require(URL(string: "http://example.com/a%20%3Cb%3E")))
+        let list = try #require(URL(string: "http://example.com/list"))
+        try await network.data(item)
+        #expect(try await network.data(item).isCached)
+        try await network.data(HTTPRequestData(method: .post, url: list))
+        #expect(try await network.data(item).isCached == false)
+    }
+
     /// A change by one user removes the entries of the other users.
     @Test func changeRemovesTheEntriesOfOtherUsers() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
