@@ -51,7 +51,7 @@ struct CookieStorageTests {
 
     // MARK: Saving
 
-    /// The new cookie is not stored. It evicts one that was.
+    /// A cookie that is not stored evicts one that was.
     @Test func evictionOfAStoredCookieIsWritten() async throws {
         let storage = CountingStorage()
         let jar = try await CookieJar(in: storage)

@@ -40,6 +40,13 @@ struct FileOutboxStoreTests {
         }
     }
 
+    @Test func directoryWithAnUnusableNameIsNoEmptyOutbox() async throws {
+        try await withTemporaryDirectory { directory in
+            let tooLong = directory.appending(path: String(repeating: "a", count: 300))
+            await #expect(throws: OutboxStoreError.self) { try await FileOutboxStore(directory: tooLong).ids() }
+        }
+    }
+
     @Test func entryWithTheNameOfAnotherIsDamaged() async throws {
         try await withStore { store, outbox in
             let ids = [try await outbox.enqueue(order), try await outbox.enqueue(order)]
