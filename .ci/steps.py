@@ -65,7 +65,6 @@ STEPS = [
     Step("checks", "examples", "Examples", ["build"], (59, 22)),
     Step("checks", "public-symbols", "Public symbols without a test", ["build"], (8, 3)),
     Step("checks", "public-api", "Public API, against the reviewed one", ["build"], (5, 3)),
-    Step("checks", "reference", "Pages of the reference", ["build"], (5, 3), "python3 Documentation/Reference/make --check"),
     # Two other expensive steps, the last of their lane for the same reason.
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (500, 400),
          "bash .ci/checks/apple-stubs/check --tests", is_optional=True),
