@@ -34,6 +34,7 @@ STEPS = [
     Step("first", "standards", "Table of standards", [], (1, 1)),
     Step("first", "errors", "Page of errors", [], (1, 1)),
     Step("first", "diagnostics", "Table of diagnostics", [], (1, 1)),
+    Step("first", "excerpts", "Excerpts of the examples", [], (1, 1)),
     Step("first", "paragraph-width", "Paragraphs of the documents", [], (1, 1), "python3 .ci/checks/paragraph-width --check"),
     Step("first", "articles", "Articles of DocC", [], (1, 1), "python3 Documentation/DocC/make --check"),
     Step("first", "diagrams", "Diagrams", [], (1, 1), "python3 Documentation/Images/draw --check"),
