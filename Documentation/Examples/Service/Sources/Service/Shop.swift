@@ -17,8 +17,7 @@ struct Price: Codable {
     let cents: Int?
 }
 
-/// The clients of the two services that this one calls. Create them once: limits, circuits and connections belong to
-/// them.
+/// The services that this one calls. Create it once, because limits, circuits and connections belong to it.
 struct Upstreams: Sendable {
     private let inventory, prices: any NetworkingComponent
 
