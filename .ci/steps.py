@@ -51,6 +51,7 @@ STEPS = [
          "bash .ci/checks/address-sanitizer --build"),
     Step("builds", "quickstart-build", "Build of the quickstart", ["resolve"], (300, 159), "bash .ci/checks/quickstart --build"),
     Step("builds", "traits", "No trait, and one trait alone", ["resolve"], (251, 139)),
+    Step("builds", "service", "Example of a service", ["resolve"], (300, 250), is_optional=True),
     # The most expensive steps, and so those that a machine at less than half of the usual speed leaves out. The last of their lane,
     # because the pace of the machine is known by then.
     Step("builds", "thread-sanitizer-build", "Build for the thread sanitizer", ["resolve"], (605, 581),
