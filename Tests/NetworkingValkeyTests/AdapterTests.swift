@@ -6,7 +6,7 @@ import NIOPosix
 import Synchronization
 import Testing
 
-// The adapters of the page about many machines, over stubs with the signatures of the libraries.
+// The adapters to which Documentation/ManyMachines.md refers, over stubs with the signatures of the libraries.
 
 // MARK: valkey-swift
 
