@@ -179,4 +179,3 @@ struct ProtocolClient {
 struct StackHTTPClient {
     init(over network: some NetworkingComponent) {}
 }
-
