@@ -357,7 +357,6 @@ struct ExtendingGuide {
         try await checkLaws(of: LanguageSet(language: "nl"))
         try await checkLaws(of: FallingBack(fallback: UnimplementedTransport()))
         try await checkLaws(of: Metered(plan: DataPlan(), allowance: 1_000))
-        try await checkLaws(of: SlowCallsNoted(limit: .seconds(1)))
     }
 
     @Test func sendsUrgentRequestsWhenThePlanIsUsedUp() async throws {
@@ -492,6 +491,7 @@ struct ExtendingGuide {
     }
 
     @Test func notesSlowCalls() async throws {
+        try await checkLaws(of: SlowCallsNoted(limit: .seconds(1)))
         let transport = MockTransport([.ok().delayed(by: .seconds(2))])
         let notes = Notes()
         let network = transport.modified(SlowCallsNoted(limit: .seconds(1))).observed(by: notes)
