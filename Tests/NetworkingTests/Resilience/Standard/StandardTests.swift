@@ -88,6 +88,16 @@ struct StandardTests {
         #expect(MockTransport().standard(.app).outline.contains("circuitBreaker"))
     }
 
+    @Test func endpointsBelongInsideRetry() {
+        let endpoints = ServerEndpoints("api.example.com", endpoints: ["a.example.com", "b.example.com"])
+        let preset = StandardStack.app.removing(.circuitBreaker)
+        let inserted = preset.inserting(inside: .retry) { $0.server(endpoints: endpoints) }
+        #expect(MockTransport().standard(inserted).diagnostics.isEmpty)
+
+        let inner = MockTransport().server(endpoints: endpoints).standard(preset)
+        #expect(inner.diagnostics.map(\.message).contains { $0.contains("is inside timeout") })
+    }
+
     @Test(arguments: StandardStack.Part.allCases)
     func everyPartCanBeRemovedAndReturned(part: StandardStack.Part) {
         let whole = MockTransport().standard(.app).modifiers.map(\.outlineName)
