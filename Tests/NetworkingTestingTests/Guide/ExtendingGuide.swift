@@ -69,7 +69,7 @@ struct Metered: NetworkingModifier, CustomStringConvertible {
             throw NetworkingError(
                 .rejected,
                 request: request,
-                reason: "The data plan is used up: \(plan.used) of \(allowance) bytes. Mark it urgent, or wait."
+                reason: "The data plan is used up: \(plan.used) of \(allowance) bytes."
             )
         }
         let response = try await upstream.send(request)
@@ -201,7 +201,10 @@ struct LineTransport: NetworkingTransport {
 struct Attested: UpstreamLimited {
     let attest: @Sendable () async throws -> String
 
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         var request = request
         let attestation =
             if let limit = request.exchangeLimit {
@@ -224,7 +227,12 @@ extension Metered {
         StackPart(
             roles: [.metering],
             options: [.isUrgent],
-            rules: [.notOutside(.caching, "is outside cached, so it counts cached responses. Put it inside.")]
+            rules: [
+                .notOutside(
+                    .caching,
+                    "is outside cached, so it counts cached responses. Put it inside."
+                )
+            ]
         )
     }
 }
@@ -246,7 +254,11 @@ enum DataPlanEvent: NetworkEvent {
     var record: EventRecord {
         switch self {
         case .used(let count):
-            EventRecord("dataPlanUsed", "\(count) bytes", attributes: ["shop.plan.bytes": .number(Double(count))])
+            EventRecord(
+                "dataPlanUsed",
+                "\(count) bytes",
+                attributes: ["shop.plan.bytes": .number(Double(count))]
+            )
         }
     }
 }
@@ -328,7 +340,8 @@ final class SmallStore: CacheStore {
     func store(_ entry: CachedEntry, for key: CacheKey) -> Int {
         state.withLock { entries in
             var evicted = 0
-            if entries[key] == nil, entries.count >= maximumKeys, let other = entries.keys.first {
+            let isFull = entries[key] == nil && entries.count >= maximumKeys
+            if isFull, let other = entries.keys.first {
                 evicted = entries.removeValue(forKey: other)?.count ?? 0
             }
             entries[key, default: []].removeAll { $0.id == entry.id }
@@ -367,7 +380,9 @@ struct ExtendingGuide {
         urgent.isUrgent = true
 
         _ = try await network.data(request)
-        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(request)
+        }
         #expect(error?.kind == .rejected)
 
         _ = try await network.data(urgent)
