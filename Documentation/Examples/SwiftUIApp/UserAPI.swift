@@ -41,7 +41,9 @@ nonisolated struct UserAPI: Sendable {
         try await network.perform(.put("users/\(user.id)", body: .json(user)))
     }
 
-    /// Uploads a photo. The progress arrives on any thread.
+    /// Uploads a photo.
+    ///
+    /// The progress arrives on any thread.
     func upload(
         photo: Data,
         of user: User,

@@ -46,6 +46,8 @@ extension App {
 }
 
 extension Never: View, Scene {
+    // With a return, no builder applies.
+    // swift-format-ignore
     public var body: Never { return fatalError() }
 }
 
@@ -58,7 +60,9 @@ extension Optional: View where Wrapped: View {
 }
 
 @resultBuilder public enum ViewBuilder {
-    public static func buildBlock<each Content: View>(_ content: repeat each Content) -> TupleView<(repeat each Content)> {
+    public static func buildBlock<each Content: View>(
+        _ content: repeat each Content
+    ) -> TupleView<(repeat each Content)> {
         TupleView()
     }
 

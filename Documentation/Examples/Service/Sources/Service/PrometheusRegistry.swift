@@ -1,8 +1,9 @@
 import CoreMetrics
 import Synchronization
 
-/// A small exporter of metrics, so that this program needs no further package. Use swift-prometheus or swift-otel in a
-/// service.
+/// A small exporter of metrics, so that this program needs no further package.
+///
+/// Use swift-prometheus or swift-otel in a service.
 final class PrometheusRegistry: MetricsFactory {
     private let sums = Mutex<[String: Double]>([:])
 

@@ -17,11 +17,13 @@ struct Service {
         // In production, these servers are other services.
         try await withTestServer { inventory in
             try await withTestServer { prices in
-                inventory.route(.get, "/items/1", .json(Item(name: "Teapot")))
-                prices.route(.get, "/prices/1", .json(Price(cents: 1_900)))
-                inventory.route(.get, "/items/2", .json(Item(name: "Cup")))
-                prices.route(.get, "/prices/2", TestResponse(status: .serviceUnavailable))
-                try await run(inventory: inventory.url(), prices: prices.url(), metrics)
+                inventory.route(.get, "/items/:id", responses: TestResponse(status: .notFound))
+                prices.route(.get, "/prices/:id", responses: TestResponse(status: .notFound))
+                inventory.route(.get, "/items/1", responses: try .json(Item(name: "Teapot")))
+                prices.route(.get, "/prices/1", responses: try .json(Price(cents: 1_900)))
+                inventory.route(.get, "/items/2", responses: try .json(Item(name: "Cup")))
+                prices.route(.get, "/prices/2", responses: TestResponse(status: .serviceUnavailable))
+                try await run(inventory: inventory.url, prices: prices.url, metrics)
             }
         }
     }
@@ -59,12 +61,14 @@ struct Service {
     private static func visit(_ address: URL) async throws {
         let shutdown = StackShutdown()
         let service = AsyncHTTPClientTransport().drained(by: shutdown).server(baseURL: address)
-        for path in ["offers/1", "offers/2", "offers/3"] {
-            let response = try await service.data(.get(path))
-            print(path, response.status.code, response.text)
+        for id in 1...3 {
+            let response = try await service.data(.get("offers/\(id)"))
+            print("offers/\(id)", response.status.code, response.text ?? "")
         }
-        let metrics = try await service.data(.get("metrics")).text
-        for line in metrics.split(separator: "\n") where line.contains("_duration_count") { print(line) }
+        let metrics = try await service.data(.get("metrics")).text ?? ""
+        for line in metrics.split(separator: "\n") where line.hasPrefix("networking_client_call_duration_count") {
+            print(line)
+        }
         try await shutdown.drain()
     }
 }

@@ -17,7 +17,9 @@ struct Price: Codable {
     let cents: Int?
 }
 
-/// The services that this one calls. Create it once, because limits, circuits and connections belong to it.
+/// The services that this one calls.
+///
+/// Create it once, because limits, circuits and connections belong to it.
 struct Upstreams: Sendable {
     private let inventory, prices: any NetworkingComponent
 
@@ -58,9 +60,9 @@ func router(_ upstreams: Upstreams, _ metrics: PrometheusRegistry) -> Router<Bas
         let id = try context.parameters.require("id", as: Int.self)
         do {
             return try await upstreams.offer(id)
-        } catch where error.status == .notFound {
+        } catch let error as NetworkingError where error.status == .notFound {
             throw HTTPError(.notFound)
-        } catch where error.isCancelled {
+        } catch  where error.isCancelled {
             throw error
         } catch {
             // The log has the reason. The caller learns only that another service failed.
