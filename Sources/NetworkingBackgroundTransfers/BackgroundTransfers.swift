@@ -20,8 +20,9 @@ import NetworkingURLSession
 /// }
 /// ```
 ///
-/// The system stores the metadata of a transfer, so a later process of the app can receive its events. Create the
-/// object again with the same identifier as early as possible after the app starts, and read its events.
+/// The system stores the metadata of a transfer, so a later process of the app can receive its events. The metadata
+/// contain neither header fields nor values of the query. Create the object again with the same identifier as early as
+/// possible after the app starts, and read its events.
 ///
 /// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows: `server` and similar components
 /// have an effect. Components that act when a request is sent have none, because the system sends it: `retry`,

@@ -166,6 +166,10 @@ struct StackTransport {
     init(over network: some NetworkingComponent) {}
 }
 
+struct StackMiddleware: Sendable {
+    init(_ modify: (any NetworkingComponent) -> any NetworkingComponent) {}
+}
+
 struct VendorTransport: Sendable {}
 
 struct ProtocolClientConfig {

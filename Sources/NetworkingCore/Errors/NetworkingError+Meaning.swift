@@ -13,21 +13,36 @@ extension NetworkingError {
     @nonexhaustive
     public enum Meaning: Sendable, Hashable, CaseIterable {
         /// The request or the stack is wrong, and the request was not sent. No other attempt can succeed.
+        ///
+        /// The kinds `invalidRequest`, `unencodableBody`, `bodyNotReplayable` and `unimplemented`.
         case invalid
         /// A limit of the stack refused the request, which was not sent. A later attempt may succeed.
         case rejected
         /// The server could not be reached, so nothing was sent.
+        ///
+        /// The kinds `offline`, `nameResolution` and `connection`.
         case unreachable
         /// The identity of the server could not be verified, so nothing was sent.
+        ///
+        /// The kind `tls`.
         case untrusted
         /// The exchange ended before the response was complete. The server may have carried out the request.
+        ///
+        /// The kinds `connectionLost`, `timeout` and `truncated`.
         case interrupted
         /// The whole call took too long. The server may have carried out the request.
+        ///
+        /// The kind `deadline`.
         case expired
         /// The server sent a complete response with a status that the request does not accept, or credentials are
         /// missing.
+        ///
+        /// The kinds `status` and `unauthorized`.
         case answered
         /// A response arrived and cannot be used.
+        ///
+        /// The kinds `invalidResponse`, `tooLarge`, `representationChanged`, `checksumMismatch`, `tooManyRedirects` and
+        /// `decoding`.
         case unusable
         /// A file of this device could not be read or written.
         case storage

@@ -98,6 +98,9 @@ public struct HTTPResponseData: Sendable {
     }
 
     /// The URL that the response came from, after redirects.
+    ///
+    /// It has no fragment, so a redirect does not inherit that of the first URL (RFC 9110 section 10.2.2). An app that
+    /// shows the page keeps its fragment itself. The fragment of a redirect is in the `Location` of its response.
     public var url: URL? {
         sentRequest.url
     }

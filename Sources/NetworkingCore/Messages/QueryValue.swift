@@ -10,7 +10,8 @@ public import FoundationForNetworking
 /// HTTPRequestData.get("posts", query: ["order": Order.newest, "tag": ["swift", "http"], "before": lastDate])
 /// ```
 ///
-/// An optional that is `nil` and an empty array send no item.
+/// An optional that is `nil` and an empty array send no item. A number that is not finite is sent as `nan`, `inf` or
+/// `-inf`.
 public protocol QueryValue {
     /// Returns the texts that the value sends, before percent-encoding: one for each item, none to leave it out.
     ///
