@@ -51,11 +51,11 @@ struct ModifierListTests {
         return functions
     }
 
-    /// The calls in the first column of the table, as names and labels.
+    /// The calls in the first columns of the tables, as names and labels.
     private static func documented() throws -> [(name: String, labels: Substring)] {
         let page = try Repository.text(at: "Documentation/Modifiers.md")
-        let rows = page.components(separatedBy: "\n## ")[0].split(separator: "\n")
-            .filter { $0.hasPrefix("| `.") }
+        let section = page.components(separatedBy: "\n## ").first { $0.hasPrefix("All modifiers\n") }
+        let rows = (section ?? "").split(separator: "\n").filter { $0.hasPrefix("| `.") }
         return rows.flatMap { row in
             (row.split(separator: "|").first ?? "").matches(of: /`\.(\w+)\(([^)`]*)\)`/)
                 .map { (String($0.1), $0.2) }
