@@ -62,7 +62,8 @@ struct TestingGuide {
 
     @Test func matchesRequestsByPatterns() async throws {
         let transport = MockTransport()
-        transport.on(.request(.get, "/items/:id") && .headerField(.accept, "application/json")) { request in
+        let items = RequestMatcher.request(.get, "/items/:id")
+        transport.on(items && .headerField(.accept, "application/json")) { request in
             .json(Item(id: Int(request.pathParameters["id"] ?? "") ?? 0, name: "Lamp"))
         }
         #expect(try await Shop(over: transport).item(42).id == 42)
@@ -108,13 +109,15 @@ struct TestingGuide {
 
     @Test func mocksOneEndpoint() async throws {
         let rest = MockTransport { _ in .status(.notFound) }
-        let network = rest.mocked(.request(.get, "/items/*"), with: .json(Item(id: 7, name: "Lamp")))
+        let lamp = Item(id: 7, name: "Lamp")
+        let network = rest.mocked(.request(.get, "/items/*"), with: .json(lamp))
         #expect(try await Shop(over: network).item(7).name == "Lamp")
         #expect(rest.requests.isEmpty)
     }
 
     @Test func retriesInAPrivateStack() async throws {
-        let transport = MockTransport([.status(.serviceUnavailable), .json(Item(id: 7, name: "Lamp"))])
+        let lamp = MockResponse.json(Item(id: 7, name: "Lamp"))
+        let transport = MockTransport([.status(.serviceUnavailable), lamp])
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
@@ -129,7 +132,9 @@ struct TestingGuide {
         let clock = ManualClock()
         let shop = Shop(over: MockTransport { _ in .never })
         let network = shop.network.environment(\.clock, .manual(clock))
-        async let failure = #expect(throws: NetworkingError.self) { try await network.data(.post("orders")) }
+        async let failure = #expect(throws: NetworkingError.self) {
+            try await network.data(.post("orders"))
+        }
 
         try await clock.advance(by: .seconds(10), afterSleepers: 1)
         #expect(await failure?.kind == .timeout)
@@ -180,7 +185,8 @@ struct TestingGuide {
     @Test func replaysARecordedResponse() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "item.har")
-            let server = MockTransport([.json(Item(id: 7, name: "Lamp"))])  // URLSession.shared in the app
+            // In an app, URLSession.shared.
+            let server = MockTransport([.json(Item(id: 7, name: "Lamp"))])
 
             for _ in 1...2 {  // the first run writes the file, later ones replay it
                 try await withCassette(at: file, mode: .once) { cassette in
