@@ -10,7 +10,7 @@ import Testing
 struct PassedTimeLimitTests {
     /// The modifiers that a `deadline` outside of them runs in a task of their own.
     ///
-    /// [Modifiers.md](../../Documentation/Modifiers.md#timeout-and-deadline) names them for readers.
+    /// [Timeouts](../../Documentation/Timeouts.md) names them for readers.
     private static let unlimited: [String] = {
         var names = [
             "cached(in:)", "cassette(_:)", "delayed(by:)", "faultInjected(by:)", "intercepted(by:)", "mocked(_:)",
