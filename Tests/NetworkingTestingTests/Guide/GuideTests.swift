@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The snippets in the guides are compiled and run: each one is part of a file in this folder.
+/// The snippets in the guides are compiled and run: each declaration, and each paragraph of statements, is part of a file
+/// in this folder.
 struct GuideTests {
     @Test(arguments: ["Testing", "NetworkClient", "Extending"])
     func snippetsAreCompiledAndRun(page: String) throws {
@@ -11,19 +12,25 @@ struct GuideTests {
         )
         #expect(!snippets.isEmpty)
         let sources = try Self.sources()
-        for snippet in snippets where !sources.contains(where: { $0.contains(snippet.text) }) {
-            Issue.record(
-                "\(page).md, line \(snippet.line): no file in the folder Guide contains this snippet:\n\(snippet.text)"
-            )
+        for snippet in snippets {
+            for part in snippet.parts where !sources.contains(where: { $0.contains(part) }) {
+                Issue.record("\(page).md, line \(snippet.line): no file in the folder Guide contains this:\n\(part)")
+            }
         }
     }
 
     @Test func findsSnippetsInAPage() {
         let page = """
             ```swift
-              let a = 1
+            import Networking
 
-              let b = 2
+            struct A {
+                let a = 1
+
+                let b = 2
+            }
+
+            let c = A()
             ```
             ```
             not Swift
@@ -33,7 +40,11 @@ struct GuideTests {
             import SwiftUI
             ```
             """
-        #expect(Snippet.all(in: page) == [Snippet(line: 1, text: "let a = 1\nlet b = 2\n")])
+        #expect(
+            Snippet.all(in: page) == [
+                Snippet(line: 1, parts: ["struct A {\nlet a = 1\nlet b = 2\n}\n", "let c = A()\n"])
+            ]
+        )
         #expect(Snippet.normalized("    let a = 1\n    let b = 2\n    let c = 3").contains("let a = 1\nlet b = 2\n"))
         #expect(!Snippet.normalized("    let a = 1\n    let b = 22").contains("let a = 1\nlet b = 2\n"))
     }
@@ -51,26 +62,35 @@ struct GuideTests {
     }
 }
 
-/// A Swift snippet of a page, without indentation and empty lines.
+/// A Swift snippet of a page.
 private struct Snippet: Equatable {
     /// The line of its opening fence.
     let line: Int
-    let text: String
+    /// Its paragraphs, without indentation and empty lines.
+    ///
+    /// A paragraph begins after an empty line, at a line without indentation. Imports are left out, because a file of
+    /// this folder imports what several snippets need.
+    let parts: [String]
 
     static func all(in page: String) -> [Snippet] {
         var snippets: [Snippet] = []
-        var current: (line: Int, text: String)?
+        var current: (line: Int, paragraphs: [String])?
         var previous = ""
         for (index, line) in page.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            if let snippet = current {
+            if var snippet = current {
                 if line == "```" {
-                    snippets.append(Snippet(line: snippet.line, text: normalized(snippet.text)))
+                    let parts = snippet.paragraphs.map(normalized).filter { !$0.isEmpty }
+                    snippets.append(Snippet(line: snippet.line, parts: parts))
                     current = nil
                 } else {
-                    current = (snippet.line, "\(snippet.text)\(line)\n")
+                    if previous.isEmpty, !line.hasPrefix(" ") { snippet.paragraphs.append("") }
+                    if !line.hasPrefix("import ") {
+                        snippet.paragraphs[snippet.paragraphs.count - 1] += "\(line)\n"
+                    }
+                    current = snippet
                 }
             } else if line == "```swift", !previous.hasPrefix("<!-- snippet: ") {
-                current = (index + 1, "")
+                current = (index + 1, [""])
             }
             previous = String(line)
         }

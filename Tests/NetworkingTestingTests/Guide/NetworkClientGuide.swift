@@ -11,12 +11,11 @@ struct UserAPI: Sendable {
     init(_ client: NetworkClient = .current) {
         network = client.network()
             .logged()
-            .server(headerField: .accept, "application/json")
             .server(baseURL: URL(string: "https://api.example.com/v1")!)
     }
 
     func user(id: Int) async throws -> User {
-        try await network.value(Request(HTTPRequestData(path: "users/\(id)"))).body
+        try await network.request(.get("users/\(id)"))
     }
 }
 
@@ -31,7 +30,7 @@ struct OrderAPI: Sendable {
     }
 }
 
-struct User: Codable, Equatable {
+struct User: Codable, Sendable {
     let id: Int
     let name: String
 }
@@ -40,7 +39,7 @@ struct User: Codable, Equatable {
 struct NetworkClientGuide {
     @Test func showsTheUser() async throws {
         let transport = MockTransport()
-        transport.on(.get, "/v1/users/42") { _ in .json(User(id: 42, name: "Emily")) }
+        transport.on(.get, "/v1/users/42", .json(User(id: 42, name: "Emily")))
         try await withNetworkClient(transport) {
             let user = try await UserAPI().user(id: 42)
             #expect(user.name == "Emily")
