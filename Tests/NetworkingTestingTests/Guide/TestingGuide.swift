@@ -1,7 +1,6 @@
 import Foundation
 import Networking
 import NetworkingTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -247,22 +246,22 @@ struct TestingGuide {
     }
 
     @Test func mocksABackend() async throws {
-        try await withTemporaryDirectory { fixtures in
-            let items = fixtures.appending(path: "items")
+        try await withTemporaryDirectory { folder in
+            let items = folder.appending(path: "items")
             try FileManager.default.createDirectory(at: items, withIntermediateDirectories: true)
             try Data(#"{"id": 7, "name": "Lamp"}"#.utf8).write(to: items.appending(path: "7.json"))
 
-            let orders = Mutex(0)
-            let backend = MockTransport(serving: fixtures)
+            let backend = MockTransport(serving: folder)  // items/7.json for GET /items/7
             backend.delay(by: .milliseconds(200), jitter: .milliseconds(300))
-            backend.on(.post, "/orders") { _ in
-                orders.withLock { $0 += 1 }
-                return .status(.created)
-            }
+            backend.on(.post, "/orders") { _ in .status(.created) }
+            let shop = Shop(over: backend)
 
-            let shop = Shop(over: backend.environment(\.clock, .immediate()))
-            try await shop.order(try await shop.item(7))
-            #expect(orders.withLock { $0 } == 1)
+            var environment = NetworkEnvironment.current
+            environment.clock = .immediate()
+            try await withEnvironment(environment) {
+                try await shop.order(try await shop.item(7))
+            }
+            #expect(backend.requests.map(\.path) == ["/items/7", "/orders"])
         }
     }
 }
