@@ -37,8 +37,8 @@ extension Redaction {
 
     /// Returns a body as text for a log, limited to a number of bytes.
     ///
-    /// Redacted fields of JSON and forms are replaced. Parts of a multipart body are listed with their names, and other
-    /// text is shown as it is. Only the length of any other body is shown.
+    /// Redacted fields of JSON, forms and other text are replaced. Parts of a multipart body are listed with their
+    /// names. Only the length of any other body is shown.
     package func text(for data: Data, contentType: String?, style: BodyStyle) -> String {
         if data.isEmpty { return "empty" }
         if let mask { return "\(mask) (\(data.count) bytes)" }

@@ -18,8 +18,8 @@ extension NetworkingComponent {
     ///
     /// Credentials, cookies and tokens are never logged. Header fields, query items, the fields of JSON and form
     /// bodies, and the parts of multipart bodies are redacted by name. Values that ``HTTPRequestData/markSecret(_:)``
-    /// marks are redacted everywhere. If `detail` includes bodies, other text is logged unchanged. Untrusted input
-    /// cannot forge a log line.
+    /// marks are redacted everywhere. In other text, the values of such names are redacted, as in `password=…`.
+    /// Untrusted input cannot forge a log line.
     ///
     /// - Parameters:
     ///   - logger: The logger; `nil` for the environment's logger.

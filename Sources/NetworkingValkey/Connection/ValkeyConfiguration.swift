@@ -26,7 +26,7 @@ public struct ValkeyConfiguration: Sendable {
     public var backoff: Backoff
     /// The maximum number of commands without a reply for each server.
     ///
-    /// They have at most 64 MB.
+    /// They have at most 64 MiB.
     public var maximumPending: Int
     /// The maximum size of a reply in bytes.
     public var maximumReplySize: Int
