@@ -216,11 +216,12 @@ final class HedgeRace: Sendable {
             allowance.giveBack(permit, at: clock.now)
             if let refusal { request.emit(HedgingEvent.refused(refusal)) }
         }
-        switch state.withLock({ $0.end(attempt, verdict, at: now) }) {
-        case .pending(let samples):
-            lose(samples)
-        case .winner(let samples):
-            lose(samples)
+        let (step, effects) = state.withLock { $0.end(attempt, verdict, at: now) }
+        lose(effects)
+        switch step {
+        case .pending:
+            break
+        case .winner:
             decide(number)
         case .failed:
             decide(1)

@@ -56,9 +56,9 @@ struct HedgeRaceState: Sendable {
 
     enum Step: Sendable {
         /// Another attempt decides, or has decided.
-        case pending(Effects)
+        case pending
         /// The attempt decides the race.
-        case winner(Effects)
+        case winner
         /// All attempts have failed.
         case failed
         /// The next attempt starts after this time.
@@ -149,7 +149,7 @@ struct HedgeRaceState: Sendable {
     }
 
     /// Records the end of an attempt.
-    mutating func end(_ attempt: Attempt, _ verdict: HedgeVerdict, at now: Int64) -> Step {
+    mutating func end(_ attempt: Attempt, _ verdict: HedgeVerdict, at now: Int64) -> (Step, Effects) {
         let number = attempt.number
         var effects = Effects()
         defer { self[number].cancel = nil }
@@ -165,25 +165,25 @@ struct HedgeRaceState: Sendable {
             }
         }
         // A response that is complete at the time limit is returned.
-        guard !isDecided, winner == nil || winner == number else { return .pending(effects) }
+        guard !isDecided, winner == nil || winner == number else { return (.pending, effects) }
         if winner == number {
             results[number] = attempt.result
-            return .winner(effects)
+            return (.winner, effects)
         }
         if number == 1 { results[1] = attempt.result }
         switch verdict {
         case .final:
             results[number] = attempt.result
             winner = number
-            return .winner(effects)
+            return (.winner, effects)
         case .transient(let wait?) where mayStart:
-            return .next(after: wait)
+            return (.next(after: wait), effects)
         case .transient(nil):
             isStopped = true
         case .transient, .notMade:
             break
         }
-        return hasFailed ? .failed : .pending(effects)
+        return (hasFailed ? .failed : .pending, effects)
     }
 
     /// Records the decision for an attempt, and returns its outcome and the other attempts.
@@ -197,7 +197,6 @@ struct HedgeRaceState: Sendable {
         var effects = Effects()
         guard !isDecided, let result = results[number] else { return (nil, [], 0, effects) }
         isDecided = true
-        winner = number
         let others = zip(1..., entries)
             .compactMap { other, entry -> Attempt? in
                 switch entry.phase {

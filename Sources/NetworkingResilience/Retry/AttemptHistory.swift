@@ -15,13 +15,11 @@ struct AttemptHistory {
     mutating func append(_ attempt: Attempt) {
         // An attempt between the first and the last ones makes room, unless its status is retried only once: a later
         // decision has to find it.
-        displaced = nil
-        if attempts.count >= Self.allKept,
-            let index = attempts.indices.dropFirst(Self.firstKept).first(where: { !attempts[$0].isRetriedOnce })
-        {
-            displaced = (attempts.remove(at: index), index)
-            dropped += 1
-        }
+        let index =
+            attempts.count < Self.allKept
+            ? nil : attempts.indices.dropFirst(Self.firstKept).first { !attempts[$0].isRetriedOnce }
+        displaced = index.map { (attempts.remove(at: $0), $0) }
+        dropped += displaced == nil ? 0 : 1
         attempts.append(attempt)
     }
 

@@ -212,7 +212,7 @@ struct RetriedCall {
             latestDelay = pause.delay
             if let wanted = attempt.retryAfter(now: environment.clock.date) {
                 guard wanted <= policy.maximumRetryAfter else { return .stop(.retryAfter) }
-                if wanted > pause.delay {
+                if wanted >= pause.delay {
                     // The server paces its clients now; when it stops, the backoff starts over.
                     pause = Pause(delay: wanted, growth: 0, previousDelay: nil)
                     // The jitter keeps clients that received the same `Retry-After` from returning together.

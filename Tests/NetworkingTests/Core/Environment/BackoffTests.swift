@@ -81,6 +81,13 @@ struct BackoffTests {
         }
     }
 
+    @Test func decorrelatedStaysAroundAConstantDelay() throws {
+        let delays = delays(.constant(.seconds(1), jitter: .decorrelated), 1_000)
+        let (low, high) = (try #require(delays.min()), try #require(delays.max()))
+        #expect(low >= .seconds(1) && low < .milliseconds(1_010))
+        #expect(high <= .seconds(3) && high > .milliseconds(2_990))
+    }
+
     @Test func closureComputesEachDelay() {
         let backoff = Backoff.custom { retry, previous, random in
             (previous ?? .seconds(1)) + .seconds(retry) + .milliseconds(.random(in: 0...500, using: &random))

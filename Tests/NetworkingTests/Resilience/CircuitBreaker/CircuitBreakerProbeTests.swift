@@ -258,6 +258,18 @@ struct CircuitBreakerProbeTests {
         #expect(bench.state == .open)
         bench.clock.advance(by: .seconds(10))
         #expect(bench.state == .halfOpen)
+        bench.respond(with: .ok())
+        #expect(await bench.send(1) == 1)
+        #expect(bench.state == .closed)
+    }
+
+    @Test func callThatIsCancelledAfterTheTripIsNoLateResult() async throws {
+        let bench = CircuitBench()
+        let call = try await start("/cancelled", HeldResponse(), over: bench)
+        await bench.open()
+        call.cancel()
+        _ = await call.result
+        #expect(bench.statistics?.lateResults == 0)
     }
 
     @Test func probeMayTakeAsLongAsAnAttempt() async throws {

@@ -144,6 +144,23 @@ struct CircuitBreakerSlowCallTests {
         #expect(bench.state == .closed)
     }
 
+    @Test func headEndsARowOfConnectionFailures() async throws {
+        let bench = CircuitBench()
+        let gate = MockGate()
+        await bench.send(20)
+        let network = bench.network
+        bench.respond(with: .failure(.connection))
+        await bench.send(4)
+        bench.respond(with: .chunks(["a", .wait(for: gate), "b"]))
+        let download = Task { try await network.data(.lawful.with { $0.sink = CollectingSink() }) }
+        try await bench.transport.waitForChunks(1)
+        bench.respond(with: .failure(.connection))
+        await bench.send(4)
+        #expect(bench.state == .closed)
+        gate.open()
+        _ = try await download.value
+    }
+
     @Test func downloadThatBreaksAfterItsHeadIsAFailure() async {
         let bench = CircuitBench()
         let request = HTTPRequestData.lawful.with { $0.sink = CollectingSink() }
@@ -187,6 +204,20 @@ struct CircuitBreakerSlowCallTests {
             #expect(!wasOverdue)
         }
         #expect(calls.count == 0)
+    }
+
+    @Test func callThatEndsWhileItWaitsIsNotSlow() throws {
+        let breaker = CircuitBreaker(policy)
+        let time = ManualClock()
+        let clock = NetworkClock.manual(time)
+        let pass = try #require(try breaker.circuits.admit(.lawful, "a", TimeLimits(), on: clock))
+        let call = CircuitCall(pass, through: breaker.circuits, inside: nil)
+        call.requestWaits()
+        time.advance(by: .seconds(10))
+        let end = call.end()
+        breaker.circuits.record(.success, of: .lawful, "a", end.pass, end, on: clock)
+        #expect(breaker.statistics(of: "a")?.slow == 0)
+        #expect(breaker.statistics(of: "a")?.calls == 1)
     }
 
     /// A request of a call that has ended may go on in the background.

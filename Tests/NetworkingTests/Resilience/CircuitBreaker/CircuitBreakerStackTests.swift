@@ -214,9 +214,14 @@ struct CircuitBreakerStackTests {
         let network = bench.inEnvironment(
             bench.transport.throttled(by: permits).circuitBreaker(by: bench.breaker).circuitBreaker(by: outer)
         )
-        let calls = (1...20).map { number in Task { try await network.data(.lawful("/\(number)")) } }
-        try await eventually("the others wait") { permits.waiting == 19 }
+        var calls = (1...19).map { number in Task { try await network.data(.lawful("/\(number)")) } }
+        try await eventually("the others wait") { permits.waiting == 18 }
         for number in 1...20 {
+            if number == 10 {
+                // Each request looks for calls that take too long.
+                calls.append(Task { try await network.data(.lawful("/last")) })
+                try await eventually("the last one waits") { permits.waiting == 10 }
+            }
             try await bench.transport.waitForRequests(number)
             try await bench.clock.waitForSleepers()
             bench.clock.advance(by: .seconds(1))
@@ -240,8 +245,11 @@ struct CircuitBreakerStackTests {
 
     @Test func requestIsSlowFromTheMomentAtWhichItIsSent() async throws {
         let bench = CircuitBench(.init(slowCalls: .init(after: .seconds(2))))
+        let outer = CircuitBreaker(.init(slowCalls: .init(after: .seconds(2))))
         let permits = ConcurrencyLimiter(max: 1)
-        let network = bench.inEnvironment(bench.transport.throttled(by: permits).circuitBreaker(by: bench.breaker))
+        let network = bench.inEnvironment(
+            bench.transport.throttled(by: permits).circuitBreaker(by: bench.breaker).circuitBreaker(by: outer)
+        )
         let other = bench.inEnvironment(bench.transport.throttled(by: permits))
         let (first, second) = (HeldResponse(), HeldResponse())
         bench.respond(with: .held(by: first))
@@ -259,14 +267,19 @@ struct CircuitBreakerStackTests {
             // The next request asks for the time of the call, and is refused by the limiter's queue or waits.
             let next = Task { try await network.data(.lawful("/next")) }
             try await eventually("the next request waits") { permits.waiting == 1 }
-            #expect(bench.statistics?.slow == slow)
+            for breaker in [bench.breaker, outer] {
+                #expect(breaker.statistics(of: "laws.example")?.slow == slow)
+            }
             next.cancel()
             _ = await next.result
         }
         second.respond()
         _ = try await call.value
-        #expect(bench.statistics?.slow == 1)
-        #expect(bench.statistics?.calls == 1)
+        for breaker in [bench.breaker, outer] {
+            let statistics = breaker.statistics(of: "laws.example")
+            #expect(statistics?.slow == 1)
+            #expect(statistics?.calls == 1)
+        }
     }
 
     // MARK: Caching

@@ -117,6 +117,9 @@ struct CircuitBreakerTests {
         window.add(calls: 1)
         window.advance(to: .seconds(86_400 * 365 + 2))
         #expect(window.total.calls == 1)
+        window.removeAll(at: .seconds(86_400 * 365 + 2))
+        window.advance(to: .seconds(86_400 * 365 + 31))
+        #expect(window.total == CallWindow.Counts())
     }
 
     // MARK: Results that count

@@ -31,6 +31,21 @@ struct HedgedDelayTests {
         #expect(window(tail: 0.02, (1...1_000).shuffled())?.tail == .nanoseconds(980))
     }
 
+    /// The percentile is computed again when a fiftieth of the latencies is new, at most ten times a second, and at
+    /// least every ten seconds.
+    @Test func percentileIsNotComputedForEachCall() {
+        var window = LatencyWindow(tail: 0.01)
+        for _ in 1...98 { window.add(10, isCensored: false, at: 0) }
+        #expect(window.latencies(at: 0)?.tail == .nanoseconds(10))
+        window.add(20, isCensored: false, at: 0)
+        #expect(window.latencies(at: 9_999_999_999)?.tail == .nanoseconds(10))
+        var (waiting, due) = (window, window)
+        #expect(waiting.latencies(at: 10_000_000_000)?.tail == .nanoseconds(20))
+        due.add(20, isCensored: false, at: 0)
+        #expect(due.latencies(at: 99_999_999)?.tail == .nanoseconds(10))
+        #expect(due.latencies(at: 100_000_000)?.tail == .nanoseconds(20))
+    }
+
     @Test func cancelledAttemptsCountAsLongerThanTheirTime() {
         // Without the ten that were cancelled, the percentile would be 86.
         #expect(window(Array(1...90), censored: Array(repeating: 85, count: 10))?.tail == .nanoseconds(89))
@@ -105,6 +120,8 @@ struct HedgedDelayTests {
         #expect(!route.withdraw())
         for _ in 0..<1_000 { _ = route.begin(at: 0) }
         #expect((0..<20).filter { _ in route.withdraw() }.count == 10)
+        route.refund()
+        #expect((0..<20).filter { _ in route.withdraw() }.count == 1)
     }
 
     @Test func losersAreBounded() {

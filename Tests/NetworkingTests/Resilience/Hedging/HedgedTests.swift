@@ -259,6 +259,13 @@ struct HedgedTests {
         #expect(server.count == 1)
     }
 
+    @Test func retryAfterUntilTheDeadlineRefusesFurtherAttempts() async throws {
+        let server = PacedServer([.init(head: .zero, status: .serviceUnavailable, headerFields: [.retryAfter: "2"])])
+        let network = server.hedged(eager).deadline(.seconds(2)).environment(\.clock, .manual(clock))
+        #expect(try await network.data(.lawful).status == .serviceUnavailable)
+        #expect(server.count == 1)
+    }
+
     @Test func retryAfterDelaysTheNextAttempt() async throws {
         let server = PacedServer([
             .init(head: .milliseconds(10), status: .serviceUnavailable, headerFields: [.retryAfter: "2"]),
@@ -298,6 +305,46 @@ struct HedgedTests {
         let response = try await network.data(.lawful)
         #expect(response.retryRefusal == .exhausted)
         #expect(server.count == 3)
+    }
+
+    /// An attempt at its time limit would have taken longer.
+    ///
+    /// The second attempt starts after the failure of the first one, or fails before it.
+    @Test(arguments: [Duration.zero, .milliseconds(200)]) func timeoutsCountAsLatencies(head: Duration) async throws {
+        let seen = Locked<HedgingPolicy.Latencies?>(nil)
+        let policy = HedgingPolicy.after(extraLoad: 1) { _, latencies in
+            seen.withLock { $0 = latencies }
+            return .milliseconds(100)
+        }
+        let server = PacedServer { number in
+            .init(head: number.isMultiple(of: 2) ? head / 4 : head, error: .timeout)
+        }
+        let network = network(over: server, policy)
+        for number in 1...26 {
+            let call = start(network)
+            if head > .zero {
+                try await sent(2 * number - 1, by: server)
+                clock.advance(by: .milliseconds(100))
+                try await sent(2 * number, by: server)
+                clock.advance(by: .milliseconds(50))
+                try await eventually("the second attempt has failed") { server.ended == 2 * number - 1 }
+                clock.advance(by: .milliseconds(50))
+            }
+            await #expect(throws: NetworkingError.self) { try await call.value }
+        }
+        #expect(seen.value?.tail == head)
+    }
+
+    @Test func metricsContainAllAttempts() async throws {
+        let server = PacedServer([.init(head: .seconds(1)), .init(head: .milliseconds(50))])
+        let call = start(network(over: server, eager).instrument().environment(\.clock, .manual(clock)))
+        try await sent(1, by: server)
+        clock.advance(by: .milliseconds(100))
+        try await sent(2, by: server)
+        clock.advance(by: .milliseconds(50))
+        let metrics = try await call.value.metrics
+        #expect(metrics?.attempts == 2)
+        #expect(metrics?.duration == .milliseconds(150))
     }
 
     // MARK: Budgets and permits
@@ -368,7 +415,9 @@ struct HedgedTests {
         #expect(events.events.map { "\($0)" }.contains("hedgeRefused(rejected)"))
         #expect(hedged.routes.route(of: server.requests[0]).withdraw())
         clock.advance(by: .milliseconds(900))
-        #expect(try await call.value.status == .ok)
+        let response = try await call.value
+        #expect(response.status == .ok)
+        #expect(response.attempts.isEmpty)
     }
 
     @Test func extraAttemptDoesNotWaitForARate() async throws {

@@ -50,6 +50,15 @@ struct RetryBudgetTests {
         #expect(allowed(budget, at: .seconds(100)) == 1)
     }
 
+    @Test func callCountsForOneWindow() {
+        let budget = RetryBudget(.ratio(1, reserve: 0, over: .seconds(10)))
+        calls(1, budget)
+        calls(2, budget, at: .milliseconds(1_500))
+        #expect(budget.allows(server, at: .milliseconds(9_900)))
+        // The first call has expired, and the retry counts against the other two.
+        #expect(allowed(budget, at: .milliseconds(10_100)) == 1)
+    }
+
     @Test func clockThatJumpsDoesNotBreakTheBudget() {
         let budget = RetryBudget(.ratio(0.2, reserve: 1))
         calls(10, budget, at: .seconds(1_000_000))
@@ -66,6 +75,13 @@ struct RetryBudgetTests {
             budget.endSuccessfully(server, at: .zero)
         }
         #expect(allowed(budget) == 4)
+        for _ in 0..<20 {
+            budget.note(server, at: .zero)
+        }
+        for successes in 1...11 {
+            budget.endSuccessfully(server, at: .zero)
+            #expect(budget.allows(server, at: .zero) == (successes == 11))
+        }
     }
 
     @Test func failuresWithoutARetryThrottleToo() {
@@ -95,10 +111,14 @@ struct RetryBudgetTests {
         for number in 0..<1_000 {
             #expect(budget.allows(AuthorityKey("\(number).example"), at: .nanoseconds(number)))
         }
+        #expect(!budget.allows(AuthorityKey("1.example"), at: .nanoseconds(1_500)))
         // A new account removes the oldest tenth. A removed account starts from zero.
         #expect(budget.allows(AuthorityKey("new.example"), at: .nanoseconds(2_000)))
+        #expect(!budget.allows(AuthorityKey("1.example"), at: .nanoseconds(2_000)))
         #expect(!budget.allows(AuthorityKey("999.example"), at: .nanoseconds(2_000)))
         #expect(budget.allows(AuthorityKey("0.example"), at: .nanoseconds(2_000)))
+        #expect(budget.allows(AuthorityKey("100.example"), at: .nanoseconds(2_000)))
+        #expect(!budget.allows(AuthorityKey("101.example"), at: .nanoseconds(2_000)))
     }
 
     // MARK: Unused retries
@@ -113,21 +133,26 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 3)
     }
 
-    @Test func retryReturnedAfterTheIntervalDoesNotCountTwice() throws {
-        let budget = RetryBudget(.ratio(0.2, reserve: 1, over: .seconds(10)))
+    @Test(arguments: [9, 10, 11, 20])
+    func retryReturnedAfterTheIntervalDoesNotCountTwice(end: Int) throws {
+        let budget = RetryBudget(.ratio(0.2, reserve: 2, over: .seconds(10)))
         let permit = try #require(budget.withdraw(server, at: .seconds(1)))
-        budget.refund(permit, server, at: .seconds(20))
-        #expect(allowed(budget, at: .seconds(20)) == 1)
+        budget.refund(permit, server, at: .seconds(end))
+        #expect(allowed(budget, at: .seconds(end)) == 2)
     }
 
-    @Test func permitOfARemovedAccountIsNotReturnedToItsSuccessor() throws {
-        let budget = RetryBudget(.ratio(0, reserve: 1, over: .seconds(10)))
-        let permit = try #require(budget.withdraw(server, at: .zero))
-        for number in 0..<2_000 {
-            budget.begin(AuthorityKey("\(number).example"), at: .milliseconds(1))
+    @Test func callThatWasNotSentAllowsNoRetry() {
+        let budget = RetryBudget(.ratio(0.5, reserve: 0, over: .seconds(10)))
+        for _ in 1...4 {
+            calls(1, budget)
+            budget.cancelBegin(server, at: .zero)
         }
-        budget.refund(permit, server, at: .milliseconds(2))
-        #expect(allowed(budget, at: .milliseconds(2)) == 1)
+        calls(3, budget)
+        #expect(allowed(budget) == 1)
+        // The share of an earlier call has its own tenth of the window, and expires with it.
+        calls(2, budget, at: .seconds(1))
+        budget.cancelBegin(server, at: .seconds(2))
+        #expect(allowed(budget, at: .seconds(2)) == 1)
     }
 
     @Test(arguments: ["API.example.com", "api.example.com:443"])

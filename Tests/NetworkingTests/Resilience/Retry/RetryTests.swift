@@ -84,6 +84,17 @@ struct RetryTests {
         #expect(try await network.data(.lawful).retryRefusal == .budget)
     }
 
+    @Test func successRefillsTheBudget() async throws {
+        let busy = MockResponse.status(.serviceUnavailable)
+        let network = network(
+            MockTransport([busy, .ok(), .ok(), busy, .ok()]),
+            budget: RetryBudget(.throttle(tokens: 3, ratio: 1))
+        )
+        #expect(try await network.data(.lawful).attempts.count == 1)
+        #expect(try await network.data(.lawful).status == .ok)
+        #expect(try await network.data(.lawful).attempts.count == 1)
+    }
+
     // MARK: The sink
 
     @Test func sinkPreparesEachAttempt() async throws {
@@ -592,10 +603,11 @@ struct RetryTests {
 
     private static let inTenSeconds = MockResponse.status(.serviceUnavailable, headerFields: [.retryAfter: "10"])
 
-    @Test func retryAfterHasJitter() async throws {
+    @Test(arguments: [.exponential(), .constant(.seconds(10))] as [RetryPolicy])
+    func retryAfterHasJitter(policy: RetryPolicy) async throws {
         var waits: [Duration] = []
         for seed in 1...50 as ClosedRange<UInt64> {
-            let network = MockTransport([Self.inTenSeconds, .ok()]).retry()
+            let network = MockTransport([Self.inTenSeconds, .ok()]).retry(policy)
                 .environment(\.clock, .immediate()).environment(\.random, .seeded(seed))
             let response = try await network.data(.lawful)
             waits += response.attempts.compactMap(\.backoff)
@@ -664,6 +676,17 @@ struct RetryTests {
         #expect(transport.requests.count == sent)
         #expect(response.retryRefusal == .exhausted)
         #expect(response.attempts.map(\.number) == kept)
+    }
+
+    @Test func attemptThatIsTakenBackRestoresItsPredecessor() {
+        var history = AttemptHistory()
+        for number in 1...101 {
+            history.append(Attempt(number: number, result: .failure(CancellationError()), elapsed: .zero))
+        }
+        #expect(history.count == 101)
+        history.removeLast()
+        #expect(history.count == 100)
+        #expect(history.attempts.map(\.number) == Array(1...100))
     }
 
     @Test func statusWithOneRetryIsRetriedOnceAmongManyAttempts() async throws {
