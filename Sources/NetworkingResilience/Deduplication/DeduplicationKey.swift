@@ -13,7 +13,7 @@ final class DeduplicationKey: Equatable, Sendable {
     let principal: Principal?
     private let options: ValueIdentities
     private let environment: ValueIdentities
-    private let stack: Stack?
+    private let stack: Stack
     /// Whether the request has listeners that need events.
     ///
     /// Such requests share exchanges only with each other, so that other requests avoid the cost of events.
@@ -66,13 +66,12 @@ final class DeduplicationKey: Equatable, Sendable {
         /// A request with a permit must not wait for an exchange that waits for the same limiter.
         private let limits: HeldLimits?
 
-        /// Reads the work from a request; `nil` if there is none.
-        init?(_ request: HTTPRequestData) {
+        /// Reads the work from a request.
+        init(_ request: HTTPRequestData) {
             followsRedirects = request.isHandled(.redirects)
             handlesCookies = request.areCookiesHandled
             isAuthorized = request.isHandled(.authorization)
             limits = request.heldLimits
-            guard followsRedirects || handlesCookies || isAuthorized || limits != nil else { return nil }
         }
     }
 }

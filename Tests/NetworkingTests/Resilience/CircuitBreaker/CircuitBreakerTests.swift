@@ -118,7 +118,7 @@ struct CircuitBreakerTests {
         window.advance(to: .seconds(86_400 * 365 + 2))
         #expect(window.total.calls == 1)
         window.removeAll(at: .seconds(86_400 * 365 + 2))
-        window.advance(to: .seconds(86_400 * 365 + 31))
+        window.advance(to: .seconds(86_400 * 365 + 60))
         #expect(window.total == CallWindow.Counts())
     }
 

@@ -95,6 +95,8 @@ struct DeduplicatedTests {
 
         static let all: [Difference] = [
             .init(testDescription: "method") { $0.method = .head },
+            .init(testDescription: "scheme") { $0.scheme = "http" },
+            .init(testDescription: "no scheme", matters: false) { $0.scheme = nil },
             .init(testDescription: "authority") { $0.authority = "other.example" },
             .init(testDescription: "path") { $0.path = "/other" },
             .init(testDescription: "query") { $0.query.page = "2" },
@@ -128,6 +130,30 @@ struct DeduplicatedTests {
         transport.respond()
         _ = try await (one.value, same.value, other.value)
         #expect(transport.requests == 2)
+    }
+
+    @Test func requestsThatDifferEndSeparately() async throws {
+        let language = RequestOption("language", default: "en", affects: .responses)
+        let one = try await join(.lawful.with { $0[language] = "de" }, over: network)
+        let other = try await join(.lawful.with { $0[language] = "fr" }, over: network)
+        one.cancel()
+        await #expect(throws: CancellationError.self) { try await one.value }
+        try await eventually("one exchange is left") { inFlightRequests.count == 1 }
+        let joined = try await join(.lawful.with { $0[language] = "fr" }, over: network)
+        transport.respond()
+        _ = try await (other.value, joined.value)
+        #expect(transport.requests == 2)
+        #expect(inFlightRequests.count == 0)
+    }
+
+    @Test func cancelledCallerStartsNoExchange() async {
+        let network = network
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await network.data(.lawful)
+        }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.requests == 0)
     }
 
     @Test func principalsDoNotShareAnExchange() async throws {

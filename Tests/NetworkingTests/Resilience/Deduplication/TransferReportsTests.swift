@@ -64,6 +64,51 @@ struct TransferReportsTests {
         }
     }
 
+    /// Notes the requests of the events, and has a field for each attempt.
+    private final class NotingObserver: NetworkEventObserver {
+        private let name: String
+        private let journal: Journal
+
+        init(_ name: String, in journal: Journal) {
+            self.name = name
+            self.journal = journal
+        }
+
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+            journal.note("\(name): \(request.headerFields[.accept] ?? "nothing")")
+        }
+
+        func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
+            [.accept: name]
+        }
+    }
+
+    @Test func callersAreNotifiedInTheOrderInWhichTheyJoined() {
+        let audience = Audience()
+        let journal = Journal()
+        let names = (10...29).map(String.init)
+        let listeners = names.map { name in
+            audience.add(HTTPRequestData.lawful.with { $0.addObserver(NotingObserver(name, in: journal)) })
+        }
+        // Each caller is told what the shared exchange sends.
+        audience.observe(ExchangeEvent.connected, of: .lawful.with { $0.headerFields[.accept] = "text/plain" })
+        #expect(journal.entries == names.map { "\($0): text/plain" })
+        #expect(audience.headerFields(forAttempt: .lawful) == [.accept: "10"])
+        audience.remove(listeners[0])
+        #expect(audience.headerFields(forAttempt: .lawful) == [.accept: "11"])
+    }
+
+    @Test func callerThatJoinsReceivesTheProgressSoFar() async {
+        let audience = Audience()
+        audience.observing(.lawful).progressHandler?(received(3))
+        let receivedCounts = Mutex<[Int64]>([])
+        let request = HTTPRequestData.lawful.with { request in
+            request.progressHandler = { progress in receivedCounts.withLock { $0.append(progress.received.count) } }
+        }
+        await audience.add(request).settle()
+        #expect(receivedCounts.withLock { $0 } == [3])
+    }
+
     @Test func observersMayJoinAndLeaveASharedExchange() {
         let audience = Audience()
         let observer = JoiningObserver(audience)

@@ -61,6 +61,22 @@ struct RateLimitedTests {
         #expect(await sent(1, over: network, weight: 3) == 1)
     }
 
+    @Test func requestIsSentEarlierIfAHeavierOneBeforeItLeaves() async throws {
+        let limiter = RateLimiter(1, per: .seconds(1), burst: 5)
+        let network = network(limiter)
+        #expect(await sent(5, over: network) == 5)
+        let heavy = Task { try await network.data(.lawful.with { $0.rateLimitWeight = 5 }) }
+        try await eventually("the heavy request waits") { clock.nextDeadline?.offset == .seconds(5) }
+        let light = Task { try await network.data(.lawful) }
+        try await eventually("both wait") { limiter.waiting == 2 }
+        heavy.cancel()
+        await #expect(throws: CancellationError.self) { try await heavy.value }
+        try await eventually("the light request is next") { clock.nextDeadline?.offset == .seconds(1) }
+        light.cancel()
+        await #expect(throws: CancellationError.self) { try await light.value }
+        try await eventually("no alarm is left") { clock.sleepers == 0 }
+    }
+
     @Test func weightBeyondTheBurstIsRejected() async {
         let network = network(RateLimiter(10, per: .seconds(1), burst: 5))
         let error = await #expect(throws: NetworkingError.self) {
