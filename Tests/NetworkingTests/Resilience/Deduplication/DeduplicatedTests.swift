@@ -150,7 +150,7 @@ struct DeduplicatedTests {
         let network = network
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await network.data(.lawful)
+            return try await network.send(.lawful)
         }
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests == 0)
