@@ -9,6 +9,7 @@ the caller leaves out the mutants of such a line.
 """
 
 import re
+import sys
 from dataclasses import dataclass, field
 
 # The operators to change. The blanks around them tell comparisons from generics.
@@ -31,6 +32,10 @@ RESULT = re.compile(r"(?:-> .*|\bvar \w+: .*|\bget) \{$")
 # Keywords that begin no expression.
 KEYWORD = re.compile(r"^(?:return|throw|let|var|if|guard|for|while|switch|case|default|func|init|struct|class|enum|extension|import|defer|do|repeat|break"
                      r"|continue|fallthrough|subscript|typealias|static|public|package|private|fileprivate|internal|get|set|@|#|\}|\)|\]|\.|//|nil$|\"|where|else)")
+# The modules that this platform does not have; all traits are enabled.
+ABSENT_MODULES = ({"Glibc", "Musl", "Android", "FoundationNetworking"} if sys.platform == "darwin" else
+                  {"Musl", "Android", "Darwin", "Security", "Network", "AuthenticationServices", "SwiftUI", "Combine", "os"})
+OPERATING_SYSTEM = "macOS" if sys.platform == "darwin" else "Linux"
 CONTINUATION = re.compile(r"^(?:[.?:)\]]|&&|\|\||\?\?|[-+*/<>=]|catch|where|else\b)")
 
 
@@ -99,6 +104,14 @@ def clauses(text, mask):
             parts.append(text[start:index])
             start = index + 1
     return [*parts, text[start:]]
+
+
+def is_compiled(condition):
+    """Returns whether the lines after `#if` with a condition are compiled on this platform."""
+    condition = re.sub(r"canImport\((\w+)\)", lambda match: str(match[1] not in ABSENT_MODULES), condition)
+    condition = re.sub(r"\bos\((\w+)\)", lambda match: str(match[1] == OPERATING_SYSTEM), condition)
+    condition = condition.replace("!", " not ").replace("&&", " and ").replace("||", " or ")
+    return eval(re.sub(r"\w+", lambda match: match[0] if match[0] in ("True", "False", "not", "and", "or") else "True", condition))
 
 
 def alternatives(text):
@@ -171,11 +184,19 @@ class Rewriter:
     def scan(self):
         in_text = in_conditions = False
         starts_clause = False
+        # For each `#if` around the line: whether its lines are compiled, and whether those of an earlier branch are.
+        branches = []
         for index, line in enumerate(self.lines):
             if line.count('"""') % 2:
                 in_text = not in_text
                 continue
             stripped = line.strip()
+            if match := re.match(r"#(if|elseif|else|endif)\b(.*)", "" if in_text else stripped):
+                had_earlier = any(branches.pop()) if match[1] != "if" else False
+                if match[1] != "endif":
+                    branches.append((not had_earlier and (match[1] == "else" or is_compiled(match[2])), had_earlier))
+            if not all(current for current, _ in branches):
+                continue
             if in_text or not stripped or stripped.startswith(("//", "#", "@available", "///", "import")):
                 continue
             indent = line[:len(line) - len(line.lstrip())]
