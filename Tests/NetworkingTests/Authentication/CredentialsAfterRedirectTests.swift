@@ -21,14 +21,24 @@ struct CredentialsAfterRedirectTests {
 
     @Test(arguments: ["at:", "server"])
     func credentialsDoNotReturnOverAnotherServer(place: String) async throws {
-        let transport = transport(redirectingTo: ["https://evil.example/x", "https://a.example/chosen"])
+        let transport = transport(
+            redirectingTo: ["https://evil.example/x", "https://a.example/chosen", "https://a.example/next"]
+        )
         let tokens = BearerCredentials(token: "secret")
         let network =
             place == "at:"
             ? AnyNetworkingComponent(transport.authenticated(with: tokens, at: ["a.example"]).redirected())
             : AnyNetworkingComponent(transport.authenticated(with: tokens).redirected().server(authority: "a.example"))
         try await network.data(place == "at:" ? start : HTTPRequestData(path: "/start"))
-        #expect(authorizations(of: transport) == ["Bearer secret", nil, nil])
+        #expect(authorizations(of: transport) == ["Bearer secret", nil, nil, nil])
+    }
+
+    @Test func serverOfTheStackMayRedirectToItself() async throws {
+        let transport = transport(redirectingTo: ["/x", "https://A.example:443/y"])
+        let network = transport.authenticated(with: BearerCredentials(token: "secret")).redirected()
+            .server(authority: "a.example")
+        try await network.data(HTTPRequestData(path: "/start"))
+        #expect(authorizations(of: transport) == Array(repeating: "Bearer secret", count: 3))
     }
 
     @Test(arguments: [
@@ -105,18 +115,54 @@ struct CredentialsAfterRedirectTests {
 
     /// Bob's token for the second server must not carry out what Alice began on the first.
     @Test func redirectIsNotFollowedToAServerOfAnotherUser() async throws {
-        let transport = transport(redirectingTo: ["https://b.example/x"])
+        let events = EventRecorder()
+        let transport = transport(redirectingTo: ["/start/next", "https://b.example/x"])
         let network =
             transport
             .authenticated(with: Networking.Session(userID: "alice", accessToken: "alice"), at: ["a.example"])
             .authenticated(
                 with: Networking.Session(userID: "bob", accessToken: "bob"),
                 at: ["a.example", "b.example"],
-                except: { $0.path == "/start" }
+                except: { $0.authority == "a.example" }
             )
             .redirected()
-        #expect(try await network.data(start).status == .found)
-        #expect(authorizations(of: transport) == ["Bearer alice"])
+        let response = try await network.data(start.with { $0.addObserver(events) })
+        #expect(response.status == .found)
+        #expect(response.redirects.map(\.request.path) == ["/start"])
+        #expect(authorizations(of: transport) == ["Bearer alice", "Bearer alice"])
+        #expect(events.events.map(\.description).contains("redirectRefused(anotherUser)"))
+    }
+
+    /// Bob signs in while Alice's request is at another server, which sends it back without credentials.
+    @Test(arguments: [true, false])
+    func redirectBackToTheServerIsNotFollowedForALaterUser(hasCookies: Bool) async throws {
+        let jar = CookieJar()
+        if hasCookies {
+            try jar.set(Cookie(name: "visit", value: "1", domain: "b.example", created: .distantPast))
+        }
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"))
+        let transport = MockTransport { request in
+            guard request.authority == "b.example" else { return .redirect(to: "https://b.example/x") }
+            store.set(Networking.Session(userID: "bob", accessToken: "bob"))
+            return .redirect(to: "https://a.example/chosen")
+        }
+        let response = try await transport.authenticated(with: store, at: ["a.example"]).cookies(in: jar).data(start)
+        #expect(response.headerFields[.location] == "https://a.example/chosen")
+        #expect(authorizations(of: transport) == ["Bearer alice", nil])
+        #expect(transport.requests.last?.headerFields[.cookie] == (hasCookies ? "visit=1" : nil))
+    }
+
+    /// The next server receives no credentials, so nothing is done there for Bob.
+    @Test func redirectToAnotherServerIsFollowedAfterASignIn() async throws {
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"))
+        let transport = MockTransport { request in
+            guard request.authority == "a.example" else { return .ok() }
+            store.set(Networking.Session(userID: "bob", accessToken: "bob"))
+            return .redirect(to: "https://b.example/x")
+        }
+        let network = transport.authenticated(with: store, at: ["a.example"]).redirected()
+        #expect(try await network.data(start).status == .ok)
+        #expect(authorizations(of: transport) == ["Bearer alice", nil])
     }
 
     /// The cookies of the second server belong to a later user, who has signed in there.

@@ -175,12 +175,20 @@ struct RedirectRulesTests {
         }
     }
 
-    @Test func followsFromPlainHTTPToHTTPS() async throws {
-        let transport = MockTransport([.redirect(to: "https://example.com/b"), .ok()])
+    @Test(arguments: ["https://example.com/b", "http://example.com/b", "http://other.example/b"])
+    func plainHTTPMayLeadToHTTPSAndToPlainHTTP(location: String) async throws {
+        let transport = MockTransport([.redirect(to: location), .ok()])
         var request = request
         request.scheme = "http"
         try await transport.data(request)
-        #expect(transport.requests.last?.description == "GET https://example.com/b")
+        #expect(transport.requests.last?.description == "GET \(location)")
+    }
+
+    /// It describes the former path in metrics and traces.
+    @Test func routeDoesNotApplyToTheNextURL() async throws {
+        let transport = MockTransport([.redirect(to: "/c"), .ok()])
+        try await transport.data(request.with { $0.route = "/a/{id}" })
+        #expect(transport.requests.map(\.route) == ["/a/{id}", nil])
     }
 
     // MARK: Credentials
@@ -219,6 +227,15 @@ struct RedirectRulesTests {
         let transport = MockTransport([.redirect(to: location), .ok()])
         try await transport.data(try requestWithCredentials())
         #expect(transport.requests.last?.headerFields.count == Self.credentials.count + 2)
+        #expect(transport.requests.last?.headerFields[.authorization] == "hunter2")
+    }
+
+    @Test(arguments: ["/x", "http://localhost:80/x"])
+    func keepsCredentialsWithinAnOriginOverPlainHTTP(location: String) async throws {
+        let transport = MockTransport([.redirect(to: location), .ok()])
+        var request = try requestWithCredentials(scheme: "http")
+        request.authority = "localhost"
+        try await transport.data(request)
         #expect(transport.requests.last?.headerFields[.authorization] == "hunter2")
     }
 

@@ -112,13 +112,28 @@ struct RedirectedTests {
     }
 
     @Test func isCancelledBetweenHops() async {
+        let (inside, events) = (RequestRecorder(), EventRecorder())
         let transport = MockTransport { _ in
             withUnsafeCurrentTask { $0?.cancel() }
             return .redirect(to: "/c")
         }
-        let call = Task { try await transport.redirected().data(request) }
+        let network = transport.recorded(by: inside).redirected().observed(by: events)
+        let call = Task { try await network.data(request) }
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests.count == 1)
+        #expect(inside.requests.count == 1)
+        #expect(!events.names.contains("redirected"))
+    }
+
+    @Test func eachRedirectIsReported() async throws {
+        let events = EventRecorder()
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "https://other.example/c"), .ok()])
+        try await transport.redirected().observed(by: events).data(request)
+        #expect(
+            events.events.map(\.description).filter { $0.hasPrefix("redirect") } == [
+                "redirected(to: GET https://example.com/b)", "redirected(to: GET https://other.example/c)",
+            ]
+        )
     }
 
     /// A modifier that numbers the exchanges of a call.
@@ -150,6 +165,22 @@ struct RedirectedTests {
         #expect(try await network.data(request).text == "there")
         #expect(transport.requests.map { $0.headerFields["X-Hop"] } == ["1", "2", "3"])
         #expect(network.diagnostics.map(\.message).contains("HopsNumbered is not for production."))
+    }
+
+    /// The outer modifier makes the hops, and the inner one decides how many.
+    @Test(
+        arguments: [
+            (.never, nil, 1), (.follow(upTo: 1), nil, 2), (.follow(upTo: 2), nil, 3), (.never, .follow(upTo: 1), 2),
+        ] as [(RedirectPolicy, RedirectPolicy?, Int)]
+    )
+    func policyOfAnInnerModifierApplies(policy: RedirectPolicy, own: RedirectPolicy?, sent: Int) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .ok()])
+        var request = request
+        if let own {
+            request.redirects = own
+        }
+        _ = try? await transport.redirected(policy).modified(HopsNumbered()).data(request)
+        #expect(transport.requests.count == sent)
     }
 
     @Test func outlineListsThePolicy() {
