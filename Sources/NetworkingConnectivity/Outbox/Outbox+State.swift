@@ -13,8 +13,8 @@ extension Outbox {
         var finished: UInt64 = 0
         /// The calls of `flush()` that wait for the end of a delivery.
         var flushes: [ObjectIdentifier: Suspension<Void>] = [:]
-        /// The entries that are being removed from the store, with the number of calls that do so.
-        var cancelling: [OutboxEntry.ID: Int] = [:]
+        /// The entries that are being removed from the store, once for each call that does so.
+        var cancelling: [OutboxEntry.ID] = []
         /// The entries that the app has cancelled since the current delivery started.
         var cancelled: Set<OutboxEntry.ID> = []
         var sending: (id: OutboxEntry.ID, task: OwnedTask<HTTPResponseData>)?
@@ -23,12 +23,14 @@ extension Outbox {
         var waiters: [ObjectIdentifier: Suspension<Void>] = [:]
 
         func isCancelled(_ id: OutboxEntry.ID) -> Bool {
-            cancelling[id] != nil || cancelled.contains(id)
+            cancelling.contains(id) || cancelled.contains(id)
         }
 
         /// Ends a call that cancels an entry, and returns the task that sends the entry.
         mutating func endCancelling(_ id: OutboxEntry.ID, isRemoved: Bool) -> OwnedTask<HTTPResponseData>? {
-            cancelling[id] = cancelling[id].flatMap { $0 > 1 ? $0 - 1 : nil }
+            if let index = cancelling.firstIndex(of: id) {
+                cancelling.remove(at: index)
+            }
             guard isRemoved else { return nil }
             if isDelivering {
                 cancelled.insert(id)

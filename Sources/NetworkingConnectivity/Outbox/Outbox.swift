@@ -137,7 +137,7 @@ public final class Outbox: Sendable {
     }
 
     private func remove(_ id: OutboxEntry.ID) async throws -> Bool {
-        state.withLock { $0.cancelling[id, default: 0] += 1 }
+        state.withLock { $0.cancelling.append(id) }
         let existed: Bool
         do {
             existed = try await store.remove(id)

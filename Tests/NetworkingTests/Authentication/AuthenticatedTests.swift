@@ -141,6 +141,43 @@ struct AuthenticatedTests {
         #expect(network.principal(for: HTTPRequestData(path: "me")) != before)
     }
 
+    /// A cache must know before the request which user its response belongs to.
+    @Test func requestBelongsToTheUserOfTheOutermostToken() async throws {
+        let (outer, inner) = (Session(userID: "emily", accessToken: "e"), Session(userID: "james", accessToken: "j"))
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.authenticated(with: inner).authenticated(with: outer)
+            .server(authority: "api.example.com")
+        let response = try await network.me()
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer e"])
+        #expect(response.principal == Principal(id: "emily"))
+        #expect(network.principal(for: network.resolved(HTTPRequestData(path: "me"))) == Principal(id: "emily"))
+    }
+
+    /// A transport keeps the connections of different users apart, and those of one user open.
+    @Test func connectionsBelongToTheUserAndNotToTheToken() async throws {
+        let noted = Locked<[ConnectionOwner?]>([])
+        let transport = MockTransport { _ in .ok() }
+        let noting = transport.modified("Notes owners") { request, upstream in
+            noted.withLock { $0.append(ConnectionOwner(of: request)) }
+            return try await upstream.send(request)
+        }
+        let network = Self.stack(noting, store, clock)
+        try await network.me()
+        store.update(Session(accessToken: "renewed"))
+        try await network.me()
+        store.set(Session(userID: "james", accessToken: "renewed"))
+        try await network.me()
+        #expect(
+            transport.requests.map { $0.headerFields[.authorization] } == [
+                "Bearer access-0", "Bearer renewed", "Bearer renewed",
+            ]
+        )
+        let owners = noted.value
+        #expect(owners[0] != nil)
+        #expect(owners[0] == owners[1])
+        #expect(owners[0] != owners[2])
+    }
+
     // MARK: Allowed servers
 
     @Test func otherAuthoritiesGetNoCredentials() async throws {

@@ -240,7 +240,7 @@ struct AuthenticationRefreshTests {
     }
 
     /// An outage and the response of another server do not show that the credentials are accepted.
-    @Test(arguments: [HTTPResponse.Status.serviceUnavailable, .tooManyRequests, .found])
+    @Test(arguments: [HTTPResponse.Status.internalServerError, .serviceUnavailable, .tooManyRequests, .found])
     func responsesThatShowNoAcceptanceDoNotLiftTheLimit(status: HTTPResponse.Status) async throws {
         let isRefused = Atomic(true)
         let transport = MockTransport { request in

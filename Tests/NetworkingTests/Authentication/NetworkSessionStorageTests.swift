@@ -123,6 +123,50 @@ struct NetworkSessionStorageTests {
         #expect(failures.entries.isEmpty)
     }
 
+    /// The server accepts only the new session, so it is used at once, and stored as soon as the storage responds.
+    @Test(arguments: [true, false])
+    func refreshedSessionIsStoredLaterIfTheStorageFails(recovers: Bool) async throws {
+        let storage = NetworkSessions()
+        let store = await store(storage)
+        store.set(server.session())
+        try await store.flush()
+        server.expire()
+        server.delegate.hold()
+        let network = stack(store)
+        let call = Task { try await network.me() }
+        try await server.delegate.waitForCalls()
+        storage.isReachable.withLock { $0 = false }
+        server.delegate.release()
+        #expect(try await call.value.status == .ok)
+        #expect(store.credentials?.accessToken == "access-1")
+        #expect(storage.lock.withLock { $0.owner } == "1")
+        storage.isReachable.withLock { $0 = recovers }
+        try await eventually("the lock is released") {
+            clock.advance(by: .milliseconds(100))
+            return storage.lock.withLock { $0.owner == nil }
+        }
+        #expect(storage.journal.entries.contains("save access-1") == recovers)
+        #expect(failures.entries.count == (recovers ? 0 : 1))
+    }
+
+    /// The storage could not be reached at the sign-out, so the session is removed later, unless there is a new one.
+    @Test func lateSignOutLeavesTheSessionOfTheNextSignIn() async throws {
+        let storage = NetworkSessions()
+        let store = await store(storage)
+        store.set(server.session())
+        try await store.flush()
+        storage.isReachable.withLock { $0 = false }
+        store.remove()
+        try await store.flush()
+        storage.isReachable.withLock { $0 = true }
+        store.set(server.session())
+        try await store.flush()
+        server.expire()
+        #expect(try await stack(store).me().status == .ok)
+        #expect(!storage.journal.entries.contains("remove emily"))
+        #expect(failures.entries.count == 1)
+    }
+
     @Test func errorOfTheStorageIsNamedWithoutItsText() async throws {
         let storage = NetworkSessions()
         let store = await store(storage, server.session(expiring: .distantPast))

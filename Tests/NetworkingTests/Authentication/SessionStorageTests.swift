@@ -170,6 +170,23 @@ struct SessionStorageTests {
         }
     }
 
+    /// The lock and the temporary files of a session have longer names than its file.
+    @Test(arguments: [(194, true), (195, false)])
+    func userIDHasAMaximumLength(length: Int, isUsable: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            let userID = String(repeating: "x", count: length)
+            let result = Result { try storage.save(session(userID)) }
+            guard isUsable else {
+                #expect(throws: SessionStorageError.self) { try result.get() }
+                return
+            }
+            try result.get()
+            try await storage.lockSession(for: userID).release()
+            #expect(try storage.session(for: userID)?.userID == userID)
+        }
+    }
+
     /// The delegate creates a new session, and a handler signs out.
     @Test func refreshedSessionKeepsItsUser() async throws {
         struct AnonymousRefresh: AuthenticationDelegate {

@@ -125,6 +125,7 @@ struct CredentialFieldTests {
             transport
             .server(mutateRequest: { $0.headerFields[.authorization] = "Bearer secret" })
             .server(mutateRequest: { $0.setCredential("secret", for: ticket) })
+            .server(mutateRequest: { $0.query.api_key = "secret" })
             .server(mutate: \.headerFields) { $0 + [HTTPField(name: .cookie, value: "id=secret")] }
             .server(authority: "api.example.com")
 
@@ -135,6 +136,26 @@ struct CredentialFieldTests {
         #expect(sent.map { $0.headerFields[.authorization] } == ["Bearer secret", nil])
         #expect(sent.map { $0.headerFields[ticket] } == ["secret", nil])
         #expect(sent.map { $0.headerFields[.cookie] } == ["id=secret", nil])
+        #expect(sent.map { $0.query.api_key } == ["secret", nil])
+    }
+
+    /// The cookies of a jar belong to the stack with the jar, and the others to the request.
+    @Test(arguments: [true, false])
+    func requestOfAnotherStackKeepsOnlyItsOwnCookies(hasJar: Bool) async throws {
+        let jar = CookieJar()
+        try jar.set(Cookie(name: "id", value: "secret", domain: "laws.example", created: .distantPast))
+        let other = MockTransport { _ in .ok() }
+        let forwarding = MockTransport { _ in .ok() }
+            .modified("Forwards") { request, upstream in
+                try await other.data(request)
+                return try await upstream.send(request)
+            }
+        if hasJar {
+            try await forwarding.cookies(in: jar).data(.lawful)
+        } else {
+            try await forwarding.data(.lawful.with { $0.headerFields[.cookie] = "own=1" })
+        }
+        #expect(other.requests.map { $0.headerFields[.cookie] } == [hasJar ? nil : "own=1"])
     }
 
     @Test func credentialsThatAModifierResolvesAreSentToTheServerOfTheStackOnly() async throws {

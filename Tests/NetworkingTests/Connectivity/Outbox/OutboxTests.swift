@@ -338,6 +338,26 @@ struct OutboxTests {
         }
     }
 
+    @Test(arguments: [["90", "30"], ["30", "90"]])
+    func runWaitsForTheEarliestEntry(delays: [String]) async throws {
+        let transport = MockTransport { request in
+            let delay = request.authority == "a.example" ? delays[0] : delays[1]
+            return .status(.serviceUnavailable).headerFields([.retryAfter: delay])
+        }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1, authority: "a.example"))
+            try await outbox.enqueue(order(2, authority: "b.example"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await outbox.run() }
+                try await clock.waitForSleepers()
+                #expect(clock.nextDeadline.map { clock.now.duration(to: $0) } == .seconds(30))
+                group.cancelAll()
+            }
+        }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func changedClockDoesNotHoldBackAnEntry() async throws {
         let transport = MockTransport([.status(.badGateway), .ok()])
         let outbox = outbox(transport)
@@ -465,6 +485,32 @@ struct OutboxTests {
         #expect(transport.requests.last?.headerFields[.authorization] == "Bearer token of emily")
     }
 
+    /// The failure may be the end of the user's session, so it says nothing about the entry.
+    @Test func attemptDoesNotCountAfterAnotherUserHasSignedIn() async throws {
+        let (emily, paul) = (Session(userID: "emily", accessToken: "e"), Session(userID: "paul", accessToken: "p"))
+        let tokens = TokenStore(emily)
+        let isFirst = Locked(true)
+        let transport = MockTransport { _ in
+            let isLate = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return !isFirst
+            }
+            if isLate { return .ok() }
+            tokens.set(paul)
+            return .failure(.connectionLost)
+        }
+        let outbox = outbox(transport.authenticated(with: tokens, at: ["api.example.com"]), attempts: 1)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            #expect(try await outbox.flush() == 1)
+            #expect(try await outbox.entries().map(\.progress.attempts) == [0])
+            #expect(try await outbox.flush() == 1)
+            tokens.set(emily)
+            #expect(try await outbox.flush() == 0)
+        }
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer e", "Bearer e"])
+    }
+
     @Test func credentialsAreNotStored() async throws {
         let transport = MockTransport { _ in .ok() }
         let outbox = outbox(transport)
@@ -480,6 +526,45 @@ struct OutboxTests {
         let error = await #expect(throws: NetworkingError.self) { try await outbox.enqueue(request) }
         #expect(error?.kind == .bodyNotReplayable)
         #expect(try await outbox.entries().isEmpty)
+    }
+
+    // MARK: Several outboxes
+
+    @Test func entriesOfSeveralOutboxesAreInTheOrderOfTheirTimes() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outboxes = [outbox(transport), outbox(transport)]
+        try await controlled {
+            for number in 0..<20 {
+                try await outboxes[number % 2].enqueue(order(number))
+                clock.advance(by: .seconds(1))
+            }
+            #expect(try await outboxes[0].flush() == 0)
+        }
+        #expect(transport.requests.map(\.path) == (0..<20).map { "/orders/\($0)" })
+    }
+
+    /// Most deliveries are short, and a long one must not be disturbed.
+    @Test func runChecksLessAndLessOftenWhetherAnotherOutboxStillSends() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        #expect(store.claim())
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await outbox.run() }
+                for delay in [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
+                    try await clock.waitForSleepers()
+                    #expect(clock.nextDeadline.map { clock.now.duration(to: $0) } == .milliseconds(delay))
+                    clock.advance(by: .milliseconds(delay))
+                }
+                try await clock.waitForSleepers()
+                #expect(transport.requests.isEmpty)
+                store.release()
+                clock.advance(by: .seconds(5))
+                try await transport.waitForRequests(1)
+                group.cancelAll()
+            }
+        }
     }
 
     // MARK: Cancellation

@@ -86,6 +86,15 @@ struct JSONRedactorTests {
         #expect(redact(open + "1", layout) == nil)
     }
 
+    /// The indentation of a deeply nested document would be larger than the document.
+    @Test(arguments: [(1, 2), (16, 32), (17, 32), (40, 32)])
+    func indentationEndsAtADepth(depth: Int, indentation: Int) throws {
+        let document = String(repeating: "[", count: depth) + "1" + String(repeating: "]", count: depth)
+        let lines = try #require(redact(document, .pretty)).split(separator: "\n")
+        #expect(lines.map { $0.prefix { $0 == " " }.count }.max() == indentation)
+        #expect(lines.contains { $0.drop { $0 == " " } == "1" } == (depth <= 16))
+    }
+
     @Test func documentCanBePrettyPrinted() {
         let pretty = redact(#"{"name":"Emily","secret":[1],"tags":["a","b"],"none":[],"n":{"x":1}}"#, .pretty)
         #expect(

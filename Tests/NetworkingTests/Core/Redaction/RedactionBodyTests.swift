@@ -53,6 +53,13 @@ struct RedactionBodyTests {
         #expect(text(body, "Application/X-WWW-Form-Urlencoded; charset=utf-8") == shown)
     }
 
+    /// Without a maximum, reading a text with many delimiters would take quadratic time.
+    @Test(arguments: [(1_024, true), (1_025, false)])
+    func nameInATextHasAMaximumLength(length: Int, isRedacted: Bool) {
+        let name = String(repeating: "n", count: length - "_token".utf8.count) + "_token"
+        #expect(text("\(name)=hunter2", "text/plain") == "\(name)=\(isRedacted ? "<redacted>" : "hunter2")")
+    }
+
     /// An authorization code occurs in successful responses and in requests.
     @Test(arguments: [200, 201, 302, 400, 404, 422, 500, 503])
     func showsTheCodeOfAnErrorOnly(status: Int) {

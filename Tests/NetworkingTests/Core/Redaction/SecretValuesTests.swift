@@ -40,6 +40,8 @@ struct SecretValuesTests {
         ("x", "\\u12", "\\u12"),
         ("x", "\\ud83dx", "\\ud83d<redacted>"),
         ("x", "\\", "\\"),
+        ("it's u", #"it\'s u"#, "<redacted>"),
+        ("'u", #"\'u"#, "<redacted>"),
     ])
     func valueIsRedactedInEachEncoding(value: String, text: String, shown: String) {
         #expect(redacted(text, value) == shown)

@@ -60,6 +60,15 @@ struct RedirectedTests {
         )
     }
 
+    /// A modifier that signs or compares the path must see the one that is sent.
+    @Test(arguments: ["/x/../b", "x/%2E%2e/b", "https://example.com/./b"])
+    func upstreamModifiersGetTheLocationWithoutDotSegments(location: String) async throws {
+        let inside = RequestRecorder()
+        let transport = MockTransport([.redirect(to: location), .ok()])
+        try await transport.recorded(by: inside).redirected().data(request)
+        #expect(inside.requests.map(\.path) == ["/a", "/b"])
+    }
+
     @Test func upstreamModifierAppliesToEachHopOnce() async throws {
         let transport = MockTransport([.redirect(to: "https://other.example/b"), .ok()])
         try await transport.modified(Stamp()).redirected().data(request)
