@@ -190,6 +190,17 @@ struct DownloadTests {
         }
     }
 
+    @Test func resumesAfterASingleByte() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 1))
+            await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            try expectPartialFile(1, of: place)
+            try await origin.download(request, to: place)
+            #expect(origin.ranges == [nil, "bytes=1-"])
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
     @Test func retryResumesTheDownload() async throws {
         try await withPlace { place in
             let origin = FileOrigin(
@@ -454,6 +465,31 @@ struct DownloadTests {
 
         func finish() -> Data {
             Data([sum])
+        }
+    }
+
+    @Test func cancelledCallDoesNotReadTheRestOfAFileForItsChecksum() async throws {
+        try await withPlace(leaving: []) { place in
+            let journal = Journal()
+            let transport = MockTransport { _ in .ok(Data(count: 3 << 20)) }
+            let options = DownloadOptions(checksum: Checksum(expected: Data()) { Cancelling(journal: journal) })
+            let call = Task { try await transport.download(request, to: place, options: options) }
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(journal.entries == ["read"])
+        }
+    }
+
+    /// A checksum that cancels its task when it gets bytes.
+    private struct Cancelling: ChecksumFunction {
+        let journal: Journal
+
+        mutating func update(_ bytes: Data) {
+            journal.note("read")
+            withUnsafeCurrentTask { $0?.cancel() }
+        }
+
+        func finish() -> Data {
+            Data()
         }
     }
 

@@ -40,6 +40,8 @@ import Testing
             ("attachment; filename=\"/\"", nil),
             ("attachment; filename=\"\"", nil),
             ("attachment; filename=\".ssh\"", "ssh"),
+            ("attachment; filename=\"~root.txt\"", "root.txt"),
+            ("attachment; filename*=UTF-8''%C2%A0~.%20x.txt", "x.txt"),
             ("attachment; filename=\"a\u{202E}fdp.exe\"", "afdp.exe"),
             ("attachment; filename=\"a\u{0}b\u{7F}c.txt\"", "abc.txt"),
             ("attachment; filename=\"a:b*c?.txt. \"", "a_b_c_.txt"),

@@ -47,11 +47,13 @@ struct HostileDownloadTests {
 
     // MARK: The file has changed
 
-    @Test func changedFileIsDownloadedAgain() async throws {
+    /// The new file may be shorter than the kept bytes of the old one.
+    @Test(arguments: [80, 20])
+    func changedFileIsDownloadedAgain(count: Int) async throws {
         try await withPartialFile { place, origin in
-            origin.change(Self.changed, [.eTag: "\"2\""])
+            origin.change(Self.changed.prefix(count), [.eTag: "\"2\""])
             let file = try await origin.download(request, to: place)
-            #expect(try Data(contentsOf: place) == Self.changed && file.resumedByteCount == 0)
+            #expect(try Data(contentsOf: place) == Self.changed.prefix(count) && file.resumedByteCount == 0)
             #expect(origin.ranges == [nil, "bytes=40-"])
         }
     }
@@ -472,6 +474,8 @@ struct HostileDownloadTests {
         try await withPartialFile { place, origin in
             let state = try #require(try DownloadState(at: place))
             #expect(state.expectedByteCount == 100)
+            // A process that ended while it wrote the state has left a second file.
+            try Data("{".utf8).write(to: URL(filePath: place.path + ".download-state.new"))
             try state.discard()
             #expect(try FileManager.default.contentsOfDirectory(atPath: place.deletingLastPathComponent().path) == [])
         }
@@ -538,7 +542,10 @@ struct HostileDownloadTests {
                 (.file(URL(string: "https://files.example/film")!), "must be a file URL"),
                 (.directory(file), "There is no directory"),
                 (.directory(directory.appending(path: "no")), "There is no directory"),
-                (.file(URL(fileURLWithPath: "/proc/self/film"), ifExists: .replace), "/proc/self/film"),
+                (
+                    .file(URL(fileURLWithPath: "/proc/self/film"), ifExists: .replace),
+                    "cannot be stored at /proc/self/film.download. Use another"
+                ),
             ]
             for (destination, words) in cases {
                 let origin = FileOrigin(Self.bytes)
@@ -604,6 +611,30 @@ struct HostileDownloadTests {
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [name])
             try await origin.download(request, to: .file(place, ifExists: .number))
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 2)
+        }
+    }
+
+    @Test func longNameOfAPartialFileHasTheMaximumLength() throws {
+        let path = PartialFile.path(for: "/downloads/" + String(repeating: "x", count: 250))
+        #expect((URL(filePath: path).lastPathComponent + "-state.new").utf8.count == 255)
+    }
+
+    /// The partial file is sparse: it has the length of the free space and takes none of it.
+    @Test func onlyTheRestOfAFileNeedsSpace() async throws {
+        try await withPartialFile { place, origin in
+            let path = place.path + ".download"
+            let volume = try FileManager.default.attributesOfFileSystem(forPath: path)
+            let free = try #require((volume[.systemFreeSize] as? NSNumber)?.int64Value)
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            try file.truncate(atOffset: UInt64(free))
+            try file.close()
+            var record = try #require(try DownloadRecord.read(beside: path))
+            record.length = free + 1_000
+            try record.write(beside: path, isDurable: false)
+            origin.add(part("bytes \(free)-\(free + 999)/\(free + 1_000)", 10), .fails(.connection))
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .connection)
+            #expect(origin.ranges.last == "bytes=\(free + 10)-")
         }
     }
 
