@@ -86,7 +86,6 @@ final class CacheSeal: Sendable {
             return nil
         }
         var fields = HTTPFields()
-        var isChanged = false
         for field in entry.response.headerFields {
             let value = secrets.reduce(field.value) { $0.replacing($1.text, with: $1.mark) }
             if Self.references.contains(field.name.canonicalName), hasSecret(value) {
@@ -95,13 +94,11 @@ final class CacheSeal: Sendable {
                     field.name == .contentLocation
                     || field.name == .location && entry.response.status.kind != .redirection
                 guard isUnused else { return nil }
-                isChanged = true
                 continue
             }
-            isChanged = isChanged || value != field.value
             fields.append(value == field.value ? field : field.with(value))
         }
-        return isChanged ? entry.with(fields) : entry
+        return fields == entry.response.headerFields ? entry : entry.with(fields)
     }
 
     /// Returns an entry with the credentials of the URL.

@@ -25,12 +25,11 @@ final class ValueTexts: Sendable {
             if let text = state.texts[identities] { return text }
             var texts = state.texts.count < Self.maximumCount ? state.texts : [:]
             texts[identities] = random
-            let isSet = self.state.withLock { [texts] current in
-                guard current.changes == state.changes else { return false }
+            // If another call has changed it meanwhile, it is read again.
+            self.state.withLock { [texts] current in
+                guard current.changes == state.changes else { return }
                 current = State(texts: texts, changes: state.changes + 1)
-                return true
             }
-            if isSet { return random }
         }
     }
 }

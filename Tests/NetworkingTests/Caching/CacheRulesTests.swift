@@ -150,6 +150,7 @@ import Testing
         Case(request: [.cacheControl: "max-stale=5"], age: 15, decision: "fresh"),
         Case(request: [.cacheControl: "max-stale=5"], age: 16, decision: "validate"),
         Case(request: [.cacheControl: "max-stale"], age: 1_000, decision: "fresh"),
+        Case(request: [.cacheControl: "max-stale=x"], age: 11, decision: "validate"),
         Case(
             request: [.cacheControl: "max-stale"],
             stored: [.cacheControl: "max-age=10, must-revalidate"],
@@ -210,6 +211,35 @@ import Testing
         let entry = Self.entry([.cacheControl: control], age: 100)
         let rules = CacheRules()
         #expect(rules.mayStandIn(entry, for: .lawful, unreachable: isUnreachable, at: Self.now) == mayStandIn)
+    }
+
+    // MARK: Fields of requests
+
+    @Test(
+        arguments: [
+            ("bytes=0-", 0..<10), ("bytes=9-", 9..<10), ("bytes=10-", nil), ("bytes=2-4", 2..<5),
+            ("bytes=8-20", 8..<10),
+            ("bytes=10-12", nil), ("bytes=-3", 7..<10), ("bytes=-20", 0..<10), ("bytes=-0", nil), ("bytes=4-2", nil),
+        ] as [(String, Range<Int>?)]
+    )
+    func rangeSelectsBytesOfARepresentation(field: String, bounds: Range<Int>?) {
+        #expect(ByteRange(field)?.bounds(of: 10) == bounds)
+    }
+
+    @Test(arguments: [
+        ("\"a\", W/\"b\"", ["\"a\"", "W/\"b\""]), ("\"a,b\" ,\t\"c\"", ["\"a,b\"", "\"c\""]),
+        ("\"a\"\"b\"", ["\"a\"", "\"b\""]), ("a, \"b\"", ["a", "\"b\""]), ("\"a\", *", ["*"]), ("", []),
+    ])
+    func entityTagsOfAListAreSeparated(list: String, tags: [String]) {
+        #expect(list.entityTags == tags)
+    }
+
+    @Test(arguments: [
+        ("accept-language", "DE ; q=0.8,\ten;\tQ=0.5", "de;q=0.8, en;q=0.5"),
+        ("accept-encoding", "gzip , BR", "br, gzip"), ("x-order", "b ,  A c", "b, A c"),
+    ])
+    func insignificantDifferencesOfAFieldDoNotCount(name: String, value: String, normalized: String) {
+        #expect(CacheRules.normalized([value], name) == normalized)
     }
 
     /// The newest matching entry is used (RFC 9111, section 4).

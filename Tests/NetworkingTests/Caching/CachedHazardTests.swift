@@ -444,6 +444,20 @@ struct CachedHazardTests {
         #expect(transport.requests.count == 2)
     }
 
+    @Test func stateOfAURLEndsWithItsLastFetch() {
+        let invalidation = CacheInvalidation()
+        let beginning = invalidation.beginning(of: "url")
+        #expect(invalidation.begin("url", since: invalidation.snapshot()) != nil)
+        #expect(invalidation.isCurrent(beginning, "url"))
+        invalidation.extend("url")
+        invalidation.noteStore("url")
+        invalidation.end("url")
+        #expect(invalidation.storeCount("url") == 1)
+        invalidation.end("url")
+        #expect(invalidation.storeCount("url") == 0)
+        #expect(invalidation.isCurrent(beginning, "url"))
+    }
+
     @Test func moreChangesThanTheHistoryHoldsOutdateAFetch() {
         let invalidation = CacheInvalidation()
         for (count, isKnown) in [(1, true), (256, true), (257, false)] {

@@ -78,6 +78,24 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
+    /// RFC 9111 section 4.3.5.
+    @Test func headResponseRefreshesTheStoredOne() async throws {
+        let transport = MockTransport { [clock] request in
+            let fields: HTTPFields = [
+                .cacheControl: "max-age=10", .eTag: "\"1\"", .date: NetworkClock.manual(clock).date.httpDate,
+            ]
+            return .ok(request.method == .head ? Data() : Data("page".utf8), headerFields: fields)
+        }
+        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        clock.advance(by: .seconds(20))
+        try await network.data(.lawful.with { $0.method = .head })
+        let response = try await network.data(.lawful)
+        #expect(response.isCached)
+        #expect(response.data == Data("page".utf8))
+        #expect(transport.requests.map(\.method) == [.get, .head])
+    }
+
     @Test func changeRemovesTheStoredResponse() async throws {
         let (network, _) = stack([.cacheControl: "max-age=100"])
         #expect(try await text(network) == "1")
@@ -609,6 +627,24 @@ struct CachedTests {
         for number in 1...100 { add(number, number * 40) }
         #expect(store.cost <= 10_000)
         #expect(store.count > 0)
+    }
+
+    @Test func variantsOfAURLAreEvictedBeforeOtherURLs() {
+        func entry(_ size: Int, _ variant: Int) -> CachedEntry {
+            CachedEntry(
+                response: HTTPResponse(status: .ok),
+                body: Data(count: size),
+                varying: ["accept": "\(variant)"],
+                requestDate: clock.date,
+                responseDate: clock.date
+            )
+        }
+        let store = MemoryCacheStore(costLimit: 10_000, entryCostLimit: 5_000)
+        let (own, other) = (CacheKey(principal: nil, url: "own"), CacheKey(principal: nil, url: "other"))
+        store.store(entry(500, 0), for: other)
+        for variant in 1...5 { store.store(entry(3_800, variant), for: own) }
+        #expect(store.entries(for: own).map(\.varying["accept"]) == ["4", "5"])
+        #expect(store.entries(for: other).count == 1)
     }
 
     @Test func storeCanBeTrimmed() {

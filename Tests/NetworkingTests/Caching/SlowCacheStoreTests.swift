@@ -113,6 +113,32 @@ struct SlowCacheStoreTests {
         return try await call.value
     }
 
+    @Test func changeThatRunsAtOnceMustBeTheFirstOfItsURL() throws {
+        let writes = CacheWrites()
+        let first = try #require(writes.place(for: "a"))
+        #expect(writes.place(for: "a", onlyIfFirst: true) == nil)
+        #expect(writes.place(for: "b", onlyIfFirst: true) != nil)
+        writes.end(first, nil)
+        #expect(writes.place(for: "a", onlyIfFirst: true) != nil)
+    }
+
+    /// The store has removed everything when it stores the response.
+    @Test func responseIsNotStoredIfAllAreRemovedDuringItsWrite() async throws {
+        let cache = ResponseCache(in: store)
+        let network = server().cached(in: cache).environment(\.clock, .manual(clock))
+        store.hold(.write)
+        let call = Task { try await text(network) }
+        try await eventually("the response is written") { store.count(of: .write) == 1 }
+        // Only the first write waits.
+        store.held.withLock { $0 = [] }
+        try await cache.removeAll()
+        store.release()
+        #expect(try await call.value == "1")
+        try await cache.flush()
+        #expect(store.memory.count == 0)
+        #expect(try await text(network) == "2")
+    }
+
     @Test func responsesDoNotWaitForASlowWrite() async throws {
         let cache = ResponseCache(in: store)
         let network = server().cached(in: cache).environment(\.clock, .manual(clock))
