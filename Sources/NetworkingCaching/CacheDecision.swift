@@ -89,9 +89,9 @@ extension CacheRules {
             return lifetime - age >= wanted.seconds(.minFresh) ?? 0 ? false : nil
         }
         guard mayBeStale(directives) else { return nil }
-        if wanted.contains(.maxStale) {
-            // Without a number, any staleness is accepted.
-            if wanted.isUnqualified(.maxStale) || age - lifetime <= wanted.seconds(.maxStale) ?? 0 { return false }
+        // Without a number, any staleness is accepted.
+        if let limit = wanted.seconds(.maxStale), wanted.isUnqualified(.maxStale) || age - lifetime <= limit {
+            return false
         }
         if let window = directives.seconds(.staleWhileRevalidate), age - lifetime <= window { return true }
         return nil

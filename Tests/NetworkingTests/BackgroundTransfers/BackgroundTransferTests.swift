@@ -606,9 +606,17 @@ struct BackgroundTransferLedgerTests {
             #expect(throws: FileFault.self) {
                 try FilePlacement.move(file.path, to: other.appending(path: "film").path, ifExists: .fail)
             }
+            // The copy on the other volume is removed if it cannot get its name.
+            let folder = other.appending(path: "folder")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            #expect(throws: FileFault.self) {
+                try FilePlacement.move(file.path, to: folder.path, ifExists: .replace)
+            }
             #expect(try String(contentsOf: file, encoding: .utf8) == "new")
             #expect(
-                try FileManager.default.contentsOfDirectory(atPath: other.path).sorted() == [name, "film", "film 2"]
+                try FileManager.default.contentsOfDirectory(atPath: other.path).sorted() == [
+                    name, "film", "film 2", "folder",
+                ]
             )
         }
     }
