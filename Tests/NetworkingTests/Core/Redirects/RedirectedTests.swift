@@ -122,11 +122,14 @@ struct RedirectedTests {
 
     @Test func isCancelledBetweenHops() async {
         let (inside, events) = (RequestRecorder(), EventRecorder())
-        let transport = MockTransport { _ in
+        let transport = MockTransport { _ in .redirect(to: "/c") }
+        // The response has already arrived when the caller cancels the call.
+        let cancelling = transport.modified("Cancels") { request, upstream in
+            let response = try await upstream.send(request)
             withUnsafeCurrentTask { $0?.cancel() }
-            return .redirect(to: "/c")
+            return response
         }
-        let network = transport.recorded(by: inside).redirected().observed(by: events)
+        let network = cancelling.recorded(by: inside).redirected().observed(by: events)
         let call = Task { try await network.data(request) }
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests.count == 1)
