@@ -131,6 +131,11 @@ long failing_calls_disarm(void) {
     return atomic_load(&failed);
 }
 
+// Returns the number of calls to which the fault applied.
+long failing_calls_count(void) {
+    return atomic_load(&count);
+}
+
 // Adds a line of the program to the log.
 void failing_calls_note(const char *line) {
     note("note", line, NULL, 0, 0);

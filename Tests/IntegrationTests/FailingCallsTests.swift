@@ -7,7 +7,8 @@ import Testing
 /// System calls of a scenario fail, one in each run of it, in a process of the program FailingCalls, and another process
 /// reads the files that are left.
 ///
-/// An ordinary run lets every 24th call fail. `FAILING_CALLS_STEP=1` lets every call fail, which takes several minutes.
+/// An ordinary run lets up to 12 calls fail for each fault. `FAILING_CALLS_RUNS=1000` lets every call fail, which takes
+/// several minutes.
 @Suite(.timeLimit(.minutes(20)), .requires(.compiler))
 struct FailingCallsTests {
     /// The names of the scenarios in the program.
@@ -16,17 +17,10 @@ struct FailingCallsTests {
         "sqliteCookies", "sqliteLimit", "sqliteOutbox", "sqliteSessions", "upload",
     ]
 
-    /// The distance between the calls that fail, in a run by hand.
-    private static let givenStep = ProcessInfo.processInfo.environment["FAILING_CALLS_STEP"]
+    /// The number of runs for each scenario and fault; all calls fail without a limit.
+    private static let limit = ProcessInfo.processInfo.environment["FAILING_CALLS_RUNS"] ?? "12"
 
-    /// The ways in which a call fails.
-    ///
-    /// SQLite reports a read that failed as damage, and the store then moves the file aside. A change that could not be
-    /// synchronized may still be in SQLite's log. A run by hand shows both.
-    private static func faults(of scenario: String) -> [String] {
-        (scenario.hasPrefix("sqlite") && givenStep == nil ? [] : ["io", "fullDisk"])
-            + ["interruption", "half", "space", "descriptor", "descriptors"]
-    }
+    private static let faults = ["io", "fullDisk", "interruption", "half", "space", "descriptor", "descriptors"]
 
     /// Compiles the library that lets calls fail.
     private static func library(in directory: URL) async throws -> URL {
@@ -51,7 +45,7 @@ struct FailingCallsTests {
     func failureOfAnyCallLosesNothing(_ scenario: String) async throws {
         try await withTemporaryDirectory { shared in
             let library = try await Self.library(in: shared)
-            for fault in Self.faults(of: scenario) {
+            for fault in Self.faults {
                 let directory = shared.appending(path: fault)
                 try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
                 let runs = directory.appending(path: "runs")
@@ -67,7 +61,7 @@ struct FailingCallsTests {
                     #expect(status == 0, "\(scenario), \(fault): \(process.lines.suffix(3))")
                     return process.lines
                 }
-                let environment = ["LD_PRELOAD": library.path, "FAILING_CALLS_STEP": Self.givenStep ?? "24"]
+                let environment = ["LD_PRELOAD": library.path, "FAILING_CALLS_RUNS": Self.limit]
                 let output = try await lines("run", environment) + (try await lines("verify"))
                 let problems = output.filter { $0.hasPrefix("problem ") }
                 #expect(problems == [], "\(scenario), \(fault)")

@@ -165,7 +165,7 @@ struct DamageTests {
             #expect(try await stores[1].texts("a") == ["new"])
             try await stores[1].store(.sample("newer"), for: .named("b"))
             #expect(try await stores[0].texts("b") == ["newer"])
-            #expect(DatabaseLocation(path: file.path).setAsideNumbers() == [1])
+            #expect(try DatabaseLocation(path: file.path).setAsideNumbers() == [1])
         }
     }
 

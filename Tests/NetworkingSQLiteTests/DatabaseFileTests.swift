@@ -42,7 +42,7 @@ struct DatabaseFileTests {
     // MARK: Damage
 
     enum Damage: CaseIterable {
-        case text, firstPage, half, allButHeader, droppedTable, view, trigger
+        case text, firstPage, half, allButHeader, unknownVersion, droppedTable, view, trigger
     }
 
     @Test(arguments: DatabaseStoreKind.allCases, Damage.allCases)
@@ -57,6 +57,8 @@ struct DatabaseFileTests {
             case .firstPage: data.replaceSubrange(100..<4_096, with: repeatElement(0x5a, count: 3_996))
             case .half: data = data.prefix(data.count / 2)
             case .allButHeader: data.replaceSubrange(4_096..., with: repeatElement(0xa5, count: data.count - 4_096))
+            // SQLite then opens the file only for reading.
+            case .unknownVersion: data[18] = 3
             case .droppedTable, .view, .trigger: break
             }
             try data.write(to: file)
@@ -94,6 +96,46 @@ struct DatabaseFileTests {
             #expect(errors.first?.contains(file.path + ".damaged-1") == true, "\(errors)")
             #expect(FileManager.default.fileExists(atPath: file.path + ".damaged-1"))
             #expect(try await kind.store(file).numbers() == [70])
+        }
+    }
+
+    /// SQLite reports some errors of the disk as damage, and a missing permission or descriptor as a file for reading.
+    @Test(arguments: DatabaseStoreKind.allCases, [ResultCode.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_READONLY])
+    func anIntactFileIsKeptWhateverSQLiteReports(_ kind: DatabaseStoreKind, _ code: ResultCode) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "store")
+            let store = kind.store(file)
+            try await store.add(1)
+            let error = await #expect(throws: (any Error).self) {
+                try await store.fail(with: DatabaseError(resultCode: code))
+            }
+            #expect(error.map { "\($0)" }?.contains(file.path) == true)
+            #expect(try await store.numbers() == [1])
+            try await store.add(2)
+            #expect(try await kind.store(file).numbers() == [1, 2])
+            #expect(try names(in: directory).allSatisfy { !$0.contains("damaged") })
+        }
+    }
+
+    @Test func anIntactFileThatCannotBeReadWhenItIsOpenedIsKept() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "store")
+            try await fill(file, .outbox)
+            let openings = Mutex(0)
+            let settings = SQLiteOutboxStore.settings
+            let handle = DatabaseHandle(file: file, settings: settings, failure: { fault, _ in fault }) { location in
+                let isFirst = openings.withLock { count in
+                    count += 1
+                    return count == 1
+                }
+                guard !isFirst else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+                return try DatabaseFile(at: location, settings)
+            }
+            await #expect(throws: DatabaseFault.unreadable) { try await handle.open() }
+            let count = try await handle.using { database in
+                try await database.perform { try Int.fetchOne($0, sql: "SELECT count(*) FROM entries") }
+            }
+            #expect(count == 10)
         }
     }
 

@@ -24,7 +24,8 @@ public enum SQLiteCacheError: Error, LocalizedError, ErrorWithUserText, CustomSt
             case .newer(let format): .newer(file: file, format: format)
             case .full: .full(file: file)
             case .busy: .busy(file: file)
-            case .foreign, .file, .unknownTables, .other: .unusable(reason: fault.reason(file, store: "cache"))
+            case .foreign, .file, .unknownTables, .unreadable, .other, .uncertain:
+                .unusable(reason: fault.reason(file, store: "cache"))
             }
     }
 

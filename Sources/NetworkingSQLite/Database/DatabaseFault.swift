@@ -11,6 +11,8 @@ enum DatabaseFault: Error, Equatable {
     ///
     /// The URL is the new name of the file if this process has moved it.
     case damage(movedTo: URL?)
+    /// SQLite reports damage, which may also be an error of the disk.
+    case unreadable
     /// The tables have changed since the file was opened.
     case unknownTables
     /// A newer version of the library, with this format, has written the file.
@@ -23,6 +25,8 @@ enum DatabaseFault: Error, Equatable {
     case file(String)
     /// Another error of SQLite.
     case other(String)
+    /// A commit has failed, and a process that opens the file later may find the change in it.
+    indirect case uncertain(DatabaseFault)
 
     init(_ error: any Error, _ file: URL) {
         switch error {
@@ -33,6 +37,9 @@ enum DatabaseFault: Error, Equatable {
             self = .damage(movedTo: nil)
         case let error as DatabaseError:
             self.init(error)
+        // GRDB asks Foundation for the length of the log.
+        case is CocoaError:
+            self = .unreadable
         case let error as FileFault where error.code == EWOULDBLOCK:
             self = .busy
         case let error as FileFault:
@@ -70,7 +77,8 @@ enum DatabaseFault: Error, Equatable {
     private init(_ error: DatabaseError) {
         switch error.resultCode {
         // The stores never write a row that breaks a constraint, so a broken constraint is damage, too.
-        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH: self = .damage(movedTo: nil)
+        case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH: self = .damage(movedTo: nil)
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB: self = .unreadable
         case .SQLITE_ERROR, .SQLITE_SCHEMA: self = .unknownTables
         case .SQLITE_FULL: self = .full
         case .SQLITE_BUSY, .SQLITE_LOCKED: self = .busy
@@ -78,6 +86,8 @@ enum DatabaseFault: Error, Equatable {
             self = .other("SQLite error \(error.extendedResultCode.rawValue), \(error.message ?? "unknown")")
         }
     }
+
+    private static let uncertainty = "The change may be there when the file is opened again."
 
     var isDamage: Bool {
         if case .damage = self { true } else { false }
@@ -95,6 +105,8 @@ enum DatabaseFault: Error, Equatable {
             "The file of the \(store) was damaged and was moved to \(other.path). The \(store) starts empty."
         case .damage(nil):
             "The file of the \(store) was damaged. The \(store) starts empty."
+        case .unreadable:
+            "\(file.path), the file of the \(store), could not be read. The disk may have an error. The file is kept."
         case .unknownTables:
             "The tables in \(file.path), the file of the \(store), are unknown. Remove the file."
         case .newer(let format):
@@ -110,6 +122,8 @@ enum DatabaseFault: Error, Equatable {
             reason
         case .other(let reason):
             "\(file.path), the file of the \(store), cannot be used: \(reason)."
+        case .uncertain(let fault):
+            "\(fault.reason(file, store: store)) \(Self.uncertainty)"
         }
     }
 }

@@ -1,4 +1,5 @@
 #if SQLite
+import Foundation
 import GRDB
 import GRDBSQLite
 import NetworkingCore
@@ -53,6 +54,10 @@ final class DatabaseFile: OpenDatabase {
     let writer: DatabaseQueue
     private let queue = Mutex(Queue())
     private let identity: DatabaseLocation.Identity?
+    /// Whether the log may have a transaction whose commit has failed.
+    ///
+    /// Only the writer uses it.
+    private let hasFailedCommit = Atomic(false)
 
     /// Opens a file and migrates it.
     ///
@@ -61,7 +66,7 @@ final class DatabaseFile: OpenDatabase {
         writer = try DatabaseQueue(path: location.path, configuration: settings.configuration())
         self.location = location
         self.settings = settings
-        identity = location.identity
+        identity = try location.identity()
         try writer.writeWithoutTransaction { db in
             if settings.isDurable {
                 // Not in `prepareDatabase`, because GRDB sets `synchronous` afterwards.
@@ -75,7 +80,13 @@ final class DatabaseFile: OpenDatabase {
     ///
     /// It takes a microsecond.
     var isInPlace: Bool {
-        identity != nil && location.identity == identity
+        guard let identity else { return false }
+        do {
+            return try location.identity() == identity
+        } catch {
+            // A change that is committed has not failed because the status of the file cannot be read.
+            return true
+        }
     }
 
     /// Waits for work that has started and closes the file.
@@ -155,15 +166,44 @@ final class DatabaseFile: OpenDatabase {
 
     /// Runs a transaction on the calling thread, which must be the writer's.
     func transaction<Value>(_ db: Database, _ work: (Database) throws -> Value) throws -> Value {
+        if hasFailedCommit.load(ordering: .relaxed) {
+            try? overwriteFailedCommit(db)
+        }
         var value: Value?
-        try db.inTransaction(.immediate) {
-            // A newer version may have migrated the file since it was opened.
-            guard try settings.schema.isVersion(of: db) else { throw DatabaseSchema.Mismatch.changed }
-            value = try work(db)
-            return .commit
+        do {
+            try db.inTransaction(.immediate) {
+                // A newer version may have migrated the file since it was opened.
+                guard try settings.schema.isVersion(of: db) else { throw DatabaseSchema.Mismatch.changed }
+                value = try work(db)
+                return .commit
+            }
+        } catch let error as DatabaseError
+            where value != nil && settings.isDurable && error.resultCode != .SQLITE_FULL
+        {
+            // All bytes may be in the log, although they could not be synchronized.
+            hasFailedCommit.store(true, ordering: .relaxed)
+            do {
+                try overwriteFailedCommit(db)
+            } catch {
+                throw DatabaseFault.uncertain(DatabaseFault(error, URL(fileURLWithPath: location.path)))
+            }
+            throw error
         }
         guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
         return value
+    }
+
+    /// Overwrites the transaction in the log whose commit has failed.
+    ///
+    /// Connections that are open do not use it. Without this, a connection would after all of them have ended.
+    private func overwriteFailedCommit(_ db: Database) throws {
+        try db.inTransaction(.immediate) {
+            // This changes no value, and writes the first page to the log, in the place of the transaction.
+            let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? settings.schema.version
+            try db.execute(sql: "PRAGMA user_version = \(version)")
+            return .commit
+        }
+        hasFailedCommit.store(false, ordering: .relaxed)
     }
 
     /// Moves the contents of the log into the file and empties the log, unless another connection uses it.

@@ -150,7 +150,7 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
                     try location.prepareFiles()
                     return try make(location)
                 } catch {
-                    guard DatabaseFault(error, self.file).isDamage else { throw error }
+                    guard isDamage(DatabaseFault(error, self.file), location) else { throw error }
                     throw DatabaseFault.damage(movedTo: URL(fileURLWithPath: try location.setAside()))
                 }
             }
@@ -166,23 +166,25 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
 
     /// Returns the fault to throw; sets a damaged file aside first.
     private func outcome(of fault: DatabaseFault, _ damaged: File) async -> DatabaseFault {
-        guard fault.isDamage else { return fault }
+        guard fault.isDamage || fault == .unreadable else { return fault }
         return await withCheckedContinuation { continuation in
             openings.async { [self] in
-                continuation.resume(returning: setAsideNow(damaged))
+                continuation.resume(returning: setAsideNow(damaged, fault))
             }
         }
     }
 
-    private func setAsideNow(_ damaged: File) -> DatabaseFault {
+    private func setAsideNow(_ damaged: File, _ fault: DatabaseFault) -> DatabaseFault {
         opened.withLock { opened in
             if opened === damaged { opened = nil }
         }
         let location = location
         do {
-            let moved = try location.locked(patience: settings.patience) {
+            let moved = try location.locked(patience: settings.patience) { () throws -> URL? in
                 // Another process or task may already have moved it, and the file in place may be a new one.
-                damaged.isInPlace ? URL(fileURLWithPath: try location.setAside()) : nil
+                guard damaged.isInPlace else { return nil }
+                guard isDamage(fault, location) else { throw fault }
+                return URL(fileURLWithPath: try location.setAside())
             }
             let fault = DatabaseFault.damage(movedTo: moved)
             if moved != nil {
@@ -191,6 +193,17 @@ final class DatabaseHandle<File: OpenDatabase, Failure: Error>: Sendable {
             return fault
         } catch {
             return DatabaseFault(error, file)
+        }
+    }
+
+    /// Whether a fault is damage of the file, after a second look at a file that SQLite could not read.
+    private func isDamage(_ fault: DatabaseFault, _ location: DatabaseLocation) -> Bool {
+        guard fault == .unreadable else { return fault.isDamage }
+        return switch location.contents(patience: settings.patience) {
+        case .damaged: true
+        case .usable: false
+        // A cache starts empty, so that it does not stay unusable. Other stores keep what they have acknowledged.
+        case .unreadable: !settings.isDurable
         }
     }
 

@@ -19,11 +19,11 @@ struct DatabaseLocation: Sendable {
     /// The maximum number of damaged files that are kept; each may be as large as the store.
     private static let maximumSetAside = 2
 
-    /// The identity of the file that is in place now; `nil` if there is none.
+    /// Returns the identity of the file that is in place now; `nil` if there is none.
     ///
     /// The file is not opened: closing it would release SQLite's locks on it, which belong to the process.
-    var identity: Identity? {
-        guard let status = try? Self.status(of: path) else { return nil }
+    func identity() throws(FileFault) -> Identity? {
+        guard let status = try Self.status(of: path) else { return nil }
         return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
     }
 
@@ -76,7 +76,7 @@ struct DatabaseLocation: Sendable {
     ///
     /// - Returns: The new path of the database.
     func setAside() throws(FileFault) -> String {
-        let numbers = setAsideNumbers()
+        let numbers = try setAsideNumbers()
         let number = (numbers.last ?? 0) + 1
         for old in numbers.dropLast(Self.maximumSetAside - 1) {
             for suffix in [""] + Self.logs {
@@ -125,11 +125,17 @@ struct DatabaseLocation: Sendable {
     }
 
     /// The numbers of the damaged files, in order.
-    func setAsideNumbers() -> [Int] {
+    ///
+    /// - Throws: An error if the directory cannot be read. Otherwise a damaged file could replace an earlier one.
+    func setAsideNumbers() throws(FileFault) -> [Int] {
         let file = URL(fileURLWithPath: path)
+        let directory = file.deletingLastPathComponent().path
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: directory) else {
+            throw .unreadable(directory)
+        }
         let prefix = "\(file.lastPathComponent).damaged-"
-        let names = try? FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
-        return (names ?? [])
+        return
+            names
             .compactMap { $0.hasPrefix(prefix) ? Int($0.dropFirst(prefix.count)) : nil }
             .filter { (1..<Int.max).contains($0) }
             .sorted()

@@ -9,7 +9,7 @@ import Foundation
 ///
 /// - `run <scenario> <fault> <directory>` runs the scenario again and again: in the n-th run, the n-th call to which the
 ///   fault applies fails. It stops after a run in which no call failed. Each run has its own subdirectory. The variable
-///   `FAILING_CALLS_STEP` is the distance between the calls that fail, 1 by default.
+///   `FAILING_CALLS_RUNS` limits the number of runs, which then skip calls at equal distances.
 /// - `verify <scenario> <fault> <directory>` reads the files of all runs, without failures. It needs no library.
 ///
 /// Each line of its output is one of these:

@@ -77,6 +77,7 @@ struct CallLibrary: Sendable {
 
     private let armNow: Arm
     private let disarmNow: Disarm
+    private let countNow: Disarm
     private let addNote: Note
     private let log: Log
 
@@ -86,9 +87,10 @@ struct CallLibrary: Sendable {
             dlsym(nil, "failing_calls_\(name)").map { unsafeBitCast($0, to: type) }
         }
         guard let arm = function("arm", Arm.self), let disarm = function("disarm", Disarm.self),
-            let note = function("note", Note.self), let log = function("log", Log.self)
+            let count = function("count", Disarm.self), let note = function("note", Note.self),
+            let log = function("log", Log.self)
         else { return nil }
-        (armNow, disarmNow, addNote, self.log) = (arm, disarm, note, log)
+        (armNow, disarmNow, countNow, addNote, self.log) = (arm, disarm, count, note, log)
     }
 
     /// Lets a call on files below a path fail from now on.
@@ -100,6 +102,11 @@ struct CallLibrary: Sendable {
     /// Lets no call fail any more, and returns the number of those that have failed.
     func disarm() -> Int {
         disarmNow()
+    }
+
+    /// The number of calls to which the fault applied since the library was armed.
+    var count: Int {
+        countNow()
     }
 
     /// Adds an entry to the log.

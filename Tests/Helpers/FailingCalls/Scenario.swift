@@ -121,6 +121,13 @@ final class Journal: Sendable {
     }
 }
 
+extension Error {
+    /// Whether a store does not know if a change that has failed will be there in another process.
+    var isUncertain: Bool {
+        "\(self)".contains("may be there when the file is opened again")
+    }
+}
+
 /// A result that a scenario did not expect.
 struct Unexpected: Error, CustomStringConvertible {
     let description: String

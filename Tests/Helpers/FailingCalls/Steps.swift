@@ -22,9 +22,10 @@ struct Steps {
         guard let library = CallLibrary() else { fatalError("LD_PRELOAD does not name the library") }
         let watch = Watch(timeLimit: Self.timeLimit)
         // Whatever a process opens only once is opened before calls fail.
-        try await rehearse()
-        let step = ProcessInfo.processInfo.environment["FAILING_CALLS_STEP"].flatMap { Int($0) } ?? 1
-        for (index, call) in stride(from: 1, through: Self.maximumRuns, by: max(1, step)).enumerated() {
+        let count = try await rehearse(library)
+        let limit = ProcessInfo.processInfo.environment["FAILING_CALLS_RUNS"].flatMap { Int($0) } ?? Self.maximumRuns
+        let step = max(1, (count + limit - 1) / max(1, limit))
+        for (index, call) in stride(from: 1, through: Self.maximumRuns * step, by: step).enumerated() {
             let number = index + 1
             watch.start(number)
             guard try await hasFailed(number, call, library) else {
@@ -35,16 +36,21 @@ struct Steps {
         fatalError("the scenario has more than \(Self.maximumRuns) calls")
     }
 
-    private func rehearse() async throws {
+    /// Runs the scenario without a failure, and returns the number of calls to which the fault applies.
+    private func rehearse(_ library: CallLibrary) async throws -> Int {
         let files = directory.appending(path: "0/files")
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
         try await scenario.prepare(in: files)
         let journal = Journal(nil)
+        library.arm(fault, at: files.path, call: .max, isDatabase: scenario.isDatabase)
         await scenario.run(in: files, journal)
+        let count = library.count
+        _ = library.disarm()
         for error in journal.errors {
             FailingCalls.print("problem 0 \(error.operation) fails without a fault: \(error.error)")
         }
         try journal.write(to: directory.appending(path: "0/journal"))
+        return count
     }
 
     /// Runs the scenario with a call that fails, and returns whether there was such a call.
@@ -81,6 +87,10 @@ struct Steps {
             if !text.contains(files.path) || ["FileFault(", "DatabaseError", "Code="].contains(where: text.contains) {
                 problems.append("\(operation) fails with an unclear error: \(text)")
             }
+        }
+        if fault.isSingle {
+            // The store can still write what makes the change void.
+            problems += errors.filter { $0.error.isUncertain }.map { "\($0.operation) may take effect later" }
         }
         let text = errors.map { "\($0.operation): \($0.error)" }.joined(separator: "; ")
         if !errors.isEmpty, !hasFault || fault.isHarmless || scenario.toleratesFaults {

@@ -83,6 +83,11 @@ extension DatabaseStore {
     func close() async {
         await database.close()
     }
+
+    /// Runs work with the file that fails.
+    func fail(with error: any Error) async throws {
+        try await database.using { _ in throw error }
+    }
 }
 
 extension SQLiteCacheStore: DatabaseStore {
