@@ -20,7 +20,9 @@ struct FailingCallsTests {
     /// The number of runs for each scenario and fault; all calls fail without a limit.
     private static let limit = ProcessInfo.processInfo.environment["FAILING_CALLS_RUNS"] ?? "12"
 
-    private static let faults = ["io", "fullDisk", "interruption", "half", "space", "descriptor", "descriptors"]
+    private static let faults = [
+        "io", "fullDisk", "synchronizations", "interruption", "half", "space", "descriptor", "descriptors",
+    ]
 
     /// Compiles the library that lets calls fail.
     private static func library(in directory: URL) async throws -> URL {

@@ -13,6 +13,8 @@ enum Fault: String, CaseIterable {
     case space
     /// All calls from one on find no space.
     case fullDisk
+    /// All calls from one on that synchronize a file fail with `EIO`.
+    case synchronizations
     /// One call finds no free descriptor.
     case descriptor
     /// All calls from one on find no free descriptor.
@@ -25,12 +27,12 @@ enum Fault: String, CaseIterable {
 
     /// Whether only one call fails, so that only one operation may fail.
     var isSingle: Bool {
-        self != .fullDisk && self != .descriptors
+        self != .fullDisk && self != .synchronizations && self != .descriptors
     }
 
     fileprivate var error: CInt {
         switch self {
-        case .io, .half: EIO
+        case .io, .half, .synchronizations: EIO
         case .interruption: EINTR
         case .space, .fullDisk: ENOSPC
         case .descriptor, .descriptors: EMFILE
@@ -46,6 +48,7 @@ enum Fault: String, CaseIterable {
         case .interruption: isDatabase ? [.open, .read, .write] : [.open, .read, .write, .sync, .truncate, .lock]
         case .half: [.read, .write]
         case .space, .fullDisk: [.open, .write, .sync, .rename, .truncate, .makeDirectory]
+        case .synchronizations: [.sync]
         case .descriptor, .descriptors: [.open]
         }
     }
