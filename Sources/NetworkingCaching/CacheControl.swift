@@ -90,13 +90,6 @@ struct CacheControl: Sendable, Hashable {
         self.seconds[directive] = seconds
     }
 
-    mutating func remove(_ directive: Directives) {
-        directives.remove(directive)
-        unqualified.remove(directive)
-        arguments[directive] = nil
-        seconds[directive] = nil
-    }
-
     func contains(_ directive: Directives) -> Bool {
         directives.contains(directive)
     }

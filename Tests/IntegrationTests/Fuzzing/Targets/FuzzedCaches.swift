@@ -23,7 +23,6 @@ extension FuzzTarget {
             if !bytes.contains(UInt8(ascii: "\"")), !bytes.contains(UInt8(ascii: "\n")) {
                 try requireEqual(control.directives, CacheControl.model(text), "the model has other directives")
             }
-            // The third parser of structured fields.
             let targeted = CacheControl(structured: [text])
             let members = StructuredItem.dictionary(text).flatMap { $0.isEmpty ? nil : $0 }
             try requireEqual(targeted != nil, members != nil, "one parser refuses the field")
