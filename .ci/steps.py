@@ -69,7 +69,8 @@ STEPS = [
     Step("checks", "examples", "Examples", ["build"], (59, 22)),
     Step("checks", "public-symbols", "Public symbols without a test", ["build"], (8, 3)),
     Step("checks", "public-api", "Public API, against the reviewed one", ["build"], (5, 3)),
-    # Two other expensive steps, the last of their lane for the same reason.
+    # Three other expensive steps, the last of their lane for the same reason.
+    Step("checks", "fuzz", "Fuzzed parsers", ["build"], (120, 100), is_optional=True),
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (500, 400),
          "bash .ci/checks/apple-stubs/check --tests", is_optional=True),
     Step("checks", "release-app", "A new app, in release", ["build"], (405, 349), is_optional=True),

@@ -17,7 +17,7 @@ package enum Hexadecimal {
     }
 
     /// Returns the value of a digit, or `nil` if the byte is a letter in upper case or not a digit.
-    package static func lowercaseValue(of digit: UInt8) -> UInt8? {
+    static func lowercaseValue(of digit: UInt8) -> UInt8? {
         (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : value(of: digit)
     }
 
