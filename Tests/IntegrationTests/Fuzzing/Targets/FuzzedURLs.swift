@@ -55,9 +55,23 @@ extension FuzzTarget {
             request.headerFields[.cookie] = "session=secret"
             let location = bytes.text
             guard HTTPField.isValidValue(location) else { return }
-            let head = HTTPResponse(status: .found, headerFields: [.location: location])
+            // The number of bytes chooses the status and the method, so that an input is only a location.
+            let status = [301, 302, 303, 307, 308][bytes.count % 5]
+            let isPost = bytes.count % 3 == 0
+            if isPost {
+                request.method = .post
+                request.body = .data(Data(bytes))
+                request.headerFields[.contentType] = "text/plain"
+                request.headerFields[.idempotencyKey] = "1"
+            }
+            let head = HTTPResponse(status: .init(code: status), headerFields: [.location: location])
             guard let next = try? request.redirected(by: head, after: []) else { return }
             try requireEqual(next.scheme, "https", "the redirect leaves TLS")
+            let becomesGet = isPost && status < 304
+            try requireEqual(next.method, isPost && !becomesGet ? .post : .get, "the method after \(status)")
+            try requireEqual(next.body != nil, isPost && !becomesGet, "a body after \(status)")
+            let hasFields = next.headerFields.contains(.contentType) || next.headerFields.contains(.idempotencyKey)
+            try require(!(becomesGet && hasFields), "fields of the body that is gone")
             try require(Authority(next.authority ?? "").invalidity == nil, "the authority is not valid")
             try require(RequestTarget.invalidity(of: next.closedTarget) == nil, "the target is not valid")
             let isElsewhere = next.origin != request.origin
