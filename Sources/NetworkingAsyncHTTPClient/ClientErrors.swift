@@ -103,6 +103,15 @@ private struct ClientFault {
                 "No data was transferred for \(error.limit.roundedText), the limit of this transport. Try again, or "
                     + "allow more time with the stack's timeout."
             )
+        case let error as OversizedHead:
+            self.init(
+                .invalidRequest,
+                "The fields of the request need up to \(error.byteCount) bytes, and AsyncHTTPClient sends at most "
+                    + "\(error.limit) to this server over HTTP/2. Send fewer or shorter fields, use HTTP/1.1 with the "
+                    + "configuration's httpVersion, or use URLSession for this server."
+            )
+        case let error as FailedWrite:
+            self.init(.connectionLost, "A part of the request could not be written (\(error.underlying)).")
         case let error as HTTPClientError:
             self.init(error)
         case let error as NIOConnectionError:

@@ -12,6 +12,7 @@ import NIOHTTP1
 /// - A status below 100 is rejected. AsyncHTTPClient treats it as an interim status and traps at the next part.
 /// - A response with a status of 300 or more that ends before its request is reported as ``EarlyResponse``.
 /// - An ``ExactTarget`` is written as it is.
+/// - A ``FailedWrite`` ends the exchange.
 final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -61,7 +62,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
         case .end:
             isSending = false
         }
-        context.write(data, promise: promise)
+        context.write(data, promise: promise) { self.errorCaught(context: context, error: $0) }
     }
 
     func read(context: ChannelHandlerContext) {

@@ -37,7 +37,7 @@ final class StatusGuard: ChannelInboundHandler {
 /// request's body is still being sent. A server may cause such an event: a reset that stops the body is legal (RFC 9113
 /// section 8.1).
 ///
-/// An ``ExactTarget`` is written as it is.
+/// An ``ExactTarget`` is written as it is, and a ``FailedWrite`` ends the exchange.
 ///
 /// After a status of 300 or more the request never ends, so the end of such a response is reported as an
 /// ``EarlyResponse``.
@@ -75,7 +75,7 @@ final class EndGuard: ChannelDuplexHandler {
         case .end:
             isRequestOver = true
         }
-        context.write(data, promise: promise)
+        context.write(data, promise: promise) { self.errorCaught(context: context, error: $0) }
         if isRequestOver {
             passEnd(context)
         }

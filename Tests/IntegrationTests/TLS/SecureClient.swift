@@ -20,6 +20,7 @@ enum SecureClient: String, CaseIterable, Sendable {
     ///   - identity: The certificate of the server.
     ///   - protocols: The protocols that the server accepts, the preferred one first.
     ///   - handshake: How far the server goes with a handshake.
+    ///   - options: Other settings of the server.
     ///   - body: Sends requests, and checks the requests and connections of the server.
     /// - Throws: The error of the body, or of the server if it does not start.
     func run(
@@ -27,9 +28,15 @@ enum SecureClient: String, CaseIterable, Sendable {
         presenting identity: TestCertificates.Identity = .trusted,
         speaking protocols: [String] = ["h2", "http/1.1"],
         handshake: SecureOrigin.Handshake = .complete,
+        options: SecureOrigin.Options = SecureOrigin.Options(),
         _ body: nonisolated(nonsending) (AnyNetworkingComponent, SecureOrigin) async throws -> Void
     ) async throws {
-        try await SecureOrigin.run(with: identity, speaking: protocols, handshake: handshake) { origin in
+        try await SecureOrigin.run(
+            with: identity,
+            speaking: protocols,
+            handshake: handshake,
+            options: options
+        ) { origin in
             let url = try #require(URL(string: "https://127.0.0.1:\(origin.port)"))
             switch self {
             case .asyncHTTPClient:

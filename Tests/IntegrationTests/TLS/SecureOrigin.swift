@@ -43,6 +43,8 @@ final class SecureOrigin: Sendable {
     struct Options: Sendable {
         /// The latest version of TLS: `1.1`, `1.2` or `1.3`.
         var maximumVersion = "1.3"
+        /// The settings of HTTP/2.
+        var settings = nioDefaultSettings
     }
 
     /// The connections and requests so far.
@@ -104,7 +106,10 @@ final class SecureOrigin: Sendable {
                     .flatMap {
                         channel.configureHTTP2SecureUpgrade(
                             h2ChannelConfigurator: { channel in
-                                channel.configureHTTP2Pipeline(mode: .server) { stream in
+                                channel.configureHTTP2Pipeline(
+                                    mode: .server,
+                                    initialLocalSettings: options.settings
+                                ) { stream in
                                     stream.eventLoop.makeCompletedFuture {
                                         try stream.pipeline.syncOperations.addHandlers([
                                             HTTP2FramePayloadToHTTP1ServerCodec(),
