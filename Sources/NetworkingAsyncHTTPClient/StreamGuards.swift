@@ -41,6 +41,9 @@ final class StatusGuard: ChannelInboundHandler {
 ///
 /// After a status of 300 or more the request never ends, so the end of such a response is reported as an
 /// ``EarlyResponse``.
+///
+/// Some servers end a complete response with a reset that reports no error: Node 20 sometimes does so for the first
+/// responses of a connection. The length of the body shows that the response is complete.
 final class EndGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -50,6 +53,8 @@ final class EndGuard: ChannelDuplexHandler {
     private var isRequestOver = false
     private var end: NIOAny?
     private var isOver = false
+    /// The number of bytes of the body that have not arrived; `nil` if it is unknown.
+    private var missing: Int?
     /// The response to a request that AsyncHTTPClient has stopped sending.
     private var refusal: UnforwardedBytes?
 
@@ -86,8 +91,10 @@ final class EndGuard: ChannelDuplexHandler {
         switch unwrapInboundIn(data) {
         case .head(let head):
             refusal = !isRequestOver && head.status.code >= 300 ? UnforwardedBytes() : nil
+            missing = head.headers.first(name: "content-length").flatMap { Int($0) }
         case .body(let bytes):
             refusal?.receive(bytes)
+            missing? -= bytes.readableBytes
         case .end where !isRequestOver:
             if refusal == nil {
                 end = data
@@ -96,7 +103,7 @@ final class EndGuard: ChannelDuplexHandler {
             }
             return
         case .end:
-            break
+            missing = nil
         }
         context.fireChannelRead(data)
     }
@@ -112,6 +119,9 @@ final class EndGuard: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if isRequestOver, missing == 0, (error as? NIOHTTP2Errors.StreamClosed)?.errorCode == .noError {
+            end = wrapInboundOut(.end(nil))
+        }
         endEarly(context)
         if !isOver {
             context.fireErrorCaught(error)

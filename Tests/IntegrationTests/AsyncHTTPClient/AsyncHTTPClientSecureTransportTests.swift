@@ -69,6 +69,19 @@ extension Loopback {
             }
         }
 
+        /// A reset is the end only if it reports no error after the last byte.
+        @Test(arguments: [("stopped/4/0", true), ("stopped/8/0", false), ("stopped/4/8", false)])
+        func resetWithoutAnErrorEndsACompleteResponse(path: String, isComplete: Bool) async throws {
+            try await SecureClient.asyncHTTPClient.run(speaking: ["h2"]) { network, _ in
+                let result = await Result { try await network.data(HTTPRequestData(path: path)).data }
+                switch result {
+                case .success(let data): #expect(isComplete && data == Data("half".utf8))
+                case .failure(let error):
+                    #expect(!isComplete && (error as? NetworkingError)?.kind == .connectionLost, "\(error)")
+                }
+            }
+        }
+
         // MARK: Bytes after a response
 
         @Test func bytesAfterAResponseDoNotReachTheNextOne() async throws {

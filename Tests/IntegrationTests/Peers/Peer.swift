@@ -145,9 +145,13 @@ struct PeerTrait: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
+        for peerCase in PeerCase.untried(of: kind) {
+            PeerTable.record(peerCase, passes: false)
+        }
         try await Peer.run(kind) { peer in
             try await Peer.$current.withValue(peer) { try await function() }
         }
+        try PeerTable.write()
     }
 }
 

@@ -61,11 +61,11 @@ struct PeerSite: Sendable {
         return file.path
     }
 
-    /// Returns the URL of the site over a version of HTTP.
-    func url(_ version: PeerVersion) throws -> URL {
+    /// Returns the URL of the site over a version of HTTP, with another port if there is one.
+    func url(_ version: PeerVersion, port other: Int? = nil) throws -> URL {
         switch version {
-        case .http1: try #require(URL(string: "http://127.0.0.1:\(port)"))
-        case .http2: try #require(URL(string: "https://127.0.0.1:\(securePort)"))
+        case .http1: try #require(URL(string: "http://127.0.0.1:\(other ?? port)"))
+        case .http2: try #require(URL(string: "https://127.0.0.1:\(other ?? securePort)"))
         }
     }
 

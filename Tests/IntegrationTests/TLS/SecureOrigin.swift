@@ -16,6 +16,7 @@ import Synchronization
 /// - `/stall` sends a head and half of its body.
 /// - `/zeros/<count>` returns that number of zeros.
 /// - `/reset` ends the stream in the middle.
+/// - `/stopped/<length>/<error>` sends four bytes of a body, and a reset with the number of an error.
 /// - `/status/<code>` responds with any status.
 /// - `/early` sends a complete response after the request head, and then stops reading the request.
 /// - `/refused` sends a complete 413 after the request head, and stops reading the request.
@@ -244,6 +245,16 @@ private final class Responder: ChannelInboundHandler {
         case "/reset":
             respond(context, ["Content-Length": "8"], ByteBuffer(string: "half"))
             context.close(promise: nil)
+            return
+        case _ where path.hasPrefix("/stopped/"):
+            let parts = path.split(separator: "/")
+            respond(context, ["Content-Length": String(parts[1])], ByteBuffer(string: "half"))
+            let frame = HTTP2Frame.FramePayload.rstStream(HTTP2ErrorCode(networkCode: Int(parts[2]) ?? 0))
+            let codec = try? context.pipeline.syncOperations.context(
+                handlerType: HTTP2FramePayloadToHTTP1ServerCodec.self
+            )
+            // After the current read, because a reset removes the bytes that are not written until then.
+            context.eventLoop.assumeIsolated().execute { codec?.writeAndFlush(NIOAny(frame), promise: nil) }
             return
         case "/version":
             respond(context, [:], ByteBuffer(string: version))
