@@ -15,13 +15,15 @@ extension Loopback {
 }
 
 extension PeerKind {
-    /// In one process, which is also the one that a crash ends.
+    /// In one process, which is also the one that a crash ends. The limit of a body does not apply to its proxy.
     static let apache = PeerKind(
         name: "apache",
         program: program("apache2"),
-        lacks: [.limitedConnection],
+        lacks: [.limitedConnection, .refusedUpload],
         storesUploads: true
     ) { site in
+        // Apache does not start while the process exists that crashed, even if only as a zombie.
+        try? FileManager.default.removeItem(at: site.folder.appending(path: "apache.pid"))
         let modules = [
             "mpm_event", "authz_core", "alias", "dir", "mime", "headers", "filter", "deflate", "dav", "dav_fs", "proxy",
             "proxy_http", "socache_shmcb", "ssl", "http2",
@@ -49,10 +51,6 @@ extension PeerKind {
                 Dav On
             </Location>
             ProxyPass /app/ http://127.0.0.1:\(site.origin)/app/
-            ProxyPass /limited/ http://127.0.0.1:\(site.origin)/app/
-            <Location /limited>
-                LimitRequestBody 1000
-            </Location>
             <VirtualHost 127.0.0.1:\(site.securePort)>
                 SSLEngine on
                 SSLCertificateFile \(site.identity.chain)

@@ -95,7 +95,7 @@ final class Peer: Sendable {
                 let site = try PeerSite(origin: origin.port)
                 defer { site.remove() }
                 guard let peer = try await start(kind, site) else {
-                    log = (try? String(contentsOf: site.folder.appending(path: "log"), encoding: .utf8)) ?? ""
+                    log = site.log
                     continue
                 }
                 let result = await Result { try await operation(peer) }

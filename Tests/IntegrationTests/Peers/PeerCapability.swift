@@ -231,7 +231,7 @@ enum PeerCapability: String, CaseIterable, Sendable {
             peer.end()
             relay.endLimit()
             let again = try await Peer.start(peer.kind, peer.site)
-            let restarted = try #require(again, "the server did not start again")
+            let restarted = try #require(again, "the server did not start again: \(peer.site.log)")
             let result = await Result {
                 let downloaded = try await network.download(HTTPRequestData(path: "film.bin"), to: file)
                 #expect(downloaded.resumedByteCount > 0)

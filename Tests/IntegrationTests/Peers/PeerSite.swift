@@ -52,6 +52,11 @@ struct PeerSite: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
+    /// What the server has written.
+    var log: String {
+        (try? String(contentsOf: folder.appending(path: "log"), encoding: .utf8)) ?? ""
+    }
+
     /// Writes a file into the folder and returns its path.
     @discardableResult
     func write(_ name: String, _ text: String) throws -> String {
