@@ -45,7 +45,10 @@ struct PeerSite: Sendable {
         try write("files/ready.txt", token)
         try write("files/folder/index.html", "<p>index</p>")
         try Self.text.write(to: folder.appending(path: "files/text.txt"))
-        try Self.film.bytes.write(to: folder.appending(path: "files/film.bin"))
+        let film = folder.appending(path: "files/film.bin")
+        try Self.film.bytes.write(to: film)
+        // Apache gives a weak entity tag to a file that has just changed, and a weak tag does not permit a resumption.
+        try manager.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: film.path)
     }
 
     func remove() {
