@@ -100,16 +100,19 @@ extension Loopback {
 
         // MARK: Failing writes
 
-        /// A body that AsyncHTTPClient receives as a whole, and one that it reads.
+        /// A body that AsyncHTTPClient receives as a whole, one that it reads, and one without an end.
         @Test(arguments: ["h2", "http/1.1"], RequestPart.allCases)
         func failedWriteEndsTheCall(version: String, part: RequestPart) async throws {
-            for count in [1_000, 300_000] {
+            let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+            continuation.yield(Data(count: 1_000))
+            defer { continuation.finish() }
+            let bodies = [RequestBody.data(Data(count: 1_000)), .data(Data(count: 300_000)), .stream(chunks)]
+            for body in part == .end ? bodies.dropLast() : bodies {
                 try await SecureOrigin.run(with: .trusted, speaking: [version]) { origin in
                     let url = try #require(URL(string: "https://127.0.0.1:\(origin.port)"))
                     let transport = AsyncHTTPClientTransport(configuration: try Self.configuration(failing: part))
                     try await transport.untilShutDown {
                         let network = transport.timeout(.seconds(20)).server(baseURL: url)
-                        let body = RequestBody.data(Data(count: count))
                         let error = await #expect(throws: NetworkingError.self) {
                             try await network.data(HTTPRequestData(method: .post, path: "accepted", body: body))
                         }
