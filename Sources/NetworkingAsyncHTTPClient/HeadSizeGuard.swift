@@ -45,10 +45,11 @@ final class HeadSizeGuard: ChannelDuplexHandler {
         let error = OversizedHead(byteCount: size, limit: limit)
         rejection = error
         // After the current event, because AsyncHTTPClient is still writing.
-        context.eventLoop.assumeIsolated().execute {
-            context.fireErrorCaught(error)
-            context.close(promise: nil)
-        }
+        context.eventLoop.assumeIsolated()
+            .execute {
+                context.fireErrorCaught(error)
+                context.close(promise: nil)
+            }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -93,9 +94,8 @@ extension HPACKHeaders {
     /// The size is that without a compression table, because the table does not have the fields of a first request.
     fileprivate func encodedSize(above limit: Int) -> Int? {
         // No character has a code of more than 30 bits.
-        guard reduce(0, { $0 + 4 * ($1.name.utf8.count + $1.value.utf8.count) + 12 }) > limit - Self.updates else {
-            return nil
-        }
+        let maximum = reduce(0) { $0 + 4 * ($1.name.utf8.count + $1.value.utf8.count) + 12 }
+        guard maximum > limit - Self.updates else { return nil }
         var encoder = HPACKEncoder(allocator: ByteBufferAllocator(), maxDynamicTableSize: 0)
         var bytes = ByteBuffer()
         guard (try? encoder.encode(headers: self, to: &bytes)) != nil else { return nil }

@@ -15,7 +15,9 @@ extension Loopback {
 }
 
 extension PeerKind {
-    /// In one process, which is also the one that a crash ends. The limit of a body does not apply to its proxy.
+    /// In one process, which is also the one that a crash ends.
+    ///
+    /// The limit of a body does not apply to its proxy.
     static let apache = PeerKind(
         name: "apache",
         program: program("apache2"),

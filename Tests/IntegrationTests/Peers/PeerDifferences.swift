@@ -21,7 +21,7 @@ enum PeerDifferences {
     /// The cases that fail at random.
     static let intermittent: Set<String> = []
 
-    private static let apacheTag = "Apache adds -gzip to the entity tag of a compressed response, and then ignores the tag"
+    private static let apacheTag = "Apache adds -gzip to the entity tag of a compressed response, and then ignores it"
     private static let caddyLimit = "Caddy 2.6 responds to a body above the limit of a proxy with 502"
     private static let nginxLimit = "nginx ignores the limit of a location over HTTP/2, and keeps the connection"
 

@@ -63,7 +63,9 @@ final class Relay: Sendable {
     }
 }
 
-/// One direction of a connection. The end of one side ends the other.
+/// One direction of a connection.
+///
+/// The end of one side ends the other.
 private final class Passage: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
