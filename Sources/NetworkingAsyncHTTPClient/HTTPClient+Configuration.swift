@@ -16,8 +16,8 @@ extension HTTPClient.Configuration {
     /// can decide. A connection attempt may take 60 seconds, so that the limits of the stack's `timeout` apply first.
     ///
     /// It sets the debug initializers of the client to install handlers in each connection. They detect a reused
-    /// connection that was closed, reject responses that would crash the process, close a connection on which bytes arrive
-    /// that belong to no response, and end an exchange whose request cannot be written.
+    /// connection that was closed, reject responses that would crash the process, close a connection on which bytes
+    /// arrive that belong to no response, and end an exchange whose request cannot be written.
     ///
     /// A client with this configuration is meant for stacks. If an app uses it directly, one limitation applies to a
     /// response with a status of 300 or more that arrives before the request has been sent: its body ends with an error

@@ -74,8 +74,8 @@ final class HeadSizeGuard: ChannelDuplexHandler {
     /// Returns the maximum size of a frame that the server has announced, which only reflection can read.
     private static func frameSize(of connection: (any Channel)?) -> Int {
         let handler = try? connection?.pipeline.syncOperations.handler(type: NIOHTTP2Handler.self)
-        let size = handler.flatMap { Mirror(reflecting: $0).descendant("frameEncoder", "some", "maxFrameSize") as? UInt32 }
-        return size.map { Int($0) } ?? minimumFrameSize
+        let size = handler.flatMap { Mirror(reflecting: $0).descendant("frameEncoder", "some", "maxFrameSize") }
+        return (size as? UInt32).map { Int($0) } ?? minimumFrameSize
     }
 }
 
