@@ -23,7 +23,7 @@ enum PeerTable {
         let kinds = results.keys.sorted()
         var rows = [["Capability"] + kinds, ["---"] + kinds.map { _ in "---" }]
         for capability in PeerCapability.allCases {
-            rows.append(["`\(capability)`"] + kinds.map { cell(for: results[$0]?[capability]) })
+            rows.append(["\(capability)"] + kinds.map { cell(for: results[$0]?[capability]) })
         }
         return rows.map { "| \($0.joined(separator: " | ")) |\n" }.joined()
     }
