@@ -27,7 +27,7 @@ enum PeerDifferences {
 
     private static let apacheTag = "Apache adds -gzip to the entity tag of a compressed response, and then ignores it"
     private static let caddyLimit = "Caddy 2.6 responds to a body above the limit of a proxy with 502"
-    private static let haproxyHints = "HAProxy 2.6 loses some bodies after a 103, if they do not arrive with their heads"
+    private static let haproxyHints = "HAProxy 2.6 loses some bodies after a 103 if they do not arrive with the head"
     private static let nginxLimit = "nginx ignores the limit of a location over HTTP/2, and keeps the connection"
 
     /// The reason why a case is not tried, because it would crash the process or wait for a timeout.
