@@ -83,8 +83,9 @@ public final class SQLiteOutboxStore: OutboxStore {
 
     /// Adds an entry; when it returns, the entry is on the disk.
     ///
-    /// - Throws: The errors of `HTTPRequestData.encode(to:)`, and `OutboxStoreError`. Then the entry is not sent, except
-    ///   if the disk has also refused to store that it was not added: then its error says that the change may be there.
+    /// - Throws: The errors of `HTTPRequestData.encode(to:)`, and `OutboxStoreError`. Then the entry is not sent,
+    ///   except if the disk has also refused to store that it was not added: then its error says that the change may be
+    ///   there.
     @concurrent
     public func add(_ entry: OutboxEntry) async throws {
         let data = try JSONEncoder.sorted.encode(entry)
