@@ -17,7 +17,7 @@ extension Loopback {
     /// The default is a run of seconds. `SOAK_MINUTES=60 swift test --enable-all-traits --filter SoakTests` runs each
     /// transport for an hour. The traffic runs in a separate process, where no other code allocates memory. It has no tag
     /// of a sanitizer, because those keep freed memory and the clocks of finished tasks.
-    @Suite(.serialized, .timeLimit(.minutes(200)))
+    @Suite(.serialized)
     struct SoakTests {
         #if AsyncHTTPClient
         @Test func asyncHTTPClientEndsEveryCallWithoutLeaks() async {
