@@ -146,16 +146,6 @@ struct DeduplicatedTests {
         #expect(inFlightRequests.count == 0)
     }
 
-    @Test func cancelledCallerStartsNoExchange() async {
-        let network = network
-        let call = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return try await network.send(.lawful)
-        }
-        await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(transport.requests == 0)
-    }
-
     @Test func principalsDoNotShareAnExchange() async throws {
         let emily = transport.modified(PrincipalReplacing(id: "emily")).deduplicated(sharing: inFlightRequests)
         let emil = transport.modified(PrincipalReplacing(id: "emil")).deduplicated(sharing: inFlightRequests)
