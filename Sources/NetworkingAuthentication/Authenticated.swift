@@ -342,6 +342,9 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         if let scheme = Credentials.scheme {
             bare.offer(scheme)
         }
+        if let user = request.notedUser(of: store) {
+            bare.recordUser(user)
+        }
         let result = try await upstream.outcome(of: bare)
         guard let refusal = refusal(in: result, of: bare), bare.isAsked(for: Credentials.scheme, by: refusal),
             request.canBeSentAgain(sinkUse)

@@ -146,8 +146,9 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
     }
 
     private func owner(of request: HTTPRequestData, _ principal: Principal?) -> CookieOwner {
-        // A modifier further out has authenticated the request, and only it knows the user.
-        let credentials = request.isHandled(.authorization) ? ConnectionOwner(of: request) : nil
+        // A modifier further out authenticates or signs the request, and only it knows the user.
+        let isOwned = request.isHandled(.authorization) || request.hasRecordedPrincipal
+        let credentials = isOwned ? ConnectionOwner(of: request) : nil
         return CookieOwner(principal: principal?.withoutCookies, credentials: credentials)
     }
 

@@ -514,6 +514,48 @@ struct CookiesTests {
         #expect(cookies(in: transport) == [nil, nil, "a=emily", "a=james"])
     }
 
+    /// The server sets a cookie when it asks for credentials.
+    @Test func firstRequestsOfOuterModifiersShareNoCookies() async throws {
+        let transport = MockTransport { request in
+            guard let user = request.headerFields[.authorization]?.suffix(5).lowercased() else {
+                let cookie = request.headerFields[.cookie] ?? "none"
+                let fields: HTTPFields = [.setCookie: "a=after-\(cookie.suffix(5))", .wwwAuthenticate: "Bearer"]
+                return .status(.unauthorized, headerFields: fields)
+            }
+            return Self.setting("a=\(user)")
+        }
+        for user in ["emily", "james", "emily", "james"] {
+            try await transport.cookies(in: jar)
+                .authenticated(
+                    with: Networking.Session(userID: user, accessToken: user),
+                    at: ["shop.example"],
+                    preemptive: false
+                )
+                .data(HTTPRequestData(authority: "shop.example"))
+        }
+        #expect(
+            cookies(in: transport) == [
+                nil, "a=after-none", nil, "a=after-none", "a=emily", "a=after-emily", "a=james", "a=after-james",
+            ]
+        )
+    }
+
+    /// A key that is no Authorization field.
+    @Test func keysOfOuterModifiersShareNoCookies() async throws {
+        let transport = MockTransport { request in Self.setting("a=\(request.headerFields[Self.key] ?? "")") }
+        let networks = ["emily", "james"]
+            .map { user in
+                transport.cookies(in: jar)
+                    .authenticated(with: APIKeyCredentials(user, in: .header(Self.key)), at: ["shop.example"])
+            }
+        for network in networks + networks {
+            try await network.data(HTTPRequestData(authority: "shop.example"))
+        }
+        #expect(cookies(in: transport) == [nil, nil, "a=emily", "a=james"])
+    }
+
+    private static let key = HTTPField.Name("X-Key")!
+
     @Test func responseOfAnotherPrincipalSetsNoCookie() async throws {
         try set("a", domain: "shop.example")
         let events = EventRecorder()
