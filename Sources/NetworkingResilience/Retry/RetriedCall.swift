@@ -65,7 +65,7 @@ struct RetriedCall {
                 attempt = try await upstream.outcome(of: request)
             }
             if attempt.wasRejected {
-                giveBackUnsent()
+                giveBackUnsent(startedAt: start)
             }
             // Nothing was sent, so the result of the attempt before it is the result of the call.
             if let previous, attempt.isOfAnotherUser {
@@ -256,9 +256,9 @@ struct RetriedCall {
     }
 
     /// Returns what the budget has counted for an attempt that was not sent.
-    private mutating func giveBackUnsent() {
+    private mutating func giveBackUnsent(startedAt start: Duration) {
         if history.count == 0 {
-            budget.cancelBegin(request.authorityKey, at: environment.clock.now)
+            budget.cancelBegin(request.authorityKey, startedAt: start, at: environment.clock.now)
         } else {
             giveBackPermit()
         }

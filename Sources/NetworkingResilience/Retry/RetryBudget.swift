@@ -55,9 +55,14 @@ public final class RetryBudget: Sendable {
     /// Removes the start of a call that was not sent, because a limit of the stack refused it.
     ///
     /// Otherwise the calls that an open circuit refuses would allow retries for the moment at which it closes.
-    func cancelBegin(_ server: AuthorityKey?, at now: Duration) {
+    ///
+    /// - Parameters:
+    ///   - server: The server.
+    ///   - start: The moment of the start.
+    ///   - now: The current moment.
+    func cancelBegin(_ server: AuthorityKey?, startedAt start: Duration, at now: Duration) {
         guard let model else { return }
-        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.cancelBegin() } }
+        accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.cancelBegin(startedAt: start) } }
     }
 
     /// Counts a transient failure, whether it is retried or not.
@@ -138,6 +143,7 @@ public final class RetryBudget: Sendable {
     private struct Account {
         private let model: Model
         private let number: UInt64
+        private let creation: Duration
         private(set) var lastUse: Duration
 
         /// The tokens or the reserve, depending on the model.
@@ -151,6 +157,7 @@ public final class RetryBudget: Sendable {
         init(_ model: Model, number: UInt64, at now: Duration) {
             self.model = model
             self.number = number
+            creation = now
             lastUse = now
             buckets = []
             switch model {
@@ -173,14 +180,19 @@ public final class RetryBudget: Sendable {
         private mutating func expire(at now: Duration, _ window: Duration) {
             // Most calls come in the same tenth, and converting durations takes longer than the rest of this type.
             guard now >= bucketEnd else { return }
-            let position = now / window * 10
-            let current = Int64(max(0, min(position, 1e18)))
+            let (current, position) = Self.bucket(at: now, window)
             bucketEnd = now + window / 10 * max(0, Double(current) + 1 - position)
             guard current > bucket else { return }
             for step in 0..<min(10, current - bucket) {
                 buckets[Int((current - step) % 10)] = 0
             }
             bucket = current
+        }
+
+        /// Returns the tenth of the window at a moment, with the part of it that has passed.
+        private static func bucket(at moment: Duration, _ window: Duration) -> (bucket: Int64, position: Double) {
+            let position = moment / window * 10
+            return (Int64(max(0, min(position, 1e18))), position)
         }
 
         private var currentBucket: Int {
@@ -193,10 +205,12 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        mutating func cancelBegin() {
-            // A deposit from before the current bucket stays; it expires with its own.
-            guard case .ratio(let part, _, _) = model, buckets[currentBucket] + 1e-9 >= part else { return }
-            buckets[currentBucket] -= part
+        mutating func cancelBegin(startedAt start: Duration) {
+            guard case .ratio(let part, _, let window) = model, start >= creation else { return }
+            // A deposit from before the window is no longer counted.
+            let (former, _) = Self.bucket(at: start, window)
+            guard former > bucket - 10, former <= bucket else { return }
+            buckets[Int(former % 10)] -= part
         }
 
         /// Counts a transient failure, whether it is retried or not.

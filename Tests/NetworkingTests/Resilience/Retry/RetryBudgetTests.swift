@@ -66,6 +66,22 @@ struct RetryBudgetTests {
         #expect(allowed(budget, at: .seconds(1_000_000_000)) == 1)
     }
 
+    /// The reserve is spent, so the account has no deposit from which a start could be taken.
+    @Test func unsentCallsAllowNoRetry() {
+        let budget = RetryBudget(.ratio(0.2, reserve: 5, over: .seconds(10)))
+        for _ in 0..<3 {
+            #expect(budget.withdraw(server, at: .zero) != nil)
+        }
+        for second in 0..<9 {
+            budget.begin(server, at: .seconds(second))
+            budget.cancelBegin(server, startedAt: .seconds(second), at: .seconds(second + 1))
+        }
+        #expect(allowed(budget, at: .seconds(9)) == 2)
+        // The start has left the window.
+        budget.cancelBegin(server, startedAt: .seconds(9), at: .seconds(100))
+        #expect(allowed(budget, at: .seconds(100)) == 5)
+    }
+
     // MARK: Other models
 
     @Test func failuresThrottleAndSuccessesRelease() {
