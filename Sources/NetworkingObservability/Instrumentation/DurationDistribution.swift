@@ -93,7 +93,7 @@ public struct DurationDistribution: Sendable {
 
     private mutating func makeRoom(for index: Int) {
         guard index >= classes.count else { return }
-        classes.append(contentsOf: repeatElement(0, count: index + 1 - classes.count))
+        classes += Array(repeating: 0, count: index + 1 - classes.count)
     }
 
     /// Returns the class of a duration, from its power of two in nanoseconds and the step above that power.
