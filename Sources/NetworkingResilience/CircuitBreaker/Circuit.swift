@@ -355,6 +355,16 @@ struct Circuit {
         }
     }
 
+    /// The number of probes that have not ended.
+    var probesInFlight: Int {
+        probes.count
+    }
+
+    /// The number of calls in flight whose time matters.
+    var timedCalls: Int {
+        inFlight.count + inFlight.overdue
+    }
+
     /// Returns the state, which an open circuit leaves only when the next request arrives.
     func state(at now: Duration) -> CircuitBreaker.State {
         state == .open && now >= openUntil ? .halfOpen : state

@@ -149,6 +149,11 @@ struct CircuitTable {
         return statistics
     }
 
+    /// The number of probes and of calls in flight whose time matters, in all circuits.
+    var callsInFlight: Int {
+        circuits.reduce(0) { $0 + $1.probesInFlight + $1.timedCalls }
+    }
+
     // MARK: Slots
 
     private func slot(of key: String) -> Int? {

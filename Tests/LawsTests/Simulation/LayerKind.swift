@@ -7,6 +7,8 @@ import NetworkingSigning
 import NetworkingTesting
 import Synchronization
 
+@testable import NetworkingResilience
+
 #if Crypto
 import Crypto
 #endif
@@ -33,6 +35,7 @@ enum LayerKind: String, CaseIterable {
     case deadline
     case drained
     case whenOffline
+    case server
     case logged, inspected
     case traced, numbered, delayed
     case listed
@@ -41,7 +44,7 @@ enum LayerKind: String, CaseIterable {
     var probability: Double {
         switch self {
         case .authenticated: 0.9
-        case .cached, .deduplicated, .retry, .throttled, .cookies, .logged, .listed: 0.35
+        case .cached, .deduplicated, .retry, .throttled, .cookies, .listed: 0.35
         case .timeout, .hedged, .circuitBreaker, .redirected, .deadline: 0.25
         case .standard, .traced, .numbered, .delayed, .checkedStatusCode: 0.05
         default: 0.12
@@ -97,8 +100,8 @@ enum LayerKind: String, CaseIterable {
         case .throttled, .throttledPerHost, .adaptiveLimit, .rateLimited, .rateLimitedByUser, .serverRateLimited,
             .adaptiveRateLimited:
             return limiter(draws, in: run)
-        case .circuitBreaker, .adaptiveThrottle: return breaker(draws)
-        case .hedged, .patientHedged, .retry, .intercepted: return sender(draws)
+        case .circuitBreaker, .adaptiveThrottle: return breaker(draws, in: run)
+        case .hedged, .patientHedged, .retry, .intercepted: return sender(draws, in: run)
         case .redirected: return { stack, _ in stack.redirected() }
         case .fallbackToPost: return { stack, _ in stack.fallbackToPost() }
         case .deduplicated, .cached: return sharing(draws, in: run)
@@ -123,10 +126,15 @@ enum LayerKind: String, CaseIterable {
             let shutdown = StackShutdown()
             run.expectAtEnd("calls of a shutdown") { shutdown.inFlight }
             return { stack, _ in stack.drained(by: shutdown) }
+        case .server: return { stack, _ in stack.server(authority: SimulatedBackend.authority) }
         case .logged: return { stack, _ in stack.logged(using: run.log.logger(.trace), detail: .body()) }
         case .inspected:
             let inspector = NetworkInspector()
-            run.expectNoSecrets { (try? inspector.archive.encoded()).map { String(decoding: $0, as: UTF8.self) } ?? "" }
+            if run.hasDumps {
+                run.expectNoSecrets {
+                    (try? inspector.archive.encoded()).map { String(decoding: $0, as: UTF8.self) } ?? ""
+                }
+            }
             return { stack, _ in stack.inspected(by: inspector) }
         case .listed:
             let modifier = draws.pick(Self.listedModifiers)
@@ -144,6 +152,8 @@ enum LayerKind: String, CaseIterable {
         in run: StackRun
     ) -> (AnyNetworkingComponent, SimulatedApp) -> any NetworkingComponent {
         let wait = draws.chance(0.4) ? draws.milliseconds(10...2_000) : nil
+        // The second request of a call waits for the rate, after a challenge or a refusal.
+        let waitForRate = wait.map { max($0, .milliseconds(400)) }
         let (queue, count) = (draws.chance(0.3) ? draws.int(0...3) : .max, draws.int(1...3))
         switch self {
         case .throttled, .throttledPerHost:
@@ -162,7 +172,7 @@ enum LayerKind: String, CaseIterable {
             let key: RateLimiter.Key = self == .rateLimitedByUser ? .principal : .everything
             let limiter = RateLimiter(count * 3, per: .seconds(1), burst: draws.int(1...4), key: key)
             run.expectAtEnd("waits for a rate") { limiter.waiting }
-            return { stack, _ in stack.rateLimited(by: limiter, maximumWait: wait) }
+            return { stack, _ in stack.rateLimited(by: limiter, maximumWait: waitForRate) }
         case .serverRateLimited:
             let limiter = ServerRateLimiter(key: draws.chance(0.5) ? .principal : .everything)
             run.expectAtEnd("waits for the server's limits") { limiter.waiting }
@@ -176,7 +186,10 @@ enum LayerKind: String, CaseIterable {
         }
     }
 
-    private func breaker(_ draws: Draws) -> (AnyNetworkingComponent, SimulatedApp) -> any NetworkingComponent {
+    private func breaker(
+        _ draws: Draws,
+        in run: StackRun
+    ) -> (AnyNetworkingComponent, SimulatedApp) -> any NetworkingComponent {
         guard self == .circuitBreaker else {
             let throttle = AdaptiveThrottle(window: draws.milliseconds(1_000...60_000))
             return { stack, _ in stack.adaptiveThrottle(by: throttle) }
@@ -193,14 +206,23 @@ enum LayerKind: String, CaseIterable {
                 closesAfter: draws.int(1...2)
             )
         )
+        run.expectAtEnd("probes and timed calls of a breaker") {
+            breaker.circuits.withTable { table, _ in table.callsInFlight }
+        }
         return { stack, _ in stack.circuitBreaker(by: breaker) }
     }
 
-    private func sender(_ draws: Draws) -> (AnyNetworkingComponent, SimulatedApp) -> any NetworkingComponent {
+    private func sender(
+        _ draws: Draws,
+        in run: StackRun
+    ) -> (AnyNetworkingComponent, SimulatedApp) -> any NetworkingComponent {
+        let window = draws.chance(0.7) ? BudgetLedger.endless : .seconds(10)
         let model: RetryBudget.Model =
             draws.chance(0.5)
-            ? .ratio(0.2, reserve: draws.int(0...5)) : .throttle(tokens: draws.int(2...10), ratio: 0.5)
-        let budget = draws.chance(0.3) ? .unlimited : RetryBudget(model)
+            ? .ratio(0.2, reserve: draws.int(0...5), over: window) : .throttle(tokens: draws.int(2...10), ratio: 0.5)
+        let ledger = draws.chance(0.3) ? nil : BudgetLedger(model)
+        if let ledger { run.check(ledger) }
+        let budget = ledger?.budget ?? .unlimited
         var policy: RetryPolicy =
             draws.chance(0.3)
             ? .immediate(maximumRetries: draws.int(1...3))
@@ -212,13 +234,29 @@ enum LayerKind: String, CaseIterable {
             var hedging = HedgingPolicy.after(draws.milliseconds(0...500), extraLoad: 1)
             hedging.maximumHedges = draws.int(1...2)
             if self == .patientHedged { hedging = hedging.losersMayFinish(within: draws.milliseconds(10...2_000)) }
-            return { [hedging] stack, _ in stack.hedged(hedging, budget: draws.chance(0.5) ? budget : nil) }
+            let hasOwnBudget = draws.chance(0.5)
+            return { [hedging] stack, _ in
+                let hedged = stack.modified(BudgetExit(isRetry: false))
+                    .hedged(hedging, budget: hasOwnBudget ? budget : nil)
+                for losers in hedged.modifiers.prefix(1).compactMap({ ($0 as? Hedged)?.losers }) {
+                    run.expectAtEnd("hedges that have lost and not ended") { losers.count }
+                }
+                return hedged.modified(
+                    BudgetEntrance(part: hasOwnBudget ? .hedged : .hedgedWithinRetry(run), ledger: ledger)
+                )
+            }
         case .intercepted:
             return { [policy] stack, _ in
-                stack.intercepted(by: [PlainInterceptor()], policy: policy, budget: budget)
+                stack.modified(BudgetExit(isRetry: true))
+                    .intercepted(by: [PlainInterceptor()], policy: policy, budget: budget)
+                    .modified(BudgetEntrance(part: .retry, ledger: ledger))
             }
         default:
-            return { [policy] stack, _ in stack.retry(policy, budget: budget) }
+            return { [policy] stack, _ in
+                stack.modified(BudgetExit(isRetry: true))
+                    .retry(policy, budget: budget)
+                    .modified(BudgetEntrance(part: .retry, ledger: ledger))
+            }
         }
     }
 
@@ -228,6 +266,7 @@ enum LayerKind: String, CaseIterable {
     ) -> (AnyNetworkingComponent, SimulatedApp) -> any NetworkingComponent {
         if self == .deduplicated {
             let (retries, inFlight) = (draws.chance(0.3), InFlightRequests())
+            run.expectAtEnd("shared exchanges") { inFlight.count }
             return { stack, _ in stack.deduplicated(waitersRetryOnFailure: retries, sharing: inFlight) }
         }
         let store = MemoryCacheStore(countLimit: draws.pick([3, 100]))
@@ -266,7 +305,6 @@ extension LayerKind {
         "mocked(all:)": "it sends nothing",
         "recorded(by:)": "it retains requests",
         "server(authenticationMethod:)": "it selects credentials that no user has",
-        "server(authority:)": "it sends all requests to another server",
         "server(baseURL:)": "it sends all requests to another server",
         "server(headerField:)": "its credentials belong to no user",
         "server(headerFields:)": "its credentials belong to no user",
@@ -292,7 +330,9 @@ final class ConcurrencyMeter: UpstreamLimited {
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.isThrottled, NetworkEnvironment.current.isThrottled else {
+        // A stream gives its permit back when the head arrives.
+        let isStream = request.simulatedCall?.isStream == true
+        guard request.isThrottled, NetworkEnvironment.current.isThrottled, !isStream else {
             return try await upstream.send(request)
         }
         let count = inFlight.withLock { count in

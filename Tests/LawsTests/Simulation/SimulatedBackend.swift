@@ -156,7 +156,7 @@ final class SimulatedBackend: Sendable {
             .cacheControl: (user == Self.everybody ? "public, " : "") + lifetime,
         ]
         if draws.chance(0.2) { fields[.cacheControl] = "private, max-age=60" }
-        if draws.chance(0.3) {
+        if draws.chance(0.3), request.simulatedCall?.hasKnownHolder != false {
             let cookie = "\(Self.secret)-\(holder)-cookie-\(number)"
             fields.append(HTTPField(name: .setCookie, value: "session=\(cookie); Path=/; Secure"))
         }
@@ -181,6 +181,8 @@ final class SimulatedBackend: Sendable {
         }
         for cookie in (request.headerFields[.cookie] ?? "").split(separator: ";") {
             let user = Self.user(in: String(cookie)) ?? ""
+            // The cookies of a call are chosen before it gets a user.
+            if user == Self.anonymous, call.beganWithoutUser { continue }
             // The first credentials of a call without a user determine its user, because users also sign in later.
             if user != Self.anonymous, !call.isAnonymous { _ = call.settle(user) }
             let holder = call.holder

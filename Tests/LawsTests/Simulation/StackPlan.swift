@@ -86,11 +86,6 @@ struct StackPlan: Sendable {
         }
         // A third of the stacks have the recommended order, and the others any order.
         if !draws.chance(0.33) { kinds.shuffle(by: draws) }
-        // Inside, the jar does not know the user of a request that is first sent without credentials, which diagnostics
-        // report.
-        if let outer = kinds.lastIndex(of: .authenticated), let inner = kinds.firstIndex(of: .cookies), inner < outer {
-            kinds.swapAt(inner, outer)
-        }
         layers = kinds.map { Layer(kind: $0, seed: draws.next()) }
         let apps = draws.chance(0.4) ? 2 : 1
         self.apps = apps

@@ -12,7 +12,7 @@ enum Invariant: String, Sendable {
     case prompt = "promptCancellation"
     case cancellation = "cancellationOfOthers"
     case credentials, foreignServer, response, secret
-    case permits, idempotency, sentAfterEnd, anonymousWork
+    case permits, budgets, idempotency, sentAfterEnd, anonymousWork
     case events, counters, alarms, retention, recovery, stall
 }
 
@@ -35,13 +35,31 @@ struct Violation: Sendable, CustomStringConvertible {
 final class SimulatedCall: Sendable {
     let number: Int
     let isAnonymous: Bool
+    /// Whether the caller reads the body in chunks, without a permit.
+    let isStream: Bool
     /// Whether a part of the stack may send a request for the call after its end.
     let mayOutliveCaller: Bool
+    /// Whether no user was signed in at the start.
+    let beganWithoutUser: Bool
+    private let app: SimulatedApp
+    /// The number of users who had signed in at the start.
+    private let signIns: Int
     private let state: Mutex<(user: String?, hasEnded: Bool, cancellation: Duration?)>
 
-    init(number: Int, user: String?, isAnonymous: Bool, mayOutliveCaller: Bool) {
+    init(
+        number: Int,
+        of app: SimulatedApp,
+        user: String?,
+        isAnonymous: Bool,
+        isStream: Bool,
+        mayOutliveCaller: Bool
+    ) {
         self.number = number
+        self.app = app
+        beganWithoutUser = user == nil
+        signIns = app.users.count
         self.isAnonymous = isAnonymous
+        self.isStream = isStream
         self.mayOutliveCaller = mayOutliveCaller
         state = Mutex((user, false, nil))
     }
@@ -57,9 +75,20 @@ final class SimulatedCall: Sendable {
     var user: String? { state.withLock { $0.user } }
     /// The user of the cookies, also of requests that are first sent without credentials.
     var holder: String { user ?? SimulatedBackend.anonymous }
+    /// Whether the call cannot belong to a user who has signed in since its start.
+    var hasKnownHolder: Bool { user != nil || isAnonymous || app.user == nil && app.users.count == signIns }
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
     /// The moment of the cancellation; `nil` if the call was not cancelled.
     var cancellation: Duration? { state.withLock { $0.cancellation } }
+
+    /// Returns whether a response for a user may be that of the call.
+    ///
+    /// A call that began without a user belongs to one who signs in. The server does not see which one if a cache or
+    /// another call's exchange answers it.
+    func mayReceiveResponse(of user: String) -> Bool {
+        guard !isAnonymous else { return false }
+        return self.user.map { $0 == user } ?? app.users.dropFirst(signIns).contains(user)
+    }
 
     func cancel(at now: Duration) {
         state.withLock { $0.cancellation = $0.cancellation ?? now }
@@ -88,14 +117,39 @@ extension HTTPRequestData {
 /// An app with its own user.
 final class SimulatedApp: Sendable {
     let store: TokenStore<Networking.Session>
+    private let signIns: SignIns
 
-    init(_ store: TokenStore<Networking.Session>) {
+    init(_ store: TokenStore<Networking.Session>, _ signIns: SignIns) {
         self.store = store
+        self.signIns = signIns
+    }
+
+    func signIn(_ session: Networking.Session) {
+        signIns.add(session)
+        store.set(session)
     }
 
     /// The user who is signed in.
     var user: String? {
         store.credentials.flatMap { SimulatedBackend.user(in: $0.accessToken) }
+    }
+
+    /// The users who have signed in so far, in order.
+    var users: [String] {
+        signIns.users
+    }
+}
+
+/// The users who have signed in to an app, in order.
+final class SignIns: Sendable {
+    private let state = Mutex<[String]>([])
+
+    var users: [String] {
+        state.withLock { $0 }
+    }
+
+    func add(_ session: Networking.Session) {
+        state.withLock { $0.append(SimulatedBackend.user(in: session.accessToken) ?? "") }
     }
 }
 
@@ -115,13 +169,16 @@ private struct SimulatedLogin: AuthenticationDelegate {
     struct Refused: Error {}
 
     let backend: SimulatedBackend
+    let signIns: SignIns
     let authorizes: Bool
     let namesUsers: Bool
 
     func authorize(over network: any NetworkingComponent) async throws -> Networking.Session {
         guard authorizes else { throw Refused() }
         try await NetworkEnvironment.current.clock.sleep(for: .milliseconds(50))
-        return backend.session(of: "eve", named: namesUsers)
+        let session = backend.session(of: "eve", named: namesUsers)
+        signIns.add(session)
+        return session
     }
 
     func refresh(
@@ -154,10 +211,12 @@ final class StackRun: Sendable {
         var violations: [Violation] = []
         var counts: [(name: String, count: @Sendable () -> Int)] = []
         var texts: [@Sendable () -> String] = []
+        var ledgers: [BudgetLedger] = []
         var active: [Int: OwnedTask<Void>] = [:]
         var calls: [WeakCall] = []
         /// The numbers, the moments and the outcomes of the calls that have ended, in order.
         var ends: [String] = []
+        var cancelledStreams = 0
     }
 
     private struct WeakCall {
@@ -199,12 +258,23 @@ final class StackRun: Sendable {
     private static let isTraced = ProcessInfo.processInfo.environment["SIMULATED_TRACE"] != nil
 
     func report(_ violation: Violation) {
+        trace("violation: \(violation)")
         state.withLock { $0.violations.append(violation) }
     }
 
     /// Registers a count that must be zero when all calls have ended.
     func expectAtEnd(_ name: String, _ count: @escaping @Sendable () -> Int) {
         state.withLock { $0.counts.append((name, count)) }
+    }
+
+    /// Registers a budget whose accounts must agree with the calls when all calls have ended.
+    func check(_ ledger: BudgetLedger) {
+        state.withLock { $0.ledgers.append(ledger) }
+    }
+
+    /// Returns the ledger of a budget that is checked.
+    func ledger(of budget: RetryBudget) -> BudgetLedger? {
+        state.withLock { $0.ledgers.first { $0.budget === budget } }
     }
 
     /// Registers a text that must not contain a secret at the end.
@@ -281,7 +351,7 @@ final class StackRun: Sendable {
             let app = apps[action.app]
             switch action.kind {
             case .call: start(action, over: stacks[action.app], of: app)
-            case .signIn(let user): app.store.set(backend.session(of: user, named: namesUsers))
+            case .signIn(let user): app.signIn(backend.session(of: user, named: namesUsers))
             case .signOut: app.store.remove()
             case .revoke(let user): backend.revoke(user)
             case .network(let isAvailable): connectivity.update(isAvailable ? .wifi : .offline)
@@ -295,8 +365,7 @@ final class StackRun: Sendable {
             report(Violation(.ending, "\(unfinished) do not end after their cancellation."))
             return
         }
-        // Background work ends within its own limits.
-        try? await clock.sleep(until: clock.now + .seconds(600), tolerance: nil)
+        await rest()
         checkCounts()
         backend.heal()
         faults.isEnabled = false
@@ -304,19 +373,28 @@ final class StackRun: Sendable {
         for (app, stack) in zip(apps, stacks) {
             await recover(app, stack, backend)
         }
-        try? await clock.sleep(until: clock.now + .seconds(600), tolerance: nil)
+        await rest()
         checkCounts()
         observer.check()
-        let (statistics, ended) = (instrument.statistics, state.withLock { $0.ends.count })
+        let (statistics, begun) = (instrument.statistics, observer.count)
+        let (ended, cancelledStreams) = state.withLock { ($0.ends.count, $0.cancelledStreams) }
         let failures = statistics.failures.values.reduce(0, +) + statistics.otherFailures
-        if statistics.calls != ended || statistics.successes + statistics.cancellations + failures != ended {
-            report(Violation(.counters, "\(ended) calls have ended, and the statistics are \(statistics)."))
+        // A stream sends its request in a task, which may be cancelled before it begins.
+        if statistics.calls != begun || statistics.successes + statistics.cancellations + failures != begun
+            || begun > ended || begun < ended - cancelledStreams
+        {
+            let text = "\(begun) calls have begun, \(ended) have ended, and the statistics are \(statistics)."
+            report(Violation(.counters, text))
         }
     }
 
     /// Whether requests have the credentials of a user.
     private var hasUsers: Bool {
         plan.layers.contains { $0.kind == .authenticated }
+    }
+
+    private var hasServer: Bool {
+        plan.layers.contains { $0.kind == .server }
     }
 
     private var namesUsers: Bool {
@@ -341,14 +419,21 @@ final class StackRun: Sendable {
 
     private func app(_ index: Int, _ backend: SimulatedBackend) -> SimulatedApp {
         let draws = Draws(plan.seed, 5, UInt64(index))
-        let login = SimulatedLogin(backend: backend, authorizes: draws.chance(0.25), namesUsers: namesUsers)
+        let signIns = SignIns()
+        let login = SimulatedLogin(
+            backend: backend,
+            signIns: signIns,
+            authorizes: draws.chance(0.25),
+            namesUsers: namesUsers
+        )
         return SimulatedApp(
             TokenStore(
                 delegate: login,
                 leeway: draws.milliseconds(0...3_000),
                 timeout: draws.milliseconds(500...10_000),
                 limit: RefreshLimit(draws.int(1...5), per: draws.milliseconds(1_000...30_000))
-            )
+            ),
+            signIns
         )
     }
 
@@ -370,16 +455,20 @@ final class StackRun: Sendable {
         if draws.chance(0.1) { request.priority = .high }
         if draws.chance(0.05) { request.isThrottled = false }
         if draws.chance(0.1) { request.deadline = draws.milliseconds(1...2_000) }
-        let sink = draws.chance(0.2) ? CollectingSink() : nil
+        let isStream = draws.chance(0.1)
+        let sink = !isStream && draws.chance(0.2) ? CollectingSink() : nil
         request.sink = sink
+        // The stack names the server.
+        if hasServer, draws.chance(0.5) { request.authority = nil }
         let cancellation = draws.chance(0.3) ? draws.milliseconds(0...draws.pick([10, 300, 3_000])) : nil
-        start(action.number, request, sink, over: stack, of: app, cancellingAfter: cancellation)
+        start(action.number, request, sink, isStream, over: stack, of: app, cancellingAfter: cancellation)
     }
 
     private func start(
         _ number: Int,
         _ request: HTTPRequestData,
-        _ sink: CollectingSink?,
+        _ sink: CollectingSink? = nil,
+        _ isStream: Bool = false,
         over stack: AnyNetworkingComponent,
         of app: SimulatedApp,
         cancellingAfter delay: Duration?,
@@ -393,8 +482,10 @@ final class StackRun: Sendable {
             let isAnonymous = request.authenticationMethod == .anonymous
             let call = SimulatedCall(
                 number: number,
+                of: app,
                 user: isAnonymous || !hasUsers ? nil : app.user,
                 isAnonymous: isAnonymous,
+                isStream: isStream,
                 mayOutliveCaller: mayOutliveCaller
             )
             request.simulatedCall = call
@@ -405,18 +496,16 @@ final class StackRun: Sendable {
                     self?.state.withLock { $0.active[number] }?.cancel()
                 }
             }
-            let result = await Result.of(request, over: stack)
+            let result = await isStream ? Result.ofStream(request, over: stack) : Result.of(request, over: stack)
             alarm?.cancel()
             call.end()
-            // The work of a call that began without a user belongs to the one who signs in. A cache can answer it for
-            // that user, so that the server never sees it.
-            if hasUsers, !isAnonymous, let user = app.user { _ = call.settle(user) }
             check(result, of: request, call, sink)
             onEnd(result)
             let outcome = (try? result.get()).map { "\($0.status.code) \($0.body.count)" } ?? "failed"
             state.withLock { state in
                 trace("call \(number) ends: \(result)")
                 state.ends.append("\(number) \(clock.now) \(outcome)")
+                if isStream, call.cancellation != nil { state.cancelledStreams += 1 }
                 state.active[number] = nil
             }
         }
@@ -425,6 +514,15 @@ final class StackRun: Sendable {
 
     private func awaitCalls(for seconds: Int) async {
         for _ in 0..<seconds where state.withLock({ !$0.active.isEmpty }) {
+            try? await loop.clock.sleep(until: loop.clock.now + .seconds(1), tolerance: nil)
+        }
+    }
+
+    /// Waits for work in the background, which ends within its own limits.
+    private func rest() async {
+        try? await loop.clock.sleep(until: loop.clock.now + .seconds(600), tolerance: nil)
+        // The clock may have advanced although a task can continue.
+        for _ in 0..<(plan.isLate ? 10 : 0) {
             try? await loop.clock.sleep(until: loop.clock.now + .seconds(1), tolerance: nil)
         }
     }
@@ -441,7 +539,7 @@ final class StackRun: Sendable {
 
     /// Checks that the stack works again when the server and the network do.
     private func recover(_ app: SimulatedApp, _ stack: AnyNetworkingComponent, _ backend: SimulatedBackend) async {
-        app.store.set(backend.session(of: "zoe", named: namesUsers))
+        app.signIn(backend.session(of: "zoe", named: namesUsers))
         let path = hasUsers ? "/private/a" : "/public/a"
         var request = HTTPRequestData(scheme: "https", authority: SimulatedBackend.authority, path: path)
         request.timeout = .unlimited
@@ -452,7 +550,7 @@ final class StackRun: Sendable {
         let outcomes = Mutex<[String]>([])
         let number = 10_000 * (1 + state.withLock { $0.ends.count })
         for attempt in 0..<8 {
-            start(number + attempt, request, nil, over: stack, of: app, cancellingAfter: .seconds(200)) { result in
+            start(number + attempt, request, over: stack, of: app, cancellingAfter: .seconds(200)) { result in
                 outcomes.withLock { outcomes in
                     outcomes.append((try? result.get()).map { "\($0.status.code)" } ?? "\(result)")
                 }
@@ -469,6 +567,9 @@ final class StackRun: Sendable {
     private func checkCounts() {
         for (name, count) in state.withLock({ $0.counts }) where count() != 0 {
             report(Violation(.permits, "\(count()) \(name) are left."))
+        }
+        for difference in state.withLock({ $0.ledgers }).flatMap({ $0.differences(at: loop.clock.now) }) {
+            report(Violation(.budgets, difference))
         }
     }
 
@@ -518,9 +619,8 @@ final class StackRun: Sendable {
             .map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { String($0) } }
         let fields = Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first }
         if let user = fields["user"], user != SimulatedBackend.everybody {
-            let expected = call.isAnonymous ? nil : call.user
-            if user != SimulatedBackend.anonymous, user != expected {
-                report(Violation(.response, "Call \(call.number) of \(expected ?? "nobody") receives: \(fields)"))
+            if user != SimulatedBackend.anonymous, !call.mayReceiveResponse(of: user) {
+                report(Violation(.response, "Call \(call.number) of \(call.user ?? "nobody") receives: \(fields)"))
             }
         }
         let isMoved = request.path == "/public/moved"
@@ -569,6 +669,11 @@ private final class CallObserver: NetworkEventObserver {
         if let violation { run?.report(violation) }
     }
 
+    /// The number of calls that have begun.
+    var count: Int {
+        tallies.withLock { $0.count }
+    }
+
     /// Checks that everything that began has ended.
     func check() {
         for (number, tally) in tallies.withLock({ $0 }) where !tally.isComplete {
@@ -597,6 +702,25 @@ extension Result<HTTPResponseData, any Error> {
     fileprivate static func of(_ request: HTTPRequestData, over stack: any NetworkingComponent) async -> Self {
         do {
             return .success(try await stack.send(request))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Reads the body in chunks.
+    fileprivate static func ofStream(_ request: HTTPRequestData, over stack: any NetworkingComponent) async -> Self {
+        do {
+            return .success(
+                try await stack.stream(request) { response, chunks in
+                    var data = Data()
+                    for try await chunk in chunks {
+                        data.append(chunk)
+                    }
+                    var response = response
+                    response.body = .collected(data)
+                    return response
+                }
+            )
         } catch {
             return .failure(error)
         }
