@@ -343,7 +343,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
             bare.offer(scheme)
         }
         if let user = request.notedUser(of: store) {
-            bare.recordUser(user)
+            // It has no credentials yet, but a server may set cookies of the user before it asks for them.
+            bare.recordCredentials(of: user, since: bare)
         }
         let result = try await upstream.outcome(of: bare)
         guard let refusal = refusal(in: result, of: bare), bare.isAsked(for: Credentials.scheme, by: refusal),

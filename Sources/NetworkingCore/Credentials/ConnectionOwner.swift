@@ -83,13 +83,6 @@ extension HTTPRequestData {
         openPassage.credentials = StackCredentials(of: principal, fields, queryItems, after: earlier)
     }
 
-    /// Records the user for whom a request is sent, although it has no credentials yet: it waits for a challenge.
-    ///
-    /// A server can set cookies that belong to the user before it asks for credentials.
-    package mutating func recordUser(_ principal: Principal) {
-        openPassage.credentials = StackCredentials(of: principal, [], [], after: passage?.value.credentials)
-    }
-
     /// Whether a part further out has recorded the principal of the request.
     package var hasRecordedPrincipal: Bool {
         passage?.value.credentials?.principals.isEmpty == false
