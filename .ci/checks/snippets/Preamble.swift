@@ -27,13 +27,13 @@ struct User: Codable, Sendable {
     let name: String
 }
 
-let network: any NetworkingComponent = URLSession.shared.server(authority: "api.example.com")
+let network: any NetworkingComponent = LoopbackSession.shared.server(authority: "api.example.com")
 let request = HTTPRequestData(path: "users/42")
-let url = URL(filePath: "/tmp/file")
-let elsewhere = URL(filePath: "/tmp/elsewhere")
-let file = URL(filePath: "/tmp/responses.sqlite")
-let folder = URL(filePath: "/tmp/sessions")
-let downloads = URL(filePath: "/tmp/downloads")
+let url = FileManager.default.temporaryDirectory.appending(path: "file")
+let elsewhere = FileManager.default.temporaryDirectory.appending(path: "elsewhere")
+let file = FileManager.default.temporaryDirectory.appending(path: "responses.sqlite")
+let folder = FileManager.default.temporaryDirectory.appending(path: "sessions")
+let downloads = FileManager.default.temporaryDirectory.appending(path: "downloads")
 let token = "token-1"
 
 // The user interface of an app
