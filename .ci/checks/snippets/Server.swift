@@ -19,10 +19,13 @@ struct LoopbackSession: NetworkingTransport {
     static let port = Mutex(0)
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let session = FoundationNetworking.URLSession.shared
+        // A server of the snippet.
+        if request.authority?.hasPrefix("127.0.0.1:") == true { return try await session.exchange(request) }
         var local = request
         local.scheme = "http"
         local.authority = "127.0.0.1:\(Self.port.withLock { $0 })"
-        var response = try await FoundationNetworking.URLSession.shared.exchange(local)
+        var response = try await session.exchange(local)
         response.sentRequest = request
         return response
     }
@@ -32,17 +35,32 @@ struct LoopbackSession: NetworkingTransport {
     }
 }
 
-/// Runs the snippet that the first argument names.
+/// Runs the snippet that the first argument names, and exits.
 @MainActor
-func run(_ snippets: [String: @MainActor () async throws -> Void]) async throws {
+func run(_ snippets: [String: @MainActor () async throws -> Void]) async {
+    do {
+        try await runSnippet(of: snippets)
+        exit(0)
+    } catch {
+        try? FileHandle.standardError.write(contentsOf: Data("\(error)\n".utf8))
+        exit(1)
+    }
+}
+
+@MainActor
+private func runSnippet(of snippets: [String: @MainActor () async throws -> Void]) async throws {
     guard let snippet = snippets[CommandLine.arguments[1]] else { fatalError("there is no such snippet") }
     try await withTestServer { server in
         LoopbackSession.port.withLock { $0 = server.port }
         script(server)
+        try FileManager.default.createDirectory(at: downloads, withIntermediateDirectories: true)
         for file in [url, elsewhere] {
             try Data("photo".utf8).write(to: file)
         }
-        try await snippet()
+        var environment = NetworkEnvironment.current
+        environment.connectivity = ManualConnectivity()
+        environment.random = .seeded(42)
+        try await withEnvironment(environment, snippet)
     }
 }
 
@@ -50,7 +68,7 @@ func run(_ snippets: [String: @MainActor () async throws -> Void]) async throws 
 private func script(_ server: TestServer) {
     for root in ["", "/v1"] {
         server.route(.get, "\(root)/users") { request in
-            request.query == "q=li" ? .json("[\(liam)]") : .json("[\(emily), \(liam)]")
+            request.query == "q=li" ? .json("[\(liam)]") : .json("[\(emily), \(liam)]", deprecated)
         }
         server.route("\(root)/users/:id") { _ in .status(.notFound) }
         server.route(.get, "\(root)/users/42") { _ in .json(emily, [.eTag: #""7""#]) }
@@ -63,17 +81,26 @@ private func script(_ server: TestServer) {
     server.route(.get, "/draft") { _ in .status(.noContent) }
 
     server.route(.post, "/orders") { _ in .status(.created) }
+    server.route(.post, "/orders/7/payment") { _ in .status(.serviceUnavailable) }
     server.route(.get, "/orders/7/status") { _ in .json(#""refunded""#) }
     server.route(.get, "/jobs/7", responses: .json(#"{"isDone": false}"#), .json(#"{"isDone": true}"#))
     server.route(.post, "/reports") { _ in .text("", [.location: "/report"], status: .accepted) }
     server.route(.get, "/report") { _ in .text("3 orders") }
-    server.route(.get, "/busy", responses: .status(.serviceUnavailable), .text("3 orders"))
+    server.route(.get, "/offers", responses: .status(.serviceUnavailable), .text("3 orders"))
+    server.route(.get, "/news") { _ in
+        .text("news", [.cacheControl: "max-age=60", .age: "18"])
+    }
+    server.route(.get, "/report.pdf") { _ in .text("report") }
     server.route(.get, "/rates") { _ in .json(#"{"EUR": 1.25}"#) }
 
     server.route(.get, "/films/7") { _ in .json(#"{"released_at": "2026-06-30T08:00:00.000Z"}"#) }
     server.route(.get, "/films/42") { _ in .redirect(to: "/films/43") }
     server.route(.get, "/film.mp4") { _ in .text(String(repeating: "-", count: 1_000_000)) }
-    server.route(.post, "/photos") { _ in .json(#"{"url": "https://api.example.com/photos/7"}"#) }
+    server.route(.post, "/photos") { _ in
+        var response = TestResponse.json(#"{"url": "https://api.example.com/photos/7"}"#)
+        response.status = .created
+        return response
+    }
     server.route(.get, "/photos/7.jpg") { _ in .text(String(repeating: "-", count: 20_000)) }
     server.route(.put, "/backup") { _ in .status(.noContent) }
     server.route(.get, "/204") { _ in .status(.noContent) }
@@ -95,6 +122,11 @@ private func script(_ server: TestServer) {
     }
 }
 
+private let deprecated: HTTPFields = [
+    HTTPField.Name("Deprecation")!: "@1782777600",
+    HTTPField.Name("Link")!: #"</v2/users>; rel="successor-version""#,
+    HTTPField.Name("Sunset")!: "Wed, 30 Jun 2027 00:00:00 GMT",
+]
 private let emily = #"{"id": 42, "name": "Emily"}"#
 private let liam = #"{"id": 43, "name": "Liam"}"#
 
