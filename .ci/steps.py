@@ -59,7 +59,7 @@ STEPS = [
     Step("first", "format", "Format", ["resolve"], (20, 31)),
     Step("first", "build", "Build of everything with all traits, without warnings", ["resolve"], (883, 911)),
     Step("checks", "documentation", "Documentation", ["build"], (96, 13)),
-    Step("checks", "snippets", "Snippets of the documentation", ["build"], (80, 25)),
+    Step("checks", "snippets", "Snippets of the documentation", ["build"], (150, 60)),
     Step("checks", "first-snippets", "First snippet of each page, as a reader pastes it", ["build"], (30, 40),
          "python3 .ci/checks/snippets/first-blocks"),
     Step("checks", "tutorial", "Tutorial", ["build"], (73, 29)),
