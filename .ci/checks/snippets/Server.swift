@@ -74,11 +74,9 @@ private func script(_ server: TestServer) {
         server.route(.get, "\(root)/users/42") { _ in .json(emily, [.eTag: #""7""#]) }
     }
     server.route(.put, "/users/42") { _ in .status(.preconditionFailed) }
-    server.route(.delete, "/users/42") { _ in .status(.noContent) }
     server.route(.get, "/users/42/orders") { _ in .json(#"[{"id": 7}, {"id": 8}]"#) }
     server.route(.query, "/users") { _ in .json("[\(emily), \(liam)]") }
     server.route(.options, "/users") { _ in .text("", [.acceptQuery: #""application/json""#]) }
-    server.route(.get, "/draft") { _ in .status(.noContent) }
 
     server.route(.post, "/orders") { _ in .status(.created) }
     server.route(.post, "/orders/7/payment") { _ in .status(.serviceUnavailable) }
@@ -87,15 +85,10 @@ private func script(_ server: TestServer) {
     server.route(.post, "/reports") { _ in .text("", [.location: "/report"], status: .accepted) }
     server.route(.get, "/report") { _ in .text("3 orders") }
     server.route(.get, "/offers", responses: .status(.serviceUnavailable), .text("3 orders"))
-    server.route(.get, "/news") { _ in
-        .text("news", [.cacheControl: "max-age=60", .age: "18"])
-    }
+    server.route(.get, "/news") { _ in .text("news", [.cacheControl: "max-age=60", .age: "18"]) }
     server.route(.get, "/report.pdf") { _ in .text("report") }
-    server.route(.get, "/rates") { _ in .json(#"{"EUR": 1.25}"#) }
 
-    server.route(.get, "/films/7") { _ in .json(#"{"released_at": "2026-06-30T08:00:00.000Z"}"#) }
     server.route(.get, "/films/42") { _ in .redirect(to: "/films/43") }
-    server.route(.get, "/film.mp4") { _ in .text(String(repeating: "-", count: 1_000_000)) }
     server.route(.post, "/photos") { _ in
         var response = TestResponse.json(#"{"url": "https://api.example.com/photos/7"}"#)
         response.status = .created
