@@ -69,7 +69,8 @@ STEPS = [
     Step("checks", "examples", "Examples", ["build"], (59, 22)),
     Step("checks", "public-symbols", "Public symbols without a test", ["build"], (8, 3)),
     Step("checks", "public-api", "Public API, against the reviewed one", ["build"], (5, 3)),
-    # Three other expensive steps, the last of their lane for the same reason.
+    # Other expensive steps, the last of their lane for the same reason.
+    Step("checks", "random-stacks", "10,000 random stacks", ["build"], (120, 120), is_optional=True),
     Step("checks", "fuzz", "Fuzzed parsers", ["build"], (120, 100), is_optional=True),
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (500, 400),
          "bash .ci/checks/apple-stubs/check --tests", is_optional=True),
