@@ -87,8 +87,9 @@ private final class Passage: ChannelInboundHandler {
         other.writeAndFlush(bytes, promise: nil)
     }
 
+    /// Closes the other side after the bytes that it has not sent yet, which a close alone would drop.
     func channelInactive(context: ChannelHandlerContext) {
-        other.close(promise: nil)
+        other.writeAndFlush(ByteBuffer()).whenComplete { [other] _ in other.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
