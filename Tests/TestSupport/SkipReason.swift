@@ -18,7 +18,7 @@ package enum SkipReason: String, CaseIterable, Sendable {
     case multipart = "needs python-multipart for the Python that TESTS_PYTHON names"
     case networkNamespaces = "needs network namespaces: unshare, ip, and the permission to use them"
     case oidcProvider = "needs oidc-provider-mock and waitress for the Python that TESTS_PYTHON names"
-    case peers = "needs TEST_PEERS, and nginx, apache2, haproxy, lighttpd, caddy, node, hypercorn or gunicorn"
+    case peers = "needs TEST_PEERS, and nginx, apache2, haproxy, lighttpd, caddy, node, hypercorn, gunicorn or moto"
     case publicSuites = "needs the public suites in the folder that NETWORKING_VECTORS names"
     case python = "needs Python 3"
     case sharedMemory = "needs a second volume at /dev/shm"

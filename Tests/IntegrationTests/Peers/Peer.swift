@@ -169,7 +169,7 @@ extension Requirement {
     }
 
     /// A server in Python.
-    static func peer(_ kind: PeerKind, in modules: String) -> Requirement {
+    static func peer(in modules: String) -> Requirement {
         Requirement(.peers) { if isByHand { await Python.has(modules) } else { false } }
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 extension Loopback {
     /// The transports against Hypercorn, which speaks HTTP/1.1 with h11 and HTTP/2 with h2.
-    @Suite(.requires(.peer(.hypercorn, in: "hypercorn")), .peer(.hypercorn), .timeLimit(.minutes(20)))
+    @Suite(.requires(.peer(in: "hypercorn")), .peer(.hypercorn), .timeLimit(.minutes(20)))
     struct HypercornTests {
         @Test(arguments: PeerCase.all(of: .hypercorn))
         func agreesWithTheTransport(on peerCase: PeerCase) async throws {
@@ -14,7 +14,7 @@ extension Loopback {
     }
 
     /// The transports against Gunicorn.
-    @Suite(.requires(.peer(.gunicorn, in: "gunicorn")), .peer(.gunicorn), .timeLimit(.minutes(20)))
+    @Suite(.requires(.peer(in: "gunicorn")), .peer(.gunicorn), .timeLimit(.minutes(20)))
     struct GunicornTests {
         @Test(arguments: PeerCase.all(of: .gunicorn))
         func agreesWithTheTransport(on peerCase: PeerCase) async throws {
