@@ -83,6 +83,16 @@ struct ThrottledTwiceTests {
         #expect(circle.diagnostics.contains { $0.message.contains("opposite order") })
     }
 
+    @Test func oldestOfVeryManyInnerLimitersIsForgotten() {
+        let outer = LimiterOrder()
+        let inner = (0...1_000).map { _ in LimiterOrder() }
+        for order in inner {
+            outer.note(order)
+        }
+        #expect(!outer.contains(inner[0]))
+        #expect(outer.contains(inner[1]))
+    }
+
     // MARK: Redirects
 
     @Test func hopsTakePermitsOfTheirOwnHosts() async throws {
@@ -118,6 +128,18 @@ struct ThrottledTwiceTests {
             try await network.data(HTTPRequestData(authority: "b.example"))
         }
         #expect(error?.kind == .rejected)
+    }
+
+    @Test func rateLimitForAllRequestsCountsARedirectedCallOnce() async throws {
+        let transport = MockTransport { request in
+            request.authority == "a.example" ? .redirect(to: "https://b.example/") : .ok()
+        }
+        let network = transport.rateLimited(to: 2, per: .seconds(60), maximumWait: .zero)
+            .environment(\.clock, .manual(ManualClock()))
+        for _ in 1...2 {
+            #expect(try await network.data(HTTPRequestData(authority: "a.example")).redirects.count == 1)
+        }
+        await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(authority: "a.example")) }
     }
 
     /// The revalidation outlives the call of the caller, and therefore its permit.

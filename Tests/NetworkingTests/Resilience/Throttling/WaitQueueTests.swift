@@ -62,6 +62,18 @@ struct WaitQueueTests {
         #expect(other.first() == nil)
     }
 
+    @Test(arguments: [(RequestPriority.low, 5), (.normal, 4), (.high, 2)])
+    func callersOfAtLeastAPriorityAreCounted(priority: RequestPriority, count: Int) {
+        var numbers = WaitNumbers()
+        var queue = WaitQueue()
+        for priority in [.low, .high, .normal, .high, .normal] as [RequestPriority] {
+            _ = queue.enter(priority, numbered: &numbers)
+        }
+        #expect(queue.count(from: priority) == count)
+        queue.leave(queue.enter(.high, numbered: &numbers))
+        #expect(queue.count(from: priority) == count)
+    }
+
     // MARK: Overtaking
 
     @Test func waiterIsOvertakenWithinItsSlack() {
