@@ -92,6 +92,7 @@ struct NetworkingTransportTests {
 
         enum Outcome {
             case closed
+            case failed
             case response(Int)
         }
 
@@ -102,6 +103,7 @@ struct NetworkingTransportTests {
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             switch outcomes.withLock({ $0.removeFirst() }) {
             case .response(let code): return HTTPResponseData(request: request, status: .init(code: code), data: Data())
+            case .failed: throw NetworkingError(.tls, request: request)
             case .closed:
                 var error = NetworkingError(.connectionLost, request: request)
                 error.noResponseAfter = .seconds(1)
@@ -133,6 +135,14 @@ struct NetworkingTransportTests {
         #expect(response.attempts.map(\.number) == [1, 2])
         #expect(response.attempts.map(\.response?.status) == [.serviceUnavailable, nil])
         #expect(response.attempts.first?.response?.attempts.count == 1)
+    }
+
+    @Test func repetitionsBeforeAFailureFollowTheAttemptsOfRetry() async throws {
+        let network = ClosingTransport(.response(503), .closed, .failed).retry(.immediate())
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .tls)
+        #expect(error?.attempts.map(\.number) == [1, 2])
+        #expect(error?.attempts.map(\.response?.status) == [.serviceUnavailable, nil])
     }
 
     @Test func transportRepeatsNothingIfRetriesAreOff() async throws {

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -134,6 +135,23 @@ struct ServerEndpointsTests {
         #expect(error?.reason.contains("already has an attempt") == true)
         gate.respond()
         for call in calls { _ = try await call.value }
+    }
+
+    @Test func endpointThatIsUsedAgainIsNotFree() async throws {
+        let gate = HeldResponse()
+        let sent = Atomic(0)
+        let transport = MockTransport { _ in
+            sent.add(1, ordering: .relaxed).newValue == 2 ? .held(by: gate) : .ok()
+        }
+        let network = transport.server(endpoints: ServerEndpoints("api.example", endpoints: ["a.example"]))
+        let hedged = request.with { $0.endpointVisits = EndpointVisits() }
+        try await network.data(hedged)
+        let second = Task { try await network.data(hedged) }
+        try await eventually("the second attempt is in flight") { transport.requests.count == 2 }
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(hedged) }
+        #expect(error?.kind == .rejected)
+        gate.respond()
+        _ = try await second.value
     }
 
     // MARK: Ejection

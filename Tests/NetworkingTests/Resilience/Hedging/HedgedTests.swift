@@ -201,6 +201,22 @@ struct HedgedTests {
 
     // MARK: Failures
 
+    /// A transport whose exchange fails when its caller has just been cancelled.
+    private struct CancellingTransport: NetworkingTransport {
+        func enforcesLimit(of request: HTTPRequestData) -> Bool { true }
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            withUnsafeCurrentTask { $0?.cancel() }
+            throw NetworkingError(.connectionLost, request: request)
+        }
+    }
+
+    @Test func failureStartsNoAttemptOfACancelledCaller() async throws {
+        let call = start(CancellingTransport().hedged(eager).observed(by: events).environment(\.clock, .manual(clock)))
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(events.names == ["callStarted", "exchangeStarted", "exchangeFailed", "callFailed"])
+    }
+
     @Test func transientFailureStartsTheNextAttemptAtOnce() async throws {
         let server = PacedServer([
             .init(head: .milliseconds(10), status: .serviceUnavailable), .init(head: .milliseconds(10)),
@@ -346,6 +362,22 @@ struct HedgedTests {
         let metrics = try await call.value.metrics
         #expect(metrics?.attempts == 2)
         #expect(metrics?.duration == .milliseconds(150))
+    }
+
+    /// The end of the loser does not end the measurement of the winner.
+    @Test func metricsOfTheWinnerGoOnAfterTheLoser() async throws {
+        let server = PacedServer([.init(head: .seconds(10)), .init(head: .milliseconds(50), body: .seconds(1))])
+        let call = start(network(over: server, eager).instrument().environment(\.clock, .manual(clock)))
+        try await sent(1, by: server)
+        clock.advance(by: .milliseconds(100))
+        try await sent(2, by: server)
+        clock.advance(by: .milliseconds(50))
+        try await eventually("the loser has ended") { events.names.contains("exchangeFailed") }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(1))
+        let breakdown = try await call.value.metrics?.breakdown
+        #expect(breakdown?.first { $0.kind == .firstByte }?.duration == .milliseconds(150))
+        #expect(breakdown?.first { $0.kind == .body }?.duration == .seconds(1))
     }
 
     // MARK: Budgets and permits
