@@ -155,6 +155,15 @@ struct ErrorResponseTests {
         #expect("\(response.attempts)".contains("Problem 503"))
     }
 
+    @Test func hedgingDecidesByTheResponse() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport([Self.refusal(.serviceUnavailable), Self.refusal(.notFound)])
+        let network = transport.checkedStatusCode(as: Problem.self).hedged(.after(.seconds(1), extraLoad: 1))
+            .environment(\.clock, .manual(clock))
+        await #expect(throws: Problem.self) { try await network.data(.lawful) }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func refusedTokenIsRefreshed() async throws {
         let transport = MockTransport { request in
             request.headerFields[.authorization] == "Bearer new" ? .ok() : Self.refusal(.unauthorized)
