@@ -201,7 +201,7 @@ struct HedgedTests {
 
     // MARK: Failures
 
-    /// A transport whose exchange fails when its caller has just been cancelled.
+    /// A transport that cancels its caller and then fails.
     private struct CancellingTransport: NetworkingTransport {
         func enforcesLimit(of request: HTTPRequestData) -> Bool { true }
 
