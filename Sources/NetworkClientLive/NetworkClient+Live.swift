@@ -11,8 +11,8 @@ extension NetworkClient {
     /// long uploads may take any time while they make progress.
     ///
     /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves
-    /// requests without credentials. An API client that authenticates adds the same cache around its credentials, which
-    /// keeps its users apart:
+    /// requests without `Authorization`. An API client that authenticates adds the same cache around its credentials,
+    /// which keeps its users apart:
     ///
     /// ```swift
     /// let client = NetworkClient.live(over: AsyncHTTPClientTransport())

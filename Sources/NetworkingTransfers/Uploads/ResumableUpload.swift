@@ -13,7 +13,7 @@ public enum ResumableUpload: Sendable, Hashable, CaseIterable {
     /// If it supports neither, the body is sent in one ordinary request. That request offers the server to make it
     /// resumable, which needs a transport that reports interim responses (104).
     case automatic
-    /// Resumable Uploads for HTTP: draft-ietf-httpbis-resumable-upload-11, interop version 8.
+    /// Resumable Uploads for HTTP: draft-ietf-httpbis-resumable-upload, the text after draft 11, interop version 8.
     ///
     /// The server must support it: an upload starts with an empty request, which any other server would process as an
     /// empty body.
