@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Callers never receive an error that a store throws: the cache continues without the store and reports an event.
 ///
-/// A store keeps all entries of a key or none. When it makes room, it evicts all variants of a key together.
+/// When a store makes room, it evicts the oldest variants of the same key, or other keys with all their variants.
 ///
 /// For responses with `No-Vary-Search`, a cache also stores small entries of its own, under URLs with a fragment.
 public protocol CacheStore: Sendable {
