@@ -90,7 +90,7 @@ struct TransferReportsTests {
         let listeners = names.map { name in
             audience.add(HTTPRequestData.lawful.with { $0.addObserver(NotingObserver(name, in: journal)) })
         }
-        // Each caller is told what the shared exchange sends.
+        // Each caller receives the report with the fields of the shared exchange.
         audience.observe(ExchangeEvent.connected, of: .lawful.with { $0.headerFields[.accept] = "text/plain" })
         #expect(journal.entries == names.map { "\($0): text/plain" })
         #expect(audience.headerFields(forAttempt: .lawful) == [.accept: "10"])
