@@ -35,7 +35,7 @@ let platform = [cLibrary, foundation, core]
 let inspector = ["Inspector": ["FlyingFox"]]
 let (http, crypto) = (["HTTPTypes"], ["Crypto": ["Crypto"]])
 
-/// The modules that Networking re-exports.
+/// The modules that Networking re-exports. Each is a product, so that an app can build only what it uses.
 let features: [Module] = [
     Module("NetworkingAuthentication", uses: base, products: http + ["Logging"]),
     Module(
@@ -49,10 +49,11 @@ let features: [Module] = [
     Module("NetworkingCookies", uses: base, products: http),
     Module("NetworkingMocking", uses: base, products: http),
     Module("NetworkingObservability", uses: platform, products: http + ["DequeModule", "Logging"]),
+    Module("NetworkingResilience", uses: base, products: http + ["DequeModule", "HeapModule"]),
     Module(
-        "NetworkingResilience",
-        uses: platform,
-        products: http + ["DequeModule", "HeapModule"],
+        "NetworkingTraffic",
+        uses: platform + ["NetworkingResilience"],
+        products: http + ["DequeModule"],
         traits: ["Configuration": ["Configuration"], "ServiceLifecycle": ["ServiceLifecycle"]]
     ),
     Module("NetworkingTransfers", uses: platform, products: http, traits: crypto),
@@ -88,7 +89,7 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingInspector",
-        uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
+        uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience", "NetworkingTraffic"],
         products: http + ["DequeModule"],
         traits: inspector
     ),
@@ -117,14 +118,14 @@ let extras: [Module] = [
         "NetworkingSQLite",
         uses: platform + [
             "NetworkingAuthentication", "NetworkingCaching", "NetworkingConnectivity", "NetworkingCookies",
-            "NetworkingResilience",
+            "NetworkingTraffic",
         ],
         products: http,
         traits: ["SQLite": ["GRDB", "GRDBSQLite"]]
     ),
     Module(
         "NetworkingTelemetry",
-        uses: base + ["NetworkingObservability", "NetworkingResilience"],
+        uses: base + ["NetworkingObservability", "NetworkingResilience", "NetworkingTraffic"],
         products: http,
         traits: ["Telemetry": ["Metrics", "Tracing"]]
     ),
@@ -132,7 +133,7 @@ let extras: [Module] = [
         "NetworkingTesting",
         uses: platform + [
             "NetworkingAuthentication", "NetworkingInspector", "NetworkingMocking", "NetworkingResilience",
-            "NetworkingTestServer", "NetworkingTransfers",
+            "NetworkingTestServer", "NetworkingTraffic", "NetworkingTransfers",
         ],
         products: http + ["DequeModule", "HeapModule", "Logging"]
     ),
@@ -144,7 +145,7 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingValkey",
-        uses: platform + ["NetworkingAuthentication", "NetworkingCaching", "NetworkingResilience"],
+        uses: platform + ["NetworkingAuthentication", "NetworkingCaching", "NetworkingTraffic"],
         products: http,
         traits: ["Valkey": ["Crypto", "NIOCore", "NIOPosix", "NIOSSL"]]
     ),
@@ -243,8 +244,9 @@ let tests: [Module] = [
     ),
 ]
 
-/// The modules that an app or its tests import.
-let products = ["Networking"] + extras.map(\.name).filter { !["NetworkingLoopback", "TestSupport"].contains($0) }
+/// The modules that an app or its tests import: Networking, or some of those that it re-exports, and the others.
+let products =
+    ["Networking"] + reexported + extras.map(\.name).filter { !["NetworkingLoopback", "TestSupport"].contains($0) }
 
 /// The files that become part of a module.
 let resources: [String: [Resource]] = [

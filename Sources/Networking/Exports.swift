@@ -9,6 +9,7 @@
 @_exported public import NetworkingMocking
 @_exported public import NetworkingObservability
 @_exported public import NetworkingResilience
+@_exported public import NetworkingTraffic
 @_exported public import NetworkingTransfers
 @_exported public import NetworkingTrust
 @_exported public import NetworkingURLSession

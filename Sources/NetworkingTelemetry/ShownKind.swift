@@ -2,6 +2,7 @@
 import NetworkingCore
 import NetworkingObservability
 import NetworkingResilience
+import NetworkingTraffic
 import Tracing
 
 /// How the span of a call and the metrics of a stack show the events of one kind.

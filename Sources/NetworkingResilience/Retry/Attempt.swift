@@ -16,13 +16,29 @@ public struct Attempt: Sendable {
     public let elapsed: Duration
 
     /// The delay after the attempt; `nil` until a retry is decided.
-    public internal(set) var backoff: Duration?
+    public package(set) var backoff: Duration?
 
     /// The response that a part of the stack has replaced by an error of the app; `nil` if none has.
-    var refusedResponse: HTTPResponseData?
+    package var refusedResponse: HTTPResponseData?
 
     /// Whether `retry` has added the `Idempotency-Key` of the request.
-    var hasNewKey = false
+    var hasNewKey: Bool
+
+    package init(
+        number: Int,
+        result: Result<HTTPResponseData, any Error>,
+        elapsed: Duration,
+        backoff: Duration? = nil,
+        refusedResponse: HTTPResponseData? = nil,
+        hasNewKey: Bool = false
+    ) {
+        self.number = number
+        self.result = result
+        self.elapsed = elapsed
+        self.backoff = backoff
+        self.refusedResponse = refusedResponse
+        self.hasNewKey = hasNewKey
+    }
 
     /// The response, which an error may be about (``HTTPRequestData/response(of:)``); `nil` if there was none.
     public var response: HTTPResponseData? {
@@ -52,7 +68,7 @@ extension Attempt {
     }
 
     /// Returns the attempt for a history, with its body cut to save memory.
-    func trimmed(backoff: Duration) -> Attempt {
+    package func trimmed(backoff: Duration) -> Attempt {
         let result: Result<HTTPResponseData, any Error> =
             switch result {
             case .success(let response): .success(response.trimmed(to: Self.maximumBody))

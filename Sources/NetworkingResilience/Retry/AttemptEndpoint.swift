@@ -5,13 +5,13 @@ extension HTTPResponseData {
     /// if a redirect has led to another server.
     ///
     /// ``url`` and ``sentRequest`` have the name of the server instead.
-    public internal(set) var endpoint: String? {
+    public package(set) var endpoint: String? {
         get { self[metadata: EndpointKey.self] }
         set { self[metadata: EndpointKey.self] = newValue }
     }
 
     /// The endpoints that the attempts of a `hedged` have used; `nil` without an extra attempt.
-    var endpointVisits: EndpointVisits? {
+    package var endpointVisits: EndpointVisits? {
         get { self[metadata: EndpointVisitsKey.self] }
         set { self[metadata: EndpointVisitsKey.self] = newValue }
     }
@@ -19,13 +19,13 @@ extension HTTPResponseData {
 
 extension NetworkingError {
     /// The authority of the endpoint of the failed attempt; `nil` if it was not sent through `server(endpoints:)`.
-    public internal(set) var endpoint: String? {
+    public package(set) var endpoint: String? {
         get { self[metadata: EndpointKey.self] }
         set { self[metadata: EndpointKey.self] = newValue }
     }
 
     /// The endpoints that the attempts of a `hedged` have used; `nil` without an extra attempt.
-    var endpointVisits: EndpointVisits? {
+    package var endpointVisits: EndpointVisits? {
         get { self[metadata: EndpointVisitsKey.self] }
         set { self[metadata: EndpointVisitsKey.self] = newValue }
     }

@@ -33,7 +33,7 @@ public final class EndpointVisits: Sendable {
     /// - Parameters:
     ///   - members: The authorities of the endpoints.
     ///   - choose: Returns the index of an endpoint, or `nil` if there is none to use.
-    func begin(of members: [String], _ choose: (Tried) -> Int?) {
+    package func begin(of members: [String], _ choose: (Tried) -> Int?) {
         visits.withLock { visits in
             guard let index = choose(Tried(visits, of: members)) else { return }
             // One entry for each endpoint, so that the list stays as short as that of the endpoints.
@@ -45,7 +45,7 @@ public final class EndpointVisits: Sendable {
     }
 
     /// Records the end of an attempt.
-    func end(_ authority: String, mayHaveSent: Bool) {
+    package func end(_ authority: String, mayHaveSent: Bool) {
         visits.withLock { visits in
             guard let index = visits.lastIndex(where: { $0.authority == authority }) else { return }
             visits[index].isInFlight = false
@@ -54,11 +54,11 @@ public final class EndpointVisits: Sendable {
     }
 
     /// The endpoints that the attempts so far have used, as bits.
-    struct Tried {
-        private(set) var all: UInt64 = 0
-        private(set) var inUse: UInt64 = 0
+    package struct Tried {
+        package private(set) var all: UInt64 = 0
+        package private(set) var inUse: UInt64 = 0
         /// The last endpoint that may have processed the request.
-        private(set) var last: Int?
+        package private(set) var last: Int?
 
         fileprivate init(_ visits: [Visit], of members: [String]) {
             for visit in visits {

@@ -1,4 +1,4 @@
-import NetworkingCore
+package import NetworkingCore
 import Synchronization
 
 /// A limit on the share of requests to a server that may be retries, so that a failing server is not flooded with them.
@@ -66,7 +66,7 @@ public final class RetryBudget: Sendable {
     }
 
     /// Counts a transient failure, whether it is retried or not.
-    func note(_ server: AuthorityKey?, at now: Duration) {
+    package func note(_ server: AuthorityKey?, at now: Duration) {
         guard let model, case .throttle = model else { return }
         accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.note() } }
     }
@@ -74,19 +74,19 @@ public final class RetryBudget: Sendable {
     /// Takes a retry from the account.
     ///
     /// - Returns: A permit, to be refunded if the retry is not made; `nil` if the account does not allow the retry.
-    func withdraw(_ server: AuthorityKey?, at now: Duration) -> Permit? {
+    package func withdraw(_ server: AuthorityKey?, at now: Duration) -> Permit? {
         guard let model else { return Permit(bucket: 0, account: 0) }
         return accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.withdraw() } }
     }
 
     /// Refunds the permit of a retry that is not made.
-    func refund(_ permit: Permit, _ server: AuthorityKey?, at now: Duration) {
+    package func refund(_ permit: Permit, _ server: AuthorityKey?, at now: Duration) {
         guard let model else { return }
         accounts.withLock { $0.withAccount(of: server, model, at: now) { $0.refund(permit) } }
     }
 
     /// The retry that was taken from an account.
-    struct Permit {
+    package struct Permit {
         /// The tenth of the window in which it was taken.
         fileprivate let bucket: Int64
         /// The number of the account; the server may have a newer account since.

@@ -1,6 +1,6 @@
-import FoundationForNetworking
+package import FoundationForNetworking
 import HTTPTypes
-import NetworkingCore
+package import NetworkingCore
 
 extension RetryPolicy {
     /// Whether the policy changes nothing about a call: it neither retries it nor asks, marks or throws anything.
@@ -19,7 +19,7 @@ extension RetryPolicy {
     // 421: another connection may lead to the right server. 425: the server refuses a request that could be a replay.
     static let onceStatuses: StatusSet = [421, 425]
 
-    func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
+    package func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
         if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
             switch attempt.response?.idempotencyKeyOutcome {
             case .reused: return false
@@ -54,21 +54,21 @@ extension Attempt {
     }
 
     /// Whether the error reports the status of its response.
-    var isStatusError: Bool {
+    package var isStatusError: Bool {
         guard let error = error as? NetworkingError else { return refusedResponse != nil }
         return error.kind.meaning == .answered
     }
 
     /// The time to wait that the server asks for, or that the error names because it is known, such as the time until a
     /// token may be refreshed again.
-    func retryAfter(now: Date) -> Duration? {
+    package func retryAfter(now: Date) -> Duration? {
         let times = [response?.http.retryAfter(now: now), (error as? NetworkingError)?.retryAfter]
         return times.compactMap(\.self).max()
     }
 
     /// Whether the server cannot have processed the request: the request never reached it, or lacked credentials that
     /// could not be renewed.
-    var showsThatNothingWasSent: Bool {
+    package var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
         guard !error.wasNotProcessed, !error.isHandshakeFailure else { return true }
         return error.response == nil && error.kind.meaning == .unreachable
@@ -80,7 +80,7 @@ extension Attempt {
         hasNewKey && number == 1 && result.hedges == 0 && response?.attempts.isEmpty ?? true
     }
 
-    var refusalFurtherIn: RetryRefusal? {
+    package var refusalFurtherIn: RetryRefusal? {
         switch result {
         case .success(let response): response.retryRefusal
         case .failure(let error): (error as? NetworkingError)?.retryRefusal
@@ -104,14 +104,14 @@ extension Result<HTTPResponseData, any Error> {
     }
 
     /// Whether the request was not sent, because another user has signed in since its work began.
-    var isOfAnotherUser: Bool {
+    package var isOfAnotherUser: Bool {
         guard case .failure(let error as NetworkingError) = self else { return false }
         return error.isOfAnotherUser
     }
 }
 
 extension HTTPResponseData {
-    func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> HTTPResponseData {
+    package func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> HTTPResponseData {
         guard !attempts.isEmpty || refusal != nil else { return self }
         var response = self
         if !attempts.isEmpty {
@@ -123,12 +123,19 @@ extension HTTPResponseData {
 }
 
 extension NetworkingError {
-    func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
+    package func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
         var error = self
         if !attempts.isEmpty {
             error.attempts = attempts.followed(by: error.attempts)
         }
         error.retryRefusal = refusal
         return error
+    }
+}
+
+extension NetworkingError {
+    /// Whether the failed request was the result of a redirect, so that the request before it was successful.
+    package var followsRedirect: Bool {
+        redirect != nil
     }
 }

@@ -1,17 +1,17 @@
 import NetworkingCore
 
 /// The terms of `retry` for `hedged` further in, because each extra attempt counts as a retry.
-struct RetryTerms: Sendable {
+package struct RetryTerms: Sendable {
     /// The number of attempts that are still allowed, including this one.
-    var attemptsLeft: Int
+    package var attemptsLeft: Int
     /// The budget, in which an extra attempt needs a place.
-    let budget: RetryBudget
+    package let budget: RetryBudget
     /// The rules, which decide whether a failure starts an extra attempt.
-    let rules: Rules
+    package let rules: Rules
 
     /// A policy behind a reference, because each waiting call would otherwise have a copy of its fields.
-    final class Rules: Sendable {
-        let policy: RetryPolicy
+    package final class Rules: Sendable {
+        package let policy: RetryPolicy
 
         init(_ policy: RetryPolicy) {
             self.policy = policy
@@ -21,7 +21,7 @@ struct RetryTerms: Sendable {
 
 extension HTTPRequestData {
     /// The terms of the innermost `retry` further out; `nil` if there is none, or no `hedged` between.
-    var retryTerms: RetryTerms? {
+    package var retryTerms: RetryTerms? {
         get { self[.retryTerms] }
         set { self[.retryTerms] = newValue }
     }
@@ -38,7 +38,7 @@ extension RequestOptionKey {
 
 extension HTTPResponseData {
     /// The number of extra attempts that `hedged` has made for this response.
-    var hedges: Int {
+    package var hedges: Int {
         get { self[metadata: HedgesKey.self] }
         set { self[metadata: HedgesKey.self] = newValue }
     }
@@ -46,7 +46,7 @@ extension HTTPResponseData {
 
 extension NetworkingError {
     /// The number of extra attempts that `hedged` has made before this failure.
-    var hedges: Int {
+    package var hedges: Int {
         get { self[metadata: HedgesKey.self] }
         set { self[metadata: HedgesKey.self] = newValue }
     }

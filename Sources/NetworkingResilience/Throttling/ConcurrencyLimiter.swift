@@ -1,11 +1,11 @@
-import NetworkingCore
+package import NetworkingCore
 import Synchronization
 
 /// A limit on concurrent requests, for ``NetworkingComponent/throttled(by:maximumWait:)``.
 ///
 /// Share one instance between stacks to share the limit.
 public final class ConcurrencyLimiter: Sendable {
-    let held = HeldLimits()
+    package let held = HeldLimits()
     let order = LimiterOrder()
     private let limit: Int
     private let queue: Int
@@ -147,7 +147,7 @@ public final class ConcurrencyLimiter: Sendable {
 
     private struct HostPermits {
         var inFlight = 0
-        var queue = WaitQueue()
+        package var queue = WaitQueue()
     }
 }
 

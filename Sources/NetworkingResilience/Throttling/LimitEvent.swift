@@ -24,7 +24,7 @@ extension EventMark.Kind {
 
 extension EventRecord {
     /// Creates the record of a request that a part of the stack did not send.
-    static func rejection(
+    package static func rejection(
         _ name: String,
         _ details: @autoclosure @escaping @Sendable () -> String? = nil,
         reason: String,
@@ -43,7 +43,7 @@ extension EventRecord {
 
 extension HTTPRequestData {
     /// Reports that a limit does not send the request, and returns its error.
-    func rejected(by limit: Wait, reason: String, retryAfter: Duration? = nil) -> NetworkingError {
+    package func rejected(by limit: Wait, reason: String, retryAfter: Duration? = nil) -> NetworkingError {
         emit(LimitEvent.rejected(limit))
         return NetworkingError(.rejected, request: self, reason: reason, retryAfter: retryAfter)
     }

@@ -1,13 +1,13 @@
-import NetworkingCore
+package import NetworkingCore
 
 /// An object that gives permits to the requests of the stacks that share it.
-protocol RequestLimiter: AnyObject, Sendable {
+package protocol RequestLimiter: AnyObject, Sendable {
     /// The mark of the requests that hold a permit.
     var held: HeldLimits { get }
 }
 
 /// A modifier that limits requests with a limiter that several stacks may share.
-protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
+package protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
     associatedtype Limiter: RequestLimiter
 
     var limiter: Limiter { get }
@@ -42,13 +42,13 @@ extension LimitingModifier {
     }
 
     /// Returns the maximum time that a request waits: none if it is worth sending only at once.
-    func maximumWait(of request: HTTPRequestData) -> Duration? {
+    package func maximumWait(of request: HTTPRequestData) -> Duration? {
         request.waitsForPermits ? maximumWait : .zero
     }
 }
 
 /// Returns the maximum wait of a limit, which must not be negative, as a duration that any moment can be added to.
-func checked(maximumWait: Duration?) -> Duration? {
+package func checked(maximumWait: Duration?) -> Duration? {
     precondition(maximumWait ?? .zero >= .zero, "maximumWait must not be negative (is \(maximumWait ?? .zero))")
     return maximumWait?.bounded
 }
@@ -58,7 +58,7 @@ extension LimitingModifier {
     ///
     /// - Parameter consequence: The consequence of a place outside `retry`: "so …".
     /// - Returns: The rules.
-    func rules(outsideRetry consequence: String) -> [StackRule] {
+    package func rules(outsideRetry consequence: String) -> [StackRule] {
         [
             .not(
                 "is inside a modifier with the same limiter, so requests pass it without another permit. "

@@ -2,7 +2,7 @@ import DequeModule
 import NetworkingCore
 
 /// The state of one key of a rate limiter.
-protocol RateCell {
+package protocol RateCell {
     /// The moment at which all permits are available again.
     var emptyAt: Duration { get }
 
@@ -13,7 +13,7 @@ protocol RateCell {
 /// The cells of a rate limiter by key; idle cells make room for new ones.
 ///
 /// Adding a key examines only a few of the others, so it takes the same time however many there are.
-struct RateCells<Cell: RateCell> {
+package struct RateCells<Cell: RateCell> {
     /// The maximum number of keys, which is more than an app is likely to use.
     private let limit: Int
     /// The number of keys to examine for each new key.
@@ -23,20 +23,20 @@ struct RateCells<Cell: RateCell> {
     /// Each key once; the next one to examine comes first.
     private var keys: Deque<String> = []
 
-    init(limit: Int = 10_000) {
+    package init(limit: Int = 10_000) {
         self.limit = limit
     }
 
-    var count: Int {
+    package var count: Int {
         cells.count
     }
 
     /// The number of waiting requests in all cells.
-    var waiting: Int {
+    package var waiting: Int {
         cells.values.reduce(0) { $0 + $1.waiting }
     }
 
-    mutating func withValue<Result>(
+    package mutating func withValue<Result>(
         for key: String,
         at now: Duration,
         default new: @autoclosure () -> Cell,
@@ -50,7 +50,7 @@ struct RateCells<Cell: RateCell> {
         return body(&cell)
     }
 
-    mutating func withExistingValue<Result>(for key: String, _ body: (inout Cell) -> Result) -> Result? {
+    package mutating func withExistingValue<Result>(for key: String, _ body: (inout Cell) -> Result) -> Result? {
         guard let index = cells.index(forKey: key) else { return nil }
         return body(&cells.values[index])
     }

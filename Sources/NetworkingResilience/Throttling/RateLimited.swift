@@ -83,8 +83,8 @@ extension Wait {
 }
 
 struct RateLimited: LimitingModifier {
-    let limiter: RateLimiter
-    let maximumWait: Duration?
+    package let limiter: RateLimiter
+    package let maximumWait: Duration?
 
     var limitsEachHop: Bool {
         limiter.key.mayDifferByHop

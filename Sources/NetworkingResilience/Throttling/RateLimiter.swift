@@ -12,7 +12,7 @@ public final class RateLimiter: Sendable {
     public struct Key: Sendable {
         private let make: @Sendable (HTTPRequestData, Principal?) -> String
         /// Whether the hops of a redirect may belong to different groups.
-        let mayDifferByHop: Bool
+        package let mayDifferByHop: Bool
 
         /// One group for all requests.
         public static let everything = Key(mayDifferByHop: false) { _, _ in "" }
@@ -43,13 +43,13 @@ public final class RateLimiter: Sendable {
             self.make = make
         }
 
-        func value(for request: HTTPRequestData, _ principal: @autoclosure () -> Principal?) -> String {
+        package func value(for request: HTTPRequestData, _ principal: @autoclosure () -> Principal?) -> String {
             make(request, principal())
         }
     }
 
     let key: Key
-    let held = HeldLimits()
+    package let held = HeldLimits()
     private let count: Int
     private let period: Duration
     private let burst: Int
@@ -81,7 +81,7 @@ public final class RateLimiter: Sendable {
     ///   - key: The rule that groups requests.
     ///   - shared: Returns the part that takes the permits from a store, by the time that one request takes up and the
     ///     burst; `nil` if there is no store.
-    init(
+    package init(
         _ count: Int,
         _ period: Duration,
         _ burst: Int?,
@@ -111,11 +111,11 @@ public final class RateLimiter: Sendable {
     }
 
     /// The number of keys in memory.
-    var keys: Int {
+    package var keys: Int {
         shared?.keys ?? state.withLock { $0.cells.count }
     }
 
-    enum Decision {
+    package enum Decision {
         /// The request may be sent.
         case taken
         /// The request has a place in the queue and will be sent after about this time.
@@ -388,7 +388,7 @@ extension Duration {
     /// Returns the product, limited to a value to which a few others can be added without overflow.
     ///
     /// The burst of the largest limit, a billion requests in 1,000 years each, stays below the limit.
-    func multiplied(by count: Int) -> Duration {
+    package func multiplied(by count: Int) -> Duration {
         let limit = Int128.max / 2
         let (product, overflows) = attoseconds.multipliedReportingOverflow(by: Int128(count))
         return Duration(attoseconds: overflows ? limit : min(product, limit))

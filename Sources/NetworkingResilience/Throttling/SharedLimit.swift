@@ -1,7 +1,7 @@
-import NetworkingCore
+package import NetworkingCore
 
 /// The part of a ``RateLimiter`` that takes its permits from a store, which other processes use, too.
-protocol SharedLimit: AnyObject, Sendable {
+package protocol SharedLimit: AnyObject, Sendable {
     /// The number of waiting requests.
     var waiting: Int { get }
 
@@ -36,7 +36,11 @@ protocol SharedLimit: AnyObject, Sendable {
 }
 
 /// The error of a wait that ends because the permit comes too late.
-struct RateLimitReached: Error {
+package struct RateLimitReached: Error {
     /// The time until the next permit.
-    let wait: Duration
+    package let wait: Duration
+
+    package init(wait: Duration) {
+        self.wait = wait
+    }
 }

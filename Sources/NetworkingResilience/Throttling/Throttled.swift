@@ -82,8 +82,8 @@ extension Wait {
 }
 
 struct Throttled: LimitingModifier {
-    let limiter: ConcurrencyLimiter
-    let maximumWait: Duration?
+    package let limiter: ConcurrencyLimiter
+    package let maximumWait: Duration?
 
     var limitsEachHop: Bool {
         limiter.isPerHost

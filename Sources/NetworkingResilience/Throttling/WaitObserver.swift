@@ -1,14 +1,14 @@
 import NetworkingCore
 
 /// A part further out that has to know when a request waits for a permit.
-protocol WaitObserver: AnyObject, Sendable {
+package protocol WaitObserver: AnyObject, Sendable {
     /// The request starts to wait for a permit.
     func requestWaits()
 }
 
 extension HTTPRequestData {
     /// The innermost part that has to know when the request waits for a permit.
-    var waitObserver: (any WaitObserver)? {
+    package var waitObserver: (any WaitObserver)? {
         get { self[.waitObserver] }
         set { self[.waitObserver] = newValue }
     }

@@ -1,13 +1,13 @@
 import DequeModule
 import HeapModule
-import NetworkingCore
+package import NetworkingCore
 
 /// A place in a queue, with the suspension that is resumed when its turn comes.
-struct WaitPlace: Sendable {
+package struct WaitPlace: Sendable {
     let priority: RequestPriority
-    let number: UInt64
-    let weight: Int
-    let wait: Suspension<Void>
+    package let number: UInt64
+    package let weight: Int
+    package let wait: Suspension<Void>
 
     /// Waits for the permit of a request.
     ///
@@ -21,7 +21,7 @@ struct WaitPlace: Sendable {
     ///   - giveBack: Releases a permit that arrived together with the cancellation or the limit, or after a circuit
     ///     further out has opened.
     /// - Throws: `CancellationError` if the caller is cancelled or its limit is reached, or one of the two errors.
-    func permit(
+    package func permit(
         for request: HTTPRequestData,
         until end: Duration? = nil,
         on clock: NetworkClock,
@@ -48,7 +48,7 @@ struct WaitPlace: Sendable {
     }
 
     /// Ends the wait, because another request took the place.
-    func displace() {
+    package func displace() {
         // The error of the wait is its own caller's, because the other request may be another user's.
         wait.resume(with: .failure(Displaced()))
     }
@@ -63,10 +63,12 @@ struct WaitPlace: Sendable {
 /// A limiter discards the queue of an idle host or key, although a cancelled caller may still hold a place in it. If
 /// numbers restarted with each queue, that place could have the same number as another caller's place in a new queue.
 /// Therefore one counter numbers all places of a limiter.
-struct WaitNumbers {
-    private(set) var last: UInt64 = 0
+package struct WaitNumbers {
+    package init() {}
 
-    mutating func next() -> UInt64 {
+    package private(set) var last: UInt64 = 0
+
+    package mutating func next() -> UInt64 {
         last += 1
         return last
     }
@@ -77,14 +79,16 @@ struct WaitNumbers {
 /// The time to enter, leave or be served does not depend on the number of callers.
 ///
 /// An abandoned place keeps its entry until it reaches the front, or until such entries outnumber the others.
-struct WaitQueue {
+package struct WaitQueue {
+    package init() {}
+
     private var lines = Array(repeating: Line(), count: RequestPriority.allCases.count)
 
     /// The number of waiting callers.
-    private(set) var count = 0
+    package private(set) var count = 0
 
     /// The sum of the weights of the places.
-    private(set) var weight = 0
+    package private(set) var weight = 0
 
     /// The weight that was served ahead of an earlier place since the queue was last empty.
     private var overtaken = 0
@@ -100,7 +104,7 @@ struct WaitQueue {
     ///   - slack: The weight of later places that may be served before this one; `nil` for no limit.
     ///   - numbers: The counter that numbers the place.
     /// - Returns: The place.
-    mutating func enter(
+    package mutating func enter(
         _ priority: RequestPriority,
         weight: Int = 1,
         slack: Int? = nil,
@@ -120,12 +124,12 @@ struct WaitQueue {
     }
 
     /// Returns the number of waiting callers with at least a given priority.
-    func count(from priority: RequestPriority) -> Int {
+    package func count(from priority: RequestPriority) -> Int {
         lines[priority.rawValue...].reduce(0) { $0 + $1.count }
     }
 
     /// Removes and returns the place that is served next.
-    mutating func serve() -> WaitPlace? {
+    package mutating func serve() -> WaitPlace? {
         guard let turn = turn() else { return nil }
         guard let place = lines[turn.line].popFirst() else { return nil }
         if turn.overtakes {
@@ -136,7 +140,7 @@ struct WaitQueue {
     }
 
     /// Returns the place that is served next.
-    mutating func first() -> WaitPlace? {
+    package mutating func first() -> WaitPlace? {
         turn().flatMap { lines[$0.line].first() }
     }
 
@@ -175,7 +179,7 @@ struct WaitQueue {
     }
 
     /// Removes and returns the last place of the lowest priority, if that is below the given one.
-    mutating func yield(to priority: RequestPriority) -> WaitPlace? {
+    package mutating func yield(to priority: RequestPriority) -> WaitPlace? {
         for index in 0..<priority.rawValue {
             if let place = lines[index].popLast() {
                 remove(place)
@@ -186,7 +190,7 @@ struct WaitQueue {
     }
 
     /// Removes a place after its caller has stopped waiting; does nothing if it is not in the queue.
-    mutating func leave(_ place: WaitPlace) {
+    package mutating func leave(_ place: WaitPlace) {
         if lines[place.priority.rawValue].leave(place.number) {
             remove(place)
         }

@@ -1,8 +1,8 @@
-import NetworkingCore
+package import NetworkingCore
 
 extension TimeLimits {
     /// The shortest limits of an attempt that passes through modifiers; no limits if there is no `timeout`.
-    init(ofAttemptsThrough inner: [any NetworkingModifier]) {
+    package init(ofAttemptsThrough inner: [any NetworkingModifier]) {
         self =
             inner.lazy.compactMap { ($0 as? Timeout)?.limits }
             .min { $0.untilResponse ?? .unlimited < $1.untilResponse ?? .unlimited } ?? TimeLimits()
@@ -11,7 +11,7 @@ extension TimeLimits {
     /// Returns the limits for one request.
     ///
     /// Limits of the request itself take precedence.
-    func replaced(by request: HTTPRequestData) -> TimeLimits {
+    package func replaced(by request: HTTPRequestData) -> TimeLimits {
         guard request.hasOptions else { return self }
         return TimeLimits(
             whole: request.timeout ?? whole,
@@ -22,7 +22,7 @@ extension TimeLimits {
     }
 
     /// The maximum time until the response, or until its head if only that is limited; `nil` if there is no limit.
-    var untilResponse: Duration? {
+    package var untilResponse: Duration? {
         whole ?? head.map { $0 + (connect ?? .zero) }
     }
 

@@ -55,11 +55,11 @@ extension NetworkingComponent {
     }
 }
 
-struct Timeout: UpstreamLimited, CustomStringConvertible {
-    let limits: TimeLimits
+package struct Timeout: UpstreamLimited, CustomStringConvertible {
+    package let limits: TimeLimits
     let exemptsStreams: Bool
 
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+    package func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let clock = NetworkEnvironment.current.clock
         let (request, limit) = try prepared(request, over: upstream)
         guard let limit else { return try await sendInPhases(request, on: clock, over: upstream) }
@@ -129,7 +129,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         return NetworkingError(.timeout, request: request, underlying: underlying, reason: reason)
     }
 
-    var stackPart: StackPart {
+    package var stackPart: StackPart {
         StackPart(
             roles: [.timeout],
             options: [.timeout, .connectTimeout, .headTimeout, .idleTimeout],
@@ -145,7 +145,7 @@ struct Timeout: UpstreamLimited, CustomStringConvertible {
         )
     }
 
-    var description: String {
+    package var description: String {
         "timeout(\(limits)\(exemptsStreams ? ", exemptsStreams: true" : ""))"
     }
 }

@@ -2,7 +2,7 @@
 public import Foundation
 import GRDB
 import NetworkingCore
-public import NetworkingResilience
+public import NetworkingTraffic
 
 /// Stores the state of rate limits in an SQLite file, so that the processes of one machine share them.
 ///

@@ -1,7 +1,7 @@
 #if Valkey
 import Crypto
 import NetworkingCore
-public import NetworkingResilience
+public import NetworkingTraffic
 
 /// Stores the state of rate limits in Valkey or Redis, so that the machines of a service share them.
 ///

@@ -4,6 +4,7 @@ import NetworkingCore
 import Synchronization
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Counts what the calls of a run take from a retry budget, and compares it with the budget's own accounts.
 ///

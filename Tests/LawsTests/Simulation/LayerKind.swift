@@ -8,6 +8,7 @@ import NetworkingTesting
 import Synchronization
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 #if Crypto
 import Crypto

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Token servers with truncated responses, outages or overload.
 ///

@@ -7,6 +7,7 @@ import Testing
 
 @testable import NetworkingObservability
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct ObservedTests {

@@ -12,6 +12,7 @@ import HTTPTypes
 import RawStructuredFieldValues
 
 @testable import NetworkingSigning
+@testable import NetworkingTraffic
 #endif
 
 extension FuzzTarget {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Time limits that a transport enforces itself, and parts of another package that take part in them.
 @Suite(.timeLimit(.minutes(20)))

@@ -6,6 +6,7 @@ import Testing
 
 @testable import NetworkingCore
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Each wait of the library, ended in each way.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))

@@ -7,6 +7,7 @@ import Testing
 @testable import NetworkingCaching
 @testable import NetworkingConnectivity
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// What each part of a stack decides about each kind of error: all of them decide by its meaning.
 @Suite

@@ -9,6 +9,7 @@ import Testing
 @testable import NetworkingCore
 @testable import NetworkingMocking
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Each option, setting, state and environment value of the library has a decision whether requests that differ in it
 /// share a response.

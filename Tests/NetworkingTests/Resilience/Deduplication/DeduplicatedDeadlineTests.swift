@@ -7,6 +7,7 @@ import Testing
 
 @testable import NetworkingCore
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Tests for the deadlines of callers that share an exchange.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// The order of progress reports to their handlers.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 @Suite(.tags(.concurrency))
 struct RetryBudgetTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// The bounds of waits in a rate limiter, and the keys that the limiter stores.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct RateLimitedTests {

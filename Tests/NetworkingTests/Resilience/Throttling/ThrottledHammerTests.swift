@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Callers that concurrently take, await, leave and return permits of a few hosts, so that hosts are forgotten and
 /// used again.

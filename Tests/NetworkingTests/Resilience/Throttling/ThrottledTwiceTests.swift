@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// Stacks that contain the same limiter twice.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))

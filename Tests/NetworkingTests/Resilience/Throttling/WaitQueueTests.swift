@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 
 /// The queues of waiting callers in limiters.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
